@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hallulab.scenarios.errors import HallulabError, UsageError
-from hallulab.scenarios.text.wording import harmless, noun
+from hallulab.scenarios.text.wording import choose_noun, clean_for_terminal
 from hallulab.scenarios.transcript import Call
-from hallulab.simulator.measure.costs import calls_of
+from hallulab.simulator.measure.costs import collect_calls
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
 
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for run in given.runs:
             print(f"{run.name}: {table(run, given.steps)}")
     except HallulabError as error:
-        print(harmless(f"error: {error}"), file=sys.stderr)
+        print(clean_for_terminal(f"error: {error}"), file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
     return 0
 
@@ -98,7 +98,7 @@ def table(run: Path, steps: bool = False) -> str:
         whole.join(one)
     bots = roles.get(BOTS, Computed()).tokens
     lines = [
-        f"{replies} {noun(replies, 'reply', 'replies')}",
+        f"{replies} {choose_noun(replies, 'reply', 'replies')}",
         "",
         "| role | requests a reply | read | of these cached | written | computed | of the bots' |",
         "|---|---:|---:|---:|---:|---:|---:|",
@@ -129,7 +129,7 @@ def computed(journals: Journals) -> dict[str, Computed]:
 
 def _calls(journals: Journals) -> Iterator[Call]:
     """Yield the calls of users, chatbots and detectors, in this order."""
-    chats = [call for conversation in journals.conversations for call in calls_of(conversation)]
+    chats = [call for conversation in journals.conversations for call in collect_calls(conversation)]
     order = {"user": 0, BOTS: 1}
     yield from sorted(chats, key=lambda call: order.get(call.role, len(order)))
     for verdict in journals.verdicts:

@@ -19,9 +19,9 @@ from benchmarks.detectors_table.recordings import FOLDER
 from benchmarks.detectors_table.samples import KEPT, sample
 from benchmarks.planted_report import judged
 from hallulab.agents.models.recording import Recording
-from hallulab.simulator.bench.chatbots import LABELS, annotated_run
-from hallulab.simulator.measure.judged_turns import JudgedTurn, judged_turns, sums
-from hallulab.simulator.measure.prediction_powered import powered, sums_of
+from hallulab.simulator.bench.chatbots import LABELS, collect_annotated
+from hallulab.simulator.measure.judged_turns import JudgedTurn, collect_judged_turns, sum_turns
+from hallulab.simulator.measure.prediction_powered import compute_turn_sums, estimate_means
 from hallulab.simulator.measure.statistics import Floats
 
 DETECTORS = ("halludetect", "metarag")
@@ -51,11 +51,11 @@ def _turns(detector: str) -> tuple[list[JudgedTurn], dict[str, float]]:
     """Return a detector's scored turns, with all annotations, and the true HPT-1 of each chatbot."""
     recording = Recording.replay(FOLDER / f"gold.{detector}.jsonl.gz")
     evaluation = asyncio.run(judged(detector, sample("gold", KEPT, 200), recording))
-    conversations, verdicts = annotated_run([evaluation])
+    conversations, verdicts = collect_annotated([evaluation])
     annotations = {
         (one.conversation, one.turn): len(one.spans or ()) for one in verdicts if one.detector == LABELS
     }
-    turns = judged_turns(conversations, verdicts, annotations)
+    turns = collect_judged_turns(conversations, verdicts, annotations)
     chatbots = sorted({turn.chatbot for turn in turns[LABELS]})
     numbers = _numbers(turns[LABELS], chatbots)
     return turns[detector], dict(zip(chatbots, numbers, strict=True))
@@ -63,7 +63,7 @@ def _turns(detector: str) -> tuple[list[JudgedTurn], dict[str, float]]:
 
 def _numbers(turns: Sequence[JudgedTurn], chatbots: Sequence[str]) -> list[float]:
     """Return HPT-1 of each chatbot as counted."""
-    totals = sums(turns, chatbots, lambda turn: (1, turn.spans)).sum(axis=0)
+    totals = sum_turns(turns, chatbots, lambda turn: (1, turn.spans)).sum(axis=0)
     return [float(spans / number) for number, spans in totals]
 
 
@@ -94,8 +94,8 @@ def corrected_errors(
         known = [
             turn if place in shown else replace(turn, annotated=None) for place, turn in enumerate(turns)
         ]
-        by_people = sums(known, list(truth), lambda turn: sums_of(turn.spans, turn.annotated))
-        found.append(_errors([one.value for one in powered(by_people)[:-1]], truth))
+        by_people = sum_turns(known, list(truth), lambda turn: compute_turn_sums(turn.spans, turn.annotated))
+        found.append(_errors([one.value for one in estimate_means(by_people)[:-1]], truth))
     return np.array(found)
 
 

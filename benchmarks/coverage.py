@@ -18,10 +18,10 @@ from itertools import product
 
 import numpy as np
 
-from hallulab.simulator.measure.corrections import Number, by_known, by_people
-from hallulab.simulator.measure.prediction_powered import estimated, powered
+from hallulab.simulator.measure.corrections import Number, estimate_by_known, estimate_by_people
+from hallulab.simulator.measure.prediction_powered import compute_thetas, estimate_means
 from hallulab.simulator.measure.prevalence import DetectorErrors
-from hallulab.simulator.measure.ranking import LEAD, probabilities_of_best, reweighed
+from hallulab.simulator.measure.ranking import LEAD, compute_best_probabilities, draw_weighed_totals
 from hallulab.simulator.measure.statistics import Floats, Integers
 
 RUNS = 600
@@ -108,7 +108,7 @@ def by_annotations(*, by_turn: bool, share: bool = False) -> Method:
 
     def correct(random: np.random.Generator, runs: MadeUpRuns, detector: tuple[float, float]) -> list[Number]:
         rows = annotated(random, runs, by_turn=by_turn, share=share)
-        return [by_people(powered(each[:, None])[0], share=share) for each in rows]
+        return [estimate_by_people(estimate_means(each[:, None])[0], share=share) for each in rows]
 
     return correct
 
@@ -119,7 +119,10 @@ def by_calibration(
     """Correct the HPT-1 of runs by the equation of Rogan and Gladen, each with its own calibration."""
     there = runs.sentences > 0
     rows = np.stack([each.sum(axis=2) for each in (there, runs.sentences, runs.said)], axis=-1)
-    return [by_known(each.astype(np.float64), calibration(random, detector), share=False) for each in rows]
+    return [
+        estimate_by_known(each.astype(np.float64), calibration(random, detector), share=False)
+        for each in rows
+    ]
 
 
 SHARE = "PPI++, share of turns"
@@ -185,7 +188,7 @@ def false_leads(runs: int, conversations: int, chatbots: int) -> float:
     )
     leads = 0
     for each in rows:
-        shares = probabilities_of_best(estimated(reweighed(each)))
+        shares = compute_best_probabilities(compute_thetas(draw_weighed_totals(each)))
         leads += shares is not None and max(shares) >= LEAD
     return leads / runs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hallulab.simulator.bench.tables import TABLES as BENCH
-from hallulab.simulator.report.columns import Column, glossary
+from hallulab.simulator.report.columns import Column, render_glossary
 from hallulab.simulator.report.realism import TABLES as REALISM
 from hallulab.simulator.report.tables import TABLES as RUN
 from hallulab.simulator.stress.calibration_table import TABLES as CALIBRATE
@@ -38,7 +38,10 @@ def page() -> str:
 
 
 def _tables(title: str, tables: Mapping[str, Sequence[Column]]) -> list[str]:
-    return [f"## {title}\n", *(f"### {name}\n\n{glossary(columns)}" for name, columns in tables.items())]
+    return [
+        f"## {title}\n",
+        *(f"### {name}\n\n{render_glossary(columns)}" for name, columns in tables.items()),
+    ]
 
 
 if __name__ == "__main__":

@@ -12,10 +12,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hallulab.scenarios.errors import HallulabError, UsageError
-from hallulab.scenarios.text.wording import counted, harmless, number, with_interval
+from hallulab.scenarios.text.wording import (
+    clean_for_terminal,
+    format_count,
+    format_number,
+    format_with_interval,
+)
 from hallulab.simulator.measure.sample_size import ALPHA
 from hallulab.simulator.report.document import RunReport, read_report
-from hallulab.simulator.report.headlines import headlines
+from hallulab.simulator.report.headlines import render_headlines
 from hallulab.simulator.runs.folder import RunFolder
 
 PAPER = {
@@ -56,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         print(page(given.run), end="")
     except HallulabError as error:
-        print(harmless(f"error: {error}"), file=sys.stderr)
+        print(clean_for_terminal(f"error: {error}"), file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
     return 0
 
@@ -69,7 +74,7 @@ def page(run: Path) -> str:
     """
     report = read_report(RunFolder(run).report)
     parts = (
-        " ".join(headlines(report)),
+        " ".join(render_headlines(report)),
         _rates(report),
         _differences(report),
         _lengths(report),
@@ -88,13 +93,13 @@ def _rates(report: RunReport) -> str:
             (
                 row.detector,
                 row.chatbot,
-                number(row.calls_per_reply, 1),
-                with_interval(row.hpt_1, row.hpt_1_ci95, 2),
-                number(row.hpt_2, 2),
-                with_interval(accuracy, interval, 1),
-                number(row.tokacc_2, 1, 100),
-                number(row.hallucinated_chats, 0, 100),
-                number(row.coverage, 0, 100),
+                format_number(row.calls_per_reply, 1),
+                format_with_interval(row.hpt_1, row.hpt_1_ci95, 2),
+                format_number(row.hpt_2, 2),
+                format_with_interval(accuracy, interval, 1),
+                format_number(row.tokacc_2, 1, 100),
+                format_number(row.hallucinated_chats, 0, 100),
+                format_number(row.coverage, 0, 100),
             )
         )
     for chatbot, (calls, hpt_1, hpt_2, tokacc_1, tokacc_2, chats, *_) in PAPER.items():
@@ -116,7 +121,7 @@ def _differences(report: RunReport) -> str:
         ]
         said = [
             f"{line.a} − {line.b} {line.metric.upper().replace('_', '-').replace('TOKACC', 'TokAcc')} "
-            f"{with_interval(line.difference, line.ci95, 2)} (p = {line.p_holm:.3f})"
+            f"{format_with_interval(line.difference, line.ci95, 2)} (p = {line.p_holm:.3f})"
             for line in held
         ]
         found.append(
@@ -132,8 +137,8 @@ def _lengths(report: RunReport) -> str:
     lines = [
         (
             one.chatbot,
-            number(one.turns_mean, 1),
-            number(one.tokens_mean, 0),
+            format_number(one.turns_mean, 1),
+            format_number(one.tokens_mean, 0),
             f"{PAPER[one.chatbot][6]:.1f}",
             f"{PAPER[one.chatbot][7]:.0f}",
         )
@@ -146,11 +151,12 @@ def _lengths(report: RunReport) -> str:
 def _cost(report: RunReport) -> str:
     """Say what each detector costs, in tokens of the Vanilla chatbot."""
     said = [
-        f"{one.name} {number(one.relative_to_vanilla, 2)} times in {number(one.calls_per_chat, 1)} calls"
+        f"{one.name} {format_number(one.relative_to_vanilla, 2)} times in "
+        f"{format_number(one.calls_per_chat, 1)} calls"
         for one in report.efficiency
         if one.role == "detector"
     ]
-    chats = counted(max((one.conversations for one in report.efficiency), default=0), "conversation")
+    chats = format_count(max((one.conversations for one in report.efficiency), default=0), "conversation")
     return (
         f"Tokens read and written a conversation, as multiples of Vanilla's ({chats} a chatbot): "
         f"{', '.join(said)}; in the paper HalluDetect {PAPER_COST} times in 23 calls."

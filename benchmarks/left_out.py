@@ -19,7 +19,7 @@ from benchmarks.detectors_table.recordings import FOLDER
 from benchmarks.detectors_table.samples import KEPT
 from hallulab.detectors.halludetect.detector import choose_kept_places
 from hallulab.scenarios.transcript import Judgement, Span, Unit
-from hallulab.simulator.bench.chatbots import ChatbotMean, ChatbotRow, chatbot_report
+from hallulab.simulator.bench.chatbots import ChatbotMean, ChatbotRow, build_chatbot_rows
 from hallulab.simulator.bench.evaluate import Evaluation
 
 Kept = Callable[[Judgement, Sequence[Unit], float], Sequence[int]]
@@ -85,7 +85,7 @@ def leave_out(evaluation: Evaluation, kept: Kept) -> tuple[Evaluation, dict[str,
 
 def row_of(detector: str, evaluation: Evaluation, thresholds: dict[str, float]) -> str:
     """Return the table's row of a detector."""
-    report = chatbot_report([evaluation]) or ()
+    report = build_chatbot_rows([evaluation]) or ()
     bots = [row.error for row in report if isinstance(row, ChatbotRow) and row.error is not None]
     [mean] = [row for row in report if isinstance(row, ChatbotMean)]
     span = f"{min(thresholds.values()):.2f} to {max(thresholds.values()):.2f}"

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from hallulab.simulator.measure.compare import compare
-from hallulab.simulator.measure.finding import findings
-from hallulab.simulator.measure.metrics import Tallies, Tally, rows
-from hallulab.simulator.measure.spending import spent
+from hallulab.simulator.measure.finding import build_findings
+from hallulab.simulator.measure.metrics import Tallies, Tally, build_rows
+from hallulab.simulator.measure.spending import sum_calls
 
 RUNS = 400
 CELLS = ((2, 10), (6, 1), (6, 10), (12, 1), (12, 5))
@@ -62,13 +62,13 @@ def _tally(persona: str, seed: int, hallucinations: int) -> Tally:
         tokens=1,
         flagged_tokens=0,
         chatbot_calls=0,
-        spent=spent([]),
+        spent=sum_calls([]),
     )
 
 
 def names_a_best(tallies: Tallies) -> bool:
     """Return whether the report would name a best chatbot."""
-    [found] = findings(tallies, rows(tallies), compare(tallies, CHATBOTS, ["d"]))
+    [found] = build_findings(tallies, build_rows(tallies), compare(tallies, CHATBOTS, ["d"]))
     return found.best is not None
 
 

@@ -10,9 +10,9 @@ import random
 
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.scenarios.text.library import library_of
+from hallulab.scenarios.text.library import collect_sentences
 from hallulab.simulator.stress.kinds import KINDS
-from hallulab.simulator.stress.material import grounded_streams
+from hallulab.simulator.stress.material import build_grounded_streams
 from hallulab.simulator.stress.planting import plant
 
 PACK = "consumer-grievance-india"
@@ -31,8 +31,8 @@ them is what the clean twin says there.
 def main() -> None:
     """Print the list."""
     documents = load_scenario(PACK).documents
-    streams = grounded_streams(documents, (0, 2, 4), (1, 4, 8), 0)
-    replies = plant(streams, library_of(documents), tuple(KINDS), COUNT, 0).replies
+    streams = build_grounded_streams(documents, (0, 2, 4), (1, 4, 8), 0)
+    replies = plant(streams, collect_sentences(documents), tuple(KINDS), COUNT, 0).replies
     pairs = list(zip(replies[::2], replies[1::2], strict=True))
     print(_HEAD)
     print("| kind | reply with the error | clean twin |")

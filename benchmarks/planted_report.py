@@ -23,21 +23,21 @@ from hallulab import run
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.text.wording import NOTHING, number, with_interval
+from hallulab.scenarios.text.wording import NOTHING, format_number, format_with_interval
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.bench.chatbots import LABELS, annotated_run
+from hallulab.simulator.bench.chatbots import LABELS, collect_annotated
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
-from hallulab.simulator.bench.planted import ALL, PlantedRow, planted_counts, planted_rows
-from hallulab.simulator.experiment.build import Settings, open_pool, served
-from hallulab.simulator.experiment.casting import make_detectors, needs_model
+from hallulab.simulator.bench.planted import ALL, PlantedRow, build_planted_rows, count_planted
+from hallulab.simulator.experiment.build import Settings, open_pool, serve_models
+from hallulab.simulator.experiment.casting import is_model_needed, make_detectors
 from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.measure.corrections import Correction
-from hallulab.simulator.measure.judged_turns import judged_turns
-from hallulab.simulator.measure.prevalence import Accuracy, by_planted_errors
+from hallulab.simulator.measure.judged_turns import collect_judged_turns
+from hallulab.simulator.measure.prevalence import Accuracy, derive_from_planted_errors
 from hallulab.simulator.report.correcting import ALL as ALL_CHATBOTS
 from hallulab.simulator.report.correcting import CorrectedRow, correct, require_measured
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import verdict_key
+from hallulab.simulator.runs.journals import build_verdict_key
 from hallulab.simulator.stress.command import PlantSettings, plant_command
 from hallulab.simulator.stress.kinds import KINDS
 
@@ -92,9 +92,11 @@ def report(folder: Path, given: argparse.Namespace) -> None:
         except ReplayMiss:
             missing.append(f"`{name}`")
     rows = {
-        (row.detector, row.kind, row.turn): row for one in evaluations for row in planted_rows([one]) or ()
+        (row.detector, row.kind, row.turn): row
+        for one in evaluations
+        for row in build_planted_rows([one]) or ()
     }
-    accuracies = {one.detector: one for each in evaluations for one in planted_counts([each]) or ()}
+    accuracies = {one.detector: one for each in evaluations for one in count_planted([each]) or ()}
     parts = [_found(rows), _by_depth(rows), _demo(demo, accuracies), *_gold(evaluations)]
     if missing:
         parts.append(
@@ -121,7 +123,7 @@ async def judged(
     experiment = load_experiment(None, flags)
     async with (
         open_pool(experiment, recording) as pool,
-        served(pool, Settings(quiet=True), needs_model(make_detectors(experiment, pool, {}))),
+        serve_models(pool, Settings(quiet=True), is_model_needed(make_detectors(experiment, pool, {}))),
     ):
         [detector] = make_detectors(experiment, pool, {})
         return await evaluate(detector, replies, experiment.concurrency)
@@ -165,11 +167,12 @@ def _titled(kind: str) -> str:
 
 
 def _recall(row: PlantedRow) -> str:
-    return f"{with_interval(row.recall, row.recall_ci95, 2)}; {number(row.told_apart, 2)}; {row.pairs}"
+    recall = format_with_interval(row.recall, row.recall_ci95, 2)
+    return f"{recall}; {format_number(row.told_apart, 2)}; {row.pairs}"
 
 
 def _alarms(row: PlantedRow) -> str:
-    return with_interval(row.false_alarms, row.false_alarms_ci95, 3)
+    return format_with_interval(row.false_alarms, row.false_alarms_ci95, 3)
 
 
 def _by_depth(rows: Rows) -> str:
@@ -186,14 +189,14 @@ def _by_depth(rows: Rows) -> str:
 
 
 def _cell(row: PlantedRow | None) -> str:
-    return NOTHING if row is None else f"{number(row.recall, 2)}; {row.pairs}"
+    return NOTHING if row is None else f"{format_number(row.recall, 2)}; {row.pairs}"
 
 
 def _demo(demo: RunFolder, accuracies: Mapping[str, Accuracy]) -> str:
     """Return the table of the demo run's numbers, as counted and corrected."""
     journals = demo.read_journals()
     verdicts = [one for one in journals.verdicts if one.detector in accuracies]
-    require_measured(accuracies, map(verdict_key, verdicts))
+    require_measured(accuracies, map(build_verdict_key, verdicts))
     head = ["detector", "chatbot", "turns flagged", "corrected", "HPT-1", "corrected"]
     lines = [
         [f"`{row.detector}`", row.chatbot or ALL_CHATBOTS, *_corrected(row)]
@@ -204,11 +207,11 @@ def _demo(demo: RunFolder, accuracies: Mapping[str, Accuracy]) -> str:
 
 def _corrected(row: Correction) -> list[str]:
     return [
-        number(row.flagged_turns, 2),
-        with_interval(row.hallucinated_turns, row.hallucinated_turns_ci95, 2)
+        format_number(row.flagged_turns, 2),
+        format_with_interval(row.hallucinated_turns, row.hallucinated_turns_ci95, 2)
         + (f" (was {row.clipped})" if row.clipped else ""),
-        number(row.hpt_1, 2),
-        with_interval(row.corrected_hpt_1, row.corrected_hpt_1_ci95, 2),
+        format_number(row.hpt_1, 2),
+        format_with_interval(row.corrected_hpt_1, row.corrected_hpt_1_ci95, 2),
     ]
 
 
@@ -218,7 +221,7 @@ def _gold(evaluations: Sequence[Evaluation]) -> list[str]:
     annotated = asyncio.run(judged(GOLD_DETECTOR, sample("gold", KEPT, 200), Recording.replay(GOLD_ANSWERS)))
     if annotated.version != planted.version:
         raise UsageError(f"{GOLD_ANSWERS}: {GOLD_DETECTOR} has another version here than on planted errors.")
-    conversations, verdicts = annotated_run([annotated])
+    conversations, verdicts = collect_annotated([annotated])
     by_all, by_whole = (
         {
             row.chatbot: row
@@ -234,8 +237,8 @@ def _gold(evaluations: Sequence[Evaluation]) -> list[str]:
         flagged, share, counted, hpt = _corrected(row)
         _, other_share, _, other_hpt = _corrected(by_whole[name])
         title = name or ALL_CHATBOTS
-        shares.append([title, number(labels[name].flagged_turns, 2), flagged, share, other_share])
-        counts.append([title, number(labels[name].hpt_1, 2), counted, hpt, other_hpt])
+        shares.append([title, format_number(labels[name].flagged_turns, 2), flagged, share, other_share])
+        counts.append([title, format_number(labels[name].hpt_1, 2), counted, hpt, other_hpt])
     return [
         f"The annotated runs, share of hallucinated turns, by `{GOLD_DETECTOR}`:\n\n"
         + _table([head, *shares]),
@@ -244,7 +247,7 @@ def _gold(evaluations: Sequence[Evaluation]) -> list[str]:
 
 
 def _accuracies(planted: Evaluation) -> dict[str, Accuracy]:
-    return {one.detector: one for one in planted_counts([planted]) or ()}
+    return {one.detector: one for one in count_planted([planted]) or ()}
 
 
 def _rows(
@@ -253,10 +256,10 @@ def _rows(
     accuracies: Mapping[str, Accuracy],
 ) -> list[CorrectedRow]:
     """Correct the numbers over all turns."""
-    known = {name: by_planted_errors(one) for name, one in accuracies.items()}
+    known = {name: derive_from_planted_errors(one) for name, one in accuracies.items()}
     chatbots = sorted({one.chatbot for one in conversations})
     detectors = list(dict.fromkeys(one.detector for one in verdicts))
-    rows = correct(judged_turns(conversations, verdicts, {}), chatbots, detectors, known)
+    rows = correct(collect_judged_turns(conversations, verdicts, {}), chatbots, detectors, known)
     return [row for row in rows if row.depth is None]
 
 

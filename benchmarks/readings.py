@@ -27,7 +27,7 @@ from hallulab.detectors.halludetect.options import HalluDetectOptions
 from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.text.spans import Region, clip, sentences
+from hallulab.scenarios.text.spans import Region, cut_region, split_sentences
 from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.split import choose_replies
@@ -117,9 +117,9 @@ def sentences_flagged(found: Evaluation) -> tuple[str, str]:
     counts = {True: [0, 0], False: [0, 0]}
     for judged, reply in _pairs(found):
         spans = [Region(span.start, span.end) for span in judged.spans or () if span.start is not None]  # type: ignore[arg-type]
-        for region in sentences(reply.reply):
+        for region in split_sentences(reply.reply):
             count = counts[is_wrong(region, reply)]
-            count[0] += any(clip(region, span) for span in spans)
+            count[0] += any(cut_region(region, span) for span in spans)
             count[1] += 1
     hits, false = (f"{flagged} of {n}" for flagged, n in (counts[True], counts[False]))
     return hits, false
@@ -127,7 +127,7 @@ def sentences_flagged(found: Evaluation) -> tuple[str, str]:
 
 def is_wrong(region: Region, reply: LabelledReply) -> bool:
     """Return whether the labels call a sentence hallucinated."""
-    return any(clip(region, Region(span.start, span.end)) for span in reply.spans or ())
+    return any(cut_region(region, Region(span.start, span.end)) for span in reply.spans or ())
 
 
 async def steps_of_word(pool: ModelPool) -> list[Left]:
@@ -140,7 +140,7 @@ async def steps_of_word(pool: ModelPool) -> list[Left]:
     for reply in drawn_replies():
         session = pool.session("halludetect", SEED)
         grounds = await reading.ground(session, reply.view)
-        regions = sentences(reply.reply)
+        regions = split_sentences(reply.reply)
         try:
             analyses = await reading.analyse(session, grounds, reply.view)
             rated = await reading.rate(session, grounds, reply.view)

@@ -12,7 +12,7 @@ from typing import Any
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.scenarios.errors import HallulabError, UsageError
-from hallulab.scenarios.text.wording import harmless
+from hallulab.scenarios.text.wording import clean_for_terminal
 from hallulab.simulator.experiment.config import Experiment, load_experiment
 
 Measured = Callable[[Recording, Experiment], Coroutine[Any, Any, str]]
@@ -46,6 +46,6 @@ def run_recorded(
         experiment = load_experiment(None, {"model": DEFAULT_CPU_MODEL, "base_url": given.base_url})
         print(asyncio.run(measured(answers, experiment)), end="")
     except HallulabError as error:
-        print(harmless(f"error: {error}"), file=sys.stderr)
+        print(clean_for_terminal(f"error: {error}"), file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
     return 0

@@ -35,7 +35,7 @@ from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.halludetect.detector import HalluDetectDetector
 from hallulab.detectors.halludetect.mixture import FILE, LogisticWeights, Mixture, measure_reply
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.text.spans import unknown_share, words
+from hallulab.scenarios.text.spans import compute_unknown_share, split_words
 from hallulab.scenarios.transcript import Judgement
 
 Numbers = NDArray[np.float64]
@@ -154,7 +154,7 @@ def reply_inputs(replies: Sequence[MeasuredReply], weights: LogisticWeights) -> 
     rows = []
     for one in replies:
         odds = [weights.log_odds(dict(zip(SENTENCE, row, strict=True))) for row in one.sentences]
-        known = {word for passage in one.reply.passages for word in words(passage.text)}
+        known = {word for passage in one.reply.passages for word in split_words(passage.text)}
         found = measure_reply(one.reply.reply, odds, known)
         rows.append([found[name] for name in REPLY])
     return np.array(rows)
@@ -214,7 +214,7 @@ def describe(name: str, replies: Sequence[MeasuredReply], mixture: Mixture) -> s
     found = reply_inputs(asked, mixture.sentence)
     odds = found @ np.array([mixture.reply.weights[n] for n in REPLY]) + mixture.reply.intercept
     shares = [
-        unknown_share(one.reply.reply, {w for p in one.reply.passages for w in words(p.text)})
+        compute_unknown_share(one.reply.reply, {w for p in one.reply.passages for w in split_words(p.text)})
         for one in asked
     ]
     plain = [max(one.sentences[:, 0]) for one in asked]

@@ -23,7 +23,7 @@ from hallulab.chatbots.outside import retrieve_evidence, validate_reply
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.paths import expanded, is_file
+from hallulab.scenarios.files.paths import expand_home, is_file
 from hallulab.scenarios.options import read_options
 from hallulab.scenarios.transcript import Frozen, Message, Passage
 
@@ -93,7 +93,7 @@ def _find_interpreter(owner: str, given: str | None) -> str:
     """Return the absolute path of a Python. Links are kept, because an environment's Python is one."""
     if given is None:
         return sys.executable
-    path = expanded(given).absolute()
+    path = expand_home(given).absolute()
     if not (is_file(path) and os.access(path, os.X_OK)):
         raise UsageError(
             f"{owner}: option `python`: {path} is no program; name an interpreter, such as .venv/bin/python."

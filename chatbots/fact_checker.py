@@ -21,7 +21,7 @@ from hallulab.chatbots.pipeline import Draft, collect_titles, format_evidence
 from hallulab.chatbots.prompt_engineered import PromptEngineeredBot
 from hallulab.chatbots.protocol import ChatbotContext
 from hallulab.chatbots.strategies import is_refusal
-from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Call, Frozen
 
 SPLIT_TOKENS = 500
@@ -117,7 +117,7 @@ class FactCheckerBot(PromptEngineeredBot):
         try:
             split = await work.session.structured("split", messages, SplitReply, max_tokens=SPLIT_TOKENS)
         except UnparseableAnswer as error:
-            pieces = tuple(region.of(draft) for region in sentences(draft))
+            pieces = tuple(region.of(draft) for region in split_sentences(draft))
             left = max(len(pieces) - MOST, 0)
             unchecked = f" {left} sentences after the first {MOST} are not checked." if left else ""
             work.note("split", f"The split cannot be read, so each sentence is checked. {error}{unchecked}")

@@ -29,7 +29,7 @@ from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.options import read_options
-from hallulab.scenarios.plugins import component_names, find_component, make_component, offered
+from hallulab.scenarios.plugins import find_component, list_component_names, list_entry_points, make_component
 from hallulab.scenarios.transcript import Frozen
 
 GROUP = "hallulab.chatbots"
@@ -74,7 +74,7 @@ CHATBOTS: dict[str, OwnChatbot] = {
 
 def list_chatbot_names() -> list[str]:
     """Return all names, ours first."""
-    return component_names(CHATBOTS, GROUP)
+    return list_component_names(CHATBOTS, GROUP)
 
 
 def make_chatbot(kind: str, context: ChatbotContext) -> Chatbot:
@@ -138,7 +138,7 @@ def compute_chatbot_version(
     used = dict(models or {})
     own = CHATBOTS.get(kind)
     if own is None:
-        dist = offered(GROUP)[kind].dist
+        dist = list_entry_points(GROUP)[kind].dist
         return digest([kind, resolved, used, dist.version if dist else None])[:16]
     prompts = [load_prompt_at(path) for path in own.PROMPTS]
     learnt: list[Any] = [read_tuned_number("hallulab.chatbots", kind, model) for model in used.values()]

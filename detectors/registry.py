@@ -27,7 +27,7 @@ from hallulab.detectors.peers.detector import (
 )
 from hallulab.detectors.self_check.detector import SelfCheckDetector
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.plugins import component_names, find_component, make_component
+from hallulab.scenarios.plugins import find_component, list_component_names, make_component
 
 GROUP = "hallulab.detectors"
 """The entry points' group."""
@@ -54,7 +54,7 @@ DETECTORS: dict[str, DetectorFactory] = {
 
 def list_detector_names() -> list[str]:
     """Return all names, ours first."""
-    return component_names(DETECTORS, GROUP)
+    return list_component_names(DETECTORS, GROUP)
 
 
 def make_detector(kind: str, name: str, context: DetectorContext) -> Detector:

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from hallulab.scenarios.transcript import Call, Conversation
-from hallulab.simulator.measure.spending import known_sum
+from hallulab.simulator.measure.spending import sum_known
 
 
 class RowSource(NamedTuple):
@@ -64,9 +64,9 @@ _TURN = (
 
 _COSTS = (
     _column("prompt_tokens", "Int64", "tokens that these calls read, as far as the servers told",
-            lambda source: known_sum([call.prompt_tokens for call in source.calls])),
+            lambda source: sum_known([call.prompt_tokens for call in source.calls])),
     _column("completion_tokens", "Int64", "tokens that they wrote, likewise",
-            lambda source: known_sum([call.completion_tokens for call in source.calls])),
+            lambda source: sum_known([call.completion_tokens for call in source.calls])),
     _column("seconds", "Float64", "their latencies, added up",
             lambda source: sum(call.latency_s for call in source.calls)),
 )  # fmt: skip

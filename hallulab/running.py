@@ -12,7 +12,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.experiment.build import Settings, execute_experiment
 from hallulab.simulator.experiment.config import Experiment, load_experiment
 from hallulab.simulator.report.reporting import require_a_reply, write_reports
-from hallulab.simulator.runs.folder import RunFolder, folder_by_time
+from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
 from hallulab.simulator.runs.outputs import check_outputs
 
 
@@ -53,7 +53,7 @@ def run(
         KeyboardInterrupt: the run was interrupted; what was written is intact.
     """
     settings = Settings(fresh=fresh, record=_path(record), replay=_path(replay), quiet=quiet, workers=workers)
-    folder = RunFolder(_path(out) or folder_by_time())
+    folder = RunFolder(_path(out) or name_folder_by_time())
     wanted = _resolved(experiment, fields)
     check_outputs({}, folders={"--out": folder.path})
     scenario = result_of(execute_experiment(wanted, folder, settings, simulate=True))

@@ -32,7 +32,7 @@ class ReplayMiss(BaseException):
     """
 
 
-def first_of(error: BaseException) -> BaseException:
+def get_first_error(error: BaseException) -> BaseException:
     """Return the first error of tasks that failed together, the one that a user is told; else the error."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import in_words
+from hallulab.scenarios.files.data_files import explain_error
 from hallulab.scenarios.transcript import Frozen
 
 Options = TypeVar("Options", bound=Frozen)
@@ -33,6 +33,6 @@ def read_options(owner: str, schema: type[Options], options: Mapping[str, Any]) 
         elif first["type"] == "missing":
             reason = f"the option `{name}` is required."
         else:
-            message = f"{in_words(first)}."
+            message = f"{explain_error(first)}."
             reason = f"option `{name}`: {message}" if name else message
         raise UsageError(f"{owner}: {reason}") from error

@@ -12,14 +12,14 @@ Factory = TypeVar("Factory")
 Made = TypeVar("Made")
 
 
-def offered(group: str) -> dict[str, EntryPoint]:
+def list_entry_points(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name."""
     return {point.name: point for point in entry_points(group=group)}
 
 
-def component_names(own: Mapping[str, object], group: str) -> list[str]:
+def list_component_names(own: Mapping[str, object], group: str) -> list[str]:
     """Return all names, ours first. An entry point cannot take one of our names."""
-    return list(dict.fromkeys([*own, *sorted(offered(group))]))
+    return list(dict.fromkeys([*own, *sorted(list_entry_points(group))]))
 
 
 def find_component(what: str, name: str, own: Mapping[str, Factory], group: str) -> Factory:
@@ -33,16 +33,18 @@ def find_component(what: str, name: str, own: Mapping[str, Factory], group: str)
     """
     if name in own:
         return own[name]
-    point = offered(group).get(name)
+    point = list_entry_points(group).get(name)
     if point is None:
-        raise UsageError(f"there is no {what} {name!r}; there are: {', '.join(component_names(own, group))}.")
+        raise UsageError(
+            f"there is no {what} {name!r}; there are: {', '.join(list_component_names(own, group))}."
+        )
     try:
         return cast(Factory, point.load())
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         raise UsageError(
-            f"{what} {name!r}: cannot load its entry point {point.value} ({reason_of(error)})."
+            f"{what} {name!r}: cannot load its entry point {point.value} ({describe_exception(error)})."
         ) from error
 
 
@@ -68,7 +70,7 @@ def make_component(
     except (HallulabError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise UsageError(f"{what} {name!r}: its constructor raised {reason_of(error)}.") from error
+        raise UsageError(f"{what} {name!r}: its constructor raised {describe_exception(error)}.") from error
     lacking = next((part for part in parts if not hasattr(made, part)), None)
     if lacking is not None:
         raise UsageError(
@@ -77,7 +79,7 @@ def make_component(
     return made
 
 
-def reason_of(error: BaseException) -> str:
+def describe_exception(error: BaseException) -> str:
     """Return an exception of other people's code as one line, without a full stop."""
     try:
         message = " ".join(str(error).split()).rstrip(".")

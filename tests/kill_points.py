@@ -25,7 +25,7 @@ from typing import Any
 from unittest.mock import patch
 
 from hallulab.scenarios.files.jsonl import LineWriter, read_lines
-from hallulab.simulator.runs.folder import _written_beside
+from hallulab.simulator.runs.folder import _write_beside
 from tests import forked_runs
 
 Lines = Counter[str]
@@ -80,12 +80,12 @@ class InReport:
         def write_beside(target: Path, data: Iterable[bytes]) -> Path:
             whole = b"".join(data)
             if target.name != self.report:
-                return _written_beside(target, [whole])
-            _written_beside(target, [whole[: int(self.share * len(whole))]])
+                return _write_beside(target, [whole])
+            _write_beside(target, [whole[: int(self.share * len(whole))]])
             os.kill(os.getpid(), signal.SIGKILL)
             raise AssertionError
 
-        patch("hallulab.simulator.runs.folder._written_beside", write_beside).start()
+        patch("hallulab.simulator.runs.folder._write_beside", write_beside).start()
 
 
 @dataclass(frozen=True)

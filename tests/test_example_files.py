@@ -6,7 +6,7 @@ import pytest
 
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
-from hallulab.simulator.bench.sweep import configurations, load_sweep
+from hallulab.simulator.bench.sweep import list_configurations, load_sweep
 from hallulab.simulator.experiment.config import load_experiment
 from tests.places import ROOT
 from tests.scripted import scripted_pool
@@ -23,7 +23,7 @@ def options_of(kind: str, options: dict[str, object]) -> tuple[object, ...]:
 
 @pytest.mark.parametrize(("name", "number"), [("logic_graph_ablation", 7), ("logic_graph_sensitivity", 16)])
 def test_a_sweep_has_as_many_configurations_as_the_paper_has_rows(name: str, number: int) -> None:
-    made = configurations(load_sweep(EXAMPLES / f"{name}.yaml"))
+    made = list_configurations(load_sweep(EXAMPLES / f"{name}.yaml"))
     assert len({options_of(one.kind, one.options) for one in made}) == len(made) == number
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hallulab.agents.machine.progress_events import Listener, StepProgress
 from hallulab.scenarios.errors import OperationalError
-from hallulab.scenarios.files.paths import expanded
+from hallulab.scenarios.files.paths import expand_home
 
 CACHE_VARIABLE = "HALLULAB_CACHE"
 """Environment variable that moves the cache folder."""
@@ -22,7 +22,7 @@ def locate_cache(environ: Mapping[str, str] = os.environ) -> Path:
     import platformdirs
 
     chosen = environ.get(CACHE_VARIABLE)
-    return expanded(chosen).absolute() if chosen else platformdirs.user_cache_path("hallulab")
+    return expand_home(chosen).absolute() if chosen else platformdirs.user_cache_path("hallulab")
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from hallulab.scenarios.text.wording import one_line
+from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 
 LINE_EVERY = 30.0
@@ -48,7 +48,7 @@ class _Description(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         """See `ProgressColumn`."""
-        return Text(one_line(task.description))
+        return Text(render_one_line(task.description))
 
 
 class LoggedProgress(Progress):

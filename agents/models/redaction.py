@@ -23,7 +23,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import unquote
 
-from hallulab.scenarios.files.data_files import without_surrogates
+from hallulab.scenarios.files.data_files import replace_surrogates
 
 MARK = "[key]"
 """Replaces a key."""
@@ -104,7 +104,7 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """Return the text without the keys and without half characters."""
-        text = without_surrogates(text)
+        text = replace_surrogates(text)
         if len(text) < SHORTEST:
             return text
         found = self._places(text)
@@ -116,7 +116,7 @@ class Redaction:
 
     def finds(self, text: str) -> bool:
         """Return whether a key is in the text."""
-        return self.text(text) != without_surrogates(text)
+        return self.text(text) != replace_surrogates(text)
 
     def value(self, value: Any) -> Any:
         """Replace the lists in a JSON value whose texts spell a key. Its texts must be redacted already."""

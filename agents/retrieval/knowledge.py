@@ -16,7 +16,7 @@ from hallulab.agents.retrieval.vectors import VectorTable, ensure_built
 from hallulab.scenarios.errors import ReplayMiss
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.text.chunking import DEFAULT_CHUNKING, Chunking, passages
+from hallulab.scenarios.text.chunking import DEFAULT_CHUNKING, Chunking, cut_into_passages
 from hallulab.scenarios.transcript import Passage
 
 DEFAULT_EMBEDDING_MODEL = "all-minilm-l6-v2"
@@ -63,7 +63,7 @@ class KnowledgeBase:
         cache: Path | None = None,
     ) -> None:
         self.passages: tuple[Passage, ...] = tuple(
-            passage for document in scenario.documents for passage in passages(document, chunking)
+            passage for document in scenario.documents for passage in cut_into_passages(document, chunking)
         )
         """All passages, in the order of the documents."""
         self._embedder = embedder or SentenceEmbedder(embedding_model, cache=cache, on_progress=self._tell)

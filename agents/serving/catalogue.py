@@ -10,7 +10,7 @@ from pydantic import Field
 
 from hallulab.agents.machine.weights import WheelFile, WheelFiles, looks_like_path
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.paths import expanded, is_folder
+from hallulab.scenarios.files.paths import expand_home, is_folder
 from hallulab.scenarios.transcript import Frozen
 
 DEFAULT_CPU_MODEL = "qwen2.5-coder-1.5b"
@@ -112,7 +112,7 @@ def resolve(model: str) -> NamedModel:
     known = CATALOGUE.get(model.lower())
     if known is not None:
         return NamedModel(name=known.name, wheels=known if known.wheels else None, hub=known.hub)
-    folder = expanded(model)
+    folder = expand_home(model)
     if is_folder(folder):
         if not (folder / "config.json").is_file():
             raise UsageError(

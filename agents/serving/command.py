@@ -12,7 +12,7 @@ from hallulab.agents.serving.preparation import prepare
 from hallulab.agents.serving.replicas import parts
 from hallulab.agents.serving.server import STARTUP_TIMEOUT, serve_prepared
 from hallulab.agents.serving.terminal import shown_progress
-from hallulab.scenarios.errors import first_of
+from hallulab.scenarios.errors import get_first_error
 
 
 def serve_command(
@@ -69,6 +69,6 @@ def serve_command(
                     for place in range(len(servers)):
                         tasks.create_task(stay(place, progress, on_progress))
             except BaseExceptionGroup as group:
-                raise first_of(group) from group
+                raise get_first_error(group) from group
 
     run_until_stopped(stay_all())

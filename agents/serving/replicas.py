@@ -16,7 +16,7 @@ from hallulab.agents.serving.machine import (
 )
 from hallulab.agents.serving.preparation import PreparedModel
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.text.wording import counted, noun
+from hallulab.scenarios.text.wording import choose_noun, format_count
 
 _PARALLEL = {
     "--tensor-parallel-size": "-tp",
@@ -88,8 +88,8 @@ def _on_cards(number: int, extra_flags: Sequence[str], environ: Mapping[str, str
 def _require(number: int, there: int, what: str, each: int) -> None:
     if number * each > there:
         raise UsageError(
-            f"--replicas {number}: each server needs {counted(each, what)}, and there "
-            f"{noun(there, 'is', 'are')} {there} for all. Lower --replicas."
+            f"--replicas {number}: each server needs {format_count(each, what)}, and there "
+            f"{choose_noun(there, 'is', 'are')} {there} for all. Lower --replicas."
         )
 
 

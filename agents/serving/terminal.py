@@ -11,7 +11,7 @@ from rich.progress import Progress, TaskID, TaskProgressColumn
 
 from hallulab.agents.machine.progress import bars
 from hallulab.agents.machine.progress_events import Listener, StepProgress, silent
-from hallulab.scenarios.text.wording import one_line
+from hallulab.scenarios.text.wording import render_one_line
 
 
 @contextmanager
@@ -41,7 +41,7 @@ class _Steps:
             task = self._shown.add_task(progress.step, total=progress.total)
             self._steps[thread] = progress.step, task
             if self._announced:
-                print(one_line(f"{progress.step} …"), file=sys.stderr, flush=True)
+                print(render_one_line(f"{progress.step} …"), file=sys.stderr, flush=True)
         self._shown.update(task, completed=progress.done, total=progress.total)
 
     def _finish(self, task: TaskID | None) -> None:

@@ -19,7 +19,7 @@ from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.users.persona_writer import AGAIN, MANNERS, asked_for, make_goal
 from hallulab.scenarios.text.items import find_items
 from hallulab.scenarios.text.word_forms import TOKEN, read_word
-from hallulab.scenarios.text.wording import in_brief, one_line
+from hallulab.scenarios.text.wording import render_one_line, shorten_line
 from hallulab.scenarios.transcript import Frozen, Message
 
 _CASE_TOKENS = 320
@@ -63,7 +63,7 @@ async def read_case(session: Session, domain: str, name: str, summary: str, atte
         ModelError: no answer.
     """
     request = load_prompt("hallulab.agents.users", "chat_case").fill(
-        domain=domain, name=name, summary=one_line(summary)
+        domain=domain, name=name, summary=render_one_line(summary)
     )
     case = await session.structured(
         "case", request, ChatCase, max_tokens=_CASE_TOKENS, temperature=AGAIN * (attempt > 0), sample=attempt
@@ -77,9 +77,9 @@ async def read_case(session: Session, domain: str, name: str, summary: str, atte
     if copied is not None:
         raise UnparseableAnswer(f"case: the model copied an example: {copied!r}")
     return ChatCase(
-        grievance=one_line(case.grievance),
+        grievance=render_one_line(case.grievance),
         goals=tuple(goals.values()),
-        facts=tuple(one_line(fact) for fact in case.facts if fact.strip()),
+        facts=tuple(render_one_line(fact) for fact in case.facts if fact.strip()),
     )
 
 
@@ -95,7 +95,7 @@ async def read_manner(session: Session, chat: Sequence[Message]) -> str | None:
     said = [message.text for message in chat if message.role == "user"][:_MESSAGES]
     request = load_prompt("hallulab.agents.users", "chat_manner").fill(
         manners="\n".join(f"{letter}. {text}" for letter, text in told),
-        messages="\n".join(f"- {in_brief(text)}" for text in said),
+        messages="\n".join(f"- {shorten_line(text)}" for text in said),
     )
     share = await session.choose("manner", request, list(letters))
     return dict(zip(letters, MANNERS, strict=False)).get(max(letters, key=lambda letter: share[letter]))

@@ -16,7 +16,7 @@ from pydantic import Field
 from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.scenarios.text.wording import one_line
+from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.transcript import Frozen
 
 _ABOUT_TOKENS, _GOALS_TOKENS, _CASE_TOKENS = 400, 120, 200
@@ -117,7 +117,7 @@ async def write_about(session: Session, titles: Sequence[str], attempt: int) -> 
         UnparseableAnswer: the answer is not in the form.
         ModelError: no answer.
     """
-    told = "\n".join(f"- {one_line(title)}" for title in titles[:_TITLES])
+    told = "\n".join(f"- {render_one_line(title)}" for title in titles[:_TITLES])
     request = load_prompt("hallulab.agents.users", "pack_about").fill(titles=told)
     about = await session.structured(
         "about", request, About, max_tokens=_ABOUT_TOKENS, temperature=AGAIN * (attempt > 0), sample=attempt
@@ -169,7 +169,8 @@ async def write_case(session: Session, domain: str, name: str, goals: Sequence[s
     if not case.grievance.strip():
         raise UnparseableAnswer("case: the model told of no grievance.")
     return Case(
-        grievance=one_line(case.grievance), facts=tuple(one_line(fact) for fact in case.facts if fact.strip())
+        grievance=render_one_line(case.grievance),
+        facts=tuple(render_one_line(fact) for fact in case.facts if fact.strip()),
     )
 
 
@@ -203,7 +204,7 @@ def make_goal(text: str) -> str:
     Raises:
         UnparseableAnswer: it is too short or too long.
     """
-    asked = asked_for(one_line(text).strip().rstrip(" .?!"))
+    asked = asked_for(render_one_line(text).strip().rstrip(" .?!"))
     if not 2 <= len(asked.split()) < _LONGEST_GOAL:
         raise UnparseableAnswer(f"goals: the model wrote no goal: {asked[:80]!r}")
     return f"Learn {_SMALL.sub(lambda found: found[0].lower(), asked)}"

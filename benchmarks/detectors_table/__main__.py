@@ -29,7 +29,7 @@ from benchmarks.detectors_table.running import table
 from benchmarks.detectors_table.samples import KEPT, SOURCES
 from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from hallulab.scenarios.errors import HallulabError, UsageError
-from hallulab.scenarios.text.wording import harmless
+from hallulab.scenarios.text.wording import clean_for_terminal
 from hallulab.simulator.runs.folder import write_atomically
 from hallulab.simulator.runs.outputs import check_outputs
 
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.docs is not None and not stale:
             write_page(given.docs, text, decided_by)
     except HallulabError as error:
-        print(harmless(f"error: {error}"), file=sys.stderr)
+        print(clean_for_terminal(f"error: {error}"), file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
     if stale:
         print(

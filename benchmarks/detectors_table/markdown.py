@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from benchmarks.detectors_table.measuring import DetectorNumbers, Line, Unmeasured
 from benchmarks.detectors_table.running import TableReport
 from benchmarks.detectors_table.samples import Described
-from hallulab.scenarios.text.wording import NOTHING, in_brief, noun, number
-from hallulab.simulator.bench.terminal import brief_bound, raters_line
-from hallulab.simulator.report.columns import Column, decimals
+from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_number, shorten_line
+from hallulab.simulator.bench.terminal import format_bound, render_raters_line
+from hallulab.simulator.report.columns import Column, build_decimal_format
 
 MARK = "†"
 """Stands beside numbers whose detector was tuned on the same data set."""
@@ -20,14 +20,16 @@ def _signed(share: float | None) -> str:
     return NOTHING if share is None else f"{share * 100:+.0f}%".replace("-", "−")
 
 
-_THREE = decimals(3)
+_THREE = build_decimal_format(3)
 _COLUMNS = (
     Column("AUROC [95%]", "rows.response.auroc", format=_THREE, beside="rows.response.auroc_ci95"),
     Column("F1", "rows.response.f1", format=_THREE),
     Column("balanced accuracy", "rows.response.balanced_accuracy", format=_THREE),
-    Column("coverage", "rows.response.coverage", format=lambda share: f"{number(share, 0, 100)}%"),
-    Column("calls a reply", "rows.response.calls_per_reply", format=decimals(1)),
-    Column("computed tokens a reply", "rows.response.computed_tokens_per_reply", format=decimals(0)),
+    Column("coverage", "rows.response.coverage", format=lambda share: f"{format_number(share, 0, 100)}%"),
+    Column("calls a reply", "rows.response.calls_per_reply", format=build_decimal_format(1)),
+    Column(
+        "computed tokens a reply", "rows.response.computed_tokens_per_reply", format=build_decimal_format(0)
+    ),
 )
 _SENTENCES = Column(
     "AUROC of sentences [95%]", "rows.sentence.auroc", format=_THREE, beside="rows.sentence.auroc_ci95"
@@ -49,9 +51,9 @@ def render(report: TableReport) -> str:
 def _size(data: Described) -> str:
     replies, groups = data.replies, data.groups
     return (
-        f"{replies} {noun(replies, 'reply', 'replies')} in {groups} {noun(groups, 'group')}, "
-        f"{number(data.hallucinated, 0, 100)}% hallucinated; flagging all has F1 "
-        f"{number(data.flag_all_f1, 3)}."
+        f"{replies} {choose_noun(replies, 'reply', 'replies')} in {groups} {choose_noun(groups, 'group')}, "
+        f"{format_number(data.hallucinated, 0, 100)}% hallucinated; flagging all has F1 "
+        f"{format_number(data.flag_all_f1, 3)}."
     )
 
 
@@ -77,7 +79,7 @@ def _table(lines: Sequence[Line]) -> list[str]:
 
 
 def _cell(column: Column, line: Line) -> str:
-    return " ".join(filter(None, (column.text(line), column.aside(line, brief_bound))))
+    return " ".join(filter(None, (column.text(line), column.aside(line, format_bound))))
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -86,13 +88,13 @@ def _row(cells: Sequence[str]) -> str:
 
 def _remarks(data: Described, lines: Sequence[Line]) -> list[str]:
     """Write the lines under a part: agreement of raters, and why detectors are missing."""
-    found = [] if data.raters is None else ["", raters_line(data.raters)]
+    found = [] if data.raters is None else ["", render_raters_line(data.raters)]
     reasons: dict[str, list[str]] = {}
     for line in lines:
         if line.missing is not None:
             reasons.setdefault(line.missing, []).append(f"`{line.detector}`")
     for reason, names in reasons.items():
-        found += ["", f"Not measured: {', '.join(names)} ({in_brief(reason).rstrip('.')})."]
+        found += ["", f"Not measured: {', '.join(names)} ({shorten_line(reason).rstrip('.')})."]
     return found
 
 

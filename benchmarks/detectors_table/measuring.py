@@ -16,16 +16,16 @@ from hallulab.detectors.base.protocol import Detector, TrainableDetector
 from hallulab.scenarios.errors import ReplayMiss, UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.bench.chatbots import ChatbotMean, ChatbotRows, chatbot_report
+from hallulab.simulator.bench.chatbots import ChatbotMean, ChatbotRows, build_chatbot_rows
 from hallulab.simulator.bench.cross_validation import CrossValidation
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
-from hallulab.simulator.bench.levels import Level, group_numbers, items_of
-from hallulab.simulator.bench.rows import LevelRow, level_row
-from hallulab.simulator.bench.split import fold_replies
-from hallulab.simulator.experiment.build import Settings, open_pool, served, with_model
-from hallulab.simulator.experiment.casting import make_detectors, needs_model
+from hallulab.simulator.bench.levels import Level, collect_items, group_numbers
+from hallulab.simulator.bench.rows import LevelRow, build_level_row
+from hallulab.simulator.bench.split import split_into_folds
+from hallulab.simulator.experiment.build import Settings, ensure_model, open_pool, serve_models
+from hallulab.simulator.experiment.casting import is_model_needed, make_detectors
 from hallulab.simulator.experiment.config import Experiment, load_experiment
-from hallulab.simulator.measure.bootstrap import replicates
+from hallulab.simulator.measure.bootstrap import compute_replicates
 
 FOLDS = 5
 """Parts of a data set. Detectors that learn are trained once for each, on the others."""
@@ -114,7 +114,7 @@ async def asks(detector: str, asked: TableArguments) -> bool:
     """
     experiment = _experiment(detector, asked)
     async with open_pool(experiment, Recording()) as pool:
-        return needs_model(make_detectors(experiment, pool, {}))
+        return is_model_needed(make_detectors(experiment, pool, {}))
 
 
 def made_by(detector: str, asked: TableArguments) -> list[Any]:
@@ -123,7 +123,7 @@ def made_by(detector: str, asked: TableArguments) -> list[Any]:
     Raises:
         UsageError: there is no such detector.
     """
-    experiment = with_model(_experiment(detector, asked))
+    experiment = ensure_model(_experiment(detector, asked))
     [chosen] = experiment.detectors
     role = experiment.roles.get("detector")
     return [chosen.kind, chosen.name, chosen.options, experiment.model, role, experiment.seed]
@@ -150,7 +150,7 @@ async def _measured(dataset: str, detector: str, asked: TableArguments) -> Line:
         and any(dataset in seen.get(detector, ()) for seen in (LEARNT_FROM, CHOSEN_ON)),
         part=PARTS.get((dataset, detector)),
         rows=rows(evaluation, dataset),
-        chatbots=chatbot_report([evaluation]),
+        chatbots=build_chatbot_rows([evaluation]),
     )
 
 
@@ -178,7 +178,7 @@ async def _judged(
     needed = asked.record and await asks(name, asked)
     learns = dataset in LEARNT_FROM.get(name, ())
     recording = _recording(dataset, name, asked, grows=needed or (asked.record and learns))
-    async with open_pool(experiment, recording) as pool, served(pool, Settings(quiet=True), needed):
+    async with open_pool(experiment, recording) as pool, serve_models(pool, Settings(quiet=True), needed):
         if learns:
             [detector] = make_detectors(experiment, pool, {})
             remembering = _remembering(detector, recording, asked.learns)
@@ -210,7 +210,7 @@ async def _by_folds(
     if detector is None:
         return None
     try:
-        validation = CrossValidation(fold_replies(replies, FOLDS, SEED), replies, concurrency, quiet=True)
+        validation = CrossValidation(split_into_folds(replies, FOLDS, SEED), replies, concurrency, quiet=True)
         [evaluation] = await validation.evaluate([detector], SEED)
     except UsageError:
         return None
@@ -222,8 +222,8 @@ def rows(evaluation: Evaluation, dataset: str) -> dict[Level, LevelRow]:
     groups = group_numbers(evaluation.replies)
     found: dict[Level, LevelRow] = {}
     for level in LEVELS:
-        items = items_of(evaluation, level, groups)
+        items = collect_items(evaluation, level, groups)
         if level == "response" or items.gold.any():
-            drawn = replicates(items.sample, len(groups))
-            found[level] = level_row(evaluation, dataset, level, items, drawn, len(groups))
+            drawn = compute_replicates(items.sample, len(groups))
+            found[level] = build_level_row(evaluation, dataset, level, items, drawn, len(groups))
     return found

@@ -16,7 +16,7 @@ from benchmarks.detectors_table.samples import Described, described
 from hallulab.agents.machine.progress import bars
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.experiment.build import with_model
+from hallulab.simulator.experiment.build import ensure_model
 from hallulab.simulator.experiment.config import Experiment
 
 _LONGEST = "combined"
@@ -59,7 +59,7 @@ def table(
         for line in _measured(sorted(jobs, key=lambda job: job[1] != _LONGEST), asked, workers):
             found[line.dataset, line.detector] = line
             shown.advance(task)
-    model = with_model(Experiment(model=asked.model)).model
+    model = ensure_model(Experiment(model=asked.model)).model
     return TableReport(model=model, data=data, lines=tuple(found[job] for job in jobs))
 
 

@@ -11,10 +11,10 @@ from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record
-from hallulab.scenarios.files.jsonl import parsed_lines
+from hallulab.scenarios.files.jsonl import parse_lines
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.bench.raters import RaterAgreement, rater_agreement
+from hallulab.simulator.bench.raters import RaterAgreement, compute_rater_agreement
 from hallulab.simulator.bench.split import choose_replies
 from hallulab.simulator.measure.numbers import Rounded
 
@@ -119,7 +119,7 @@ def _read(path: Path) -> list[LabelledReply]:
     with gzip.open(path, "rb") as file:
         return [
             check_record(line, LabelledReply, f"{path}, line {number}", "docs/bench.md")
-            for number, line in parsed_lines(file, path)
+            for number, line in parse_lines(file, path)
         ]
 
 
@@ -146,5 +146,5 @@ def described(dataset: str, data: Path, limit: int) -> Described:
         groups=len({reply.group for reply in replies}),
         hallucinated=share,
         flag_all_f1=2 * share / (1 + share),
-        raters=rater_agreement(replies),
+        raters=compute_rater_agreement(replies),
     )

@@ -28,8 +28,8 @@ from hallulab.detectors.base.courtesy import claims_nothing
 from hallulab.detectors.base.protocol import DetectorContext, describe_judging
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.options import read_options
-from hallulab.scenarios.plugins import reason_of
-from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.plugins import describe_exception
+from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Call, Judgement, Message, Span, Step, TurnView
 
 
@@ -245,7 +245,7 @@ class GuardedBot:
         reason = f"the detector {'failed' if first.outcome == 'failed' else 'abstained'}: {first.error}"
         if wanted == "pass":
             return _Outcome("unjudged", 0, reason, text)
-        if all(claims_nothing(region.of(text)) for region in sentences(text)):
+        if all(claims_nothing(region.of(text)) for region in split_sentences(text)):
             return _Outcome("unjudged", 0, f"{reason}; the reply claims nothing", text)
         return self._refused(wanted == "human", reason, tags, None)
 
@@ -282,7 +282,7 @@ class GuardedBot:
             reply = await call_untrusted(partial(self._inner.reply, history))
         except BaseException as error:  # noqa: BLE001 - somebody else's chatbot may raise anything
             require_failure(error)
-            failed = str(error) if isinstance(error, ChatbotError) else reason_of(error)
+            failed = str(error) if isinstance(error, ChatbotError) else describe_exception(error)
             if isinstance(error, ChatbotError):
                 work.calls += [_renamed(call, AGAIN) for call in error.calls]
             work.replies.append(None)

@@ -15,7 +15,7 @@ from pydantic import Field, PlainValidator, field_validator, model_validator
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.digest import digest
-from hallulab.scenarios.files.paths import expanded, is_there
+from hallulab.scenarios.files.paths import expand_home, is_there
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.transcript import Frozen, Judgement
 
@@ -239,7 +239,7 @@ def load_policy(name_or_path: str) -> Policy:
     """
     if name_or_path in list_built_in_policies():
         return read_yaml(BUILT_IN / f"{name_or_path}.yaml", SCHEMA).check(Policy)
-    path = expanded(name_or_path)
+    path = expand_home(name_or_path)
     if not is_there(path):
         raise UsageError(
             f"{name_or_path}: no such policy. Give the path of a YAML file ({SCHEMA}), or one of: "

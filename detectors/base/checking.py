@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from hallulab.agents.foreign import call_untrusted, require_failure
 from hallulab.agents.models.redaction import remove_keys
 from hallulab.detectors.base.protocol import Detector
-from hallulab.scenarios.files.data_files import in_words, main_error
-from hallulab.scenarios.plugins import reason_of
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error
+from hallulab.scenarios.plugins import describe_exception
 from hallulab.scenarios.transcript import Judgement, TurnView
 
 
@@ -52,9 +52,9 @@ def check_judgement(found: object, reply: str) -> Judgement:
         # A judgement made unchecked (`model_construct`, `model_copy`) may write a line that nobody can read.
         found = Judgement.model_validate_json(written)
     except ValidationError as error:
-        first = main_error(error)
+        first = choose_main_error(error)
         place = ".".join(map(str, first["loc"]))
-        wrong = f"`{place}`: {in_words(first)}" if place else in_words(first)
+        wrong = f"`{place}`: {explain_error(first)}" if place else explain_error(first)
         return Judgement(outcome="failed", error=f"the detector gave no sound Judgement: {wrong}")
     except ValueError as error:
         return make_failed_judgement(error)
@@ -79,4 +79,4 @@ def find_misfit(judgement: Judgement, reply: str) -> tuple[str, str] | None:
 
 def make_failed_judgement(error: BaseException) -> Judgement:
     """Return the judgement of a detector that raised `error`."""
-    return Judgement(outcome="failed", error=remove_keys(reason_of(error)))
+    return Judgement(outcome="failed", error=remove_keys(describe_exception(error)))

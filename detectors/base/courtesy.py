@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.text.spans import split_sentences
 
 SHORT_WORDS = 2
 """A clause with at most this many words (`yes`, `of course`, the next member of a list) counts as its
@@ -64,7 +64,9 @@ def claims_nothing(sentence: str) -> bool:
     if _NUMBER.search(plain):
         return False
     clauses = [
-        clause for region in sentences(plain) for clause in _JOINT.split(_uncapitalised(region.of(plain)))
+        clause
+        for region in split_sentences(plain)
+        for clause in _JOINT.split(_uncapitalised(region.of(plain)))
     ]
     courteous = any(_SYMPATHY.search(clause) or _OFFER.search(clause) for clause in clauses)
     return courteous and not any(_claims(clause) for clause in clauses)

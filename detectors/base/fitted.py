@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 
 from hallulab.agents.machine.cache import locate_cache
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import in_words, main_error, read_text
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_text
 from hallulab.scenarios.transcript import Count, Frozen
 
 REMEDY = "Delete it, or run `hallulab calibrate` again"
@@ -101,8 +101,8 @@ def _read(path: Path) -> Fitted:
     try:
         return Fitted.model_validate_json(read_text(path))
     except ValidationError as error:
-        first = main_error(error)
+        first = choose_main_error(error)
         where = ".".join(map(str, first["loc"]))
         raise UsageError(
-            f"{path}: {f'field `{where}`: ' if where else ''}{in_words(first)}. {REMEDY}."
+            f"{path}: {f'field `{where}`: ' if where else ''}{explain_error(first)}. {REMEDY}."
         ) from None

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from hallulab.agents.models.model import Session
 from hallulab.scenarios.errors import HallulabError
-from hallulab.scenarios.text.spans import words
+from hallulab.scenarios.text.spans import split_words
 from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span, Unit
 
 Result = TypeVar("Result")
@@ -94,7 +94,7 @@ def find_best_passage(text: str, passages: Sequence[Passage]) -> str:
     """Return the passage that shares most words with `text` (earliest on a tie), as `id: text`; or ""."""
     if not passages:
         return ""
-    wanted = set(words(text))
+    wanted = set(split_words(text))
     shared = [len(wanted & _words_of(passage.text)) for passage in passages]
     if max(shared) == 0:
         return ""
@@ -105,7 +105,7 @@ def find_best_passage(text: str, passages: Sequence[Passage]) -> str:
 @lru_cache(maxsize=64)
 def _words_of(passage: str) -> frozenset[str]:
     """Return the words of a passage; cached, because every span of a reply asks for them."""
-    return frozenset(words(passage))
+    return frozenset(split_words(passage))
 
 
 def make_flagged_spans(

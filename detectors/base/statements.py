@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hallulab.detectors.base.courtesy import claims_nothing
-from hallulab.scenarios.text.spans import Region, sentences, words
+from hallulab.scenarios.text.spans import Region, split_sentences, split_words
 
 MIN_WORDS = 4
 """Shorter sentences are not judged alone."""
@@ -16,12 +16,12 @@ def split_statements(reply: str) -> list[Region]:
     """
     joined: list[Region] = []
     start: int | None = None
-    for region in sentences(reply):
+    for region in split_sentences(reply):
         first = region.start if start is None else start
         text = reply[first : region.end]
-        if not words(text):
+        if not split_words(text):
             continue
-        if len(words(text)) < MIN_WORDS and not claims_nothing(text):
+        if len(split_words(text)) < MIN_WORDS and not claims_nothing(text):
             start = first
             continue
         joined.append(Region(first, region.end))

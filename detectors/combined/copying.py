@@ -11,7 +11,7 @@ import numpy as np
 from hallulab.detectors.features.batch import Batch, split_pieces
 from hallulab.detectors.features.matching import count_table, find_best_match, held
 from hallulab.detectors.features.tokens import Flags, Integers, Numbers, find_all
-from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.text.spans import split_sentences
 
 COPY_FEATURES = (
     "new_words",  # share of all of the reply's words that the evidence lacks (`lexical`)
@@ -26,7 +26,7 @@ COPY_FEATURES = (
 """Features of a reply."""
 
 _WORD = re.compile(r"(\w+)")
-"""Pattern for `find_all` of the words that `hallulab.scenarios.text.spans.words` returns."""
+"""Pattern for `find_all` of the words that `hallulab.scenarios.text.spans.split_words` returns."""
 
 
 class _Words(NamedTuple):
@@ -114,7 +114,7 @@ def _read(batch: Batch) -> _Words:
     numbers = map(_Numbering().__getitem__, found.spelling)
     said = found.text >= len(passages)
     source = np.concatenate([np.array([source for source, _ in passages], dtype=np.int64), batch.source])
-    parts = split_pieces([sentences(text) for _, text in passages])
+    parts = split_pieces([split_sentences(text) for _, text in passages])
     return _Words(
         word=np.fromiter(numbers, np.int64, count=len(found.spelling)),
         text=found.text,

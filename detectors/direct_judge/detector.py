@@ -14,7 +14,7 @@ from hallulab.detectors.base.judging import Abstention, format_evidence, gather_
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.base.served import Scale, ServedDetector
 from hallulab.scenarios.options import read_options
-from hallulab.scenarios.text.spans import Region, spoken_sentences
+from hallulab.scenarios.text.spans import Region, split_spoken_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 
@@ -57,7 +57,7 @@ class DirectJudgeDetector(ServedDetector):
             raise Abstention("there is no evidence")
         evidence = format_evidence(view.passages, self._options.max_evidence_characters)
         values = {"evidence": evidence.text, "reply": view.reply}
-        regions = spoken_sentences(view.reply) if self._options.sentences else []
+        regions = split_spoken_sentences(view.reply) if self._options.sentences else []
         score, *scores = await gather_all(
             [
                 _probability_of_no(session, self._reply_prompt, values),

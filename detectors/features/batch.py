@@ -10,8 +10,8 @@ import numpy as np
 
 from hallulab.detectors.features.tokens import Integers, Lexicon, Tokens, find_all, tokenize
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.text.chunking import Chunking, chunk
-from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.text.chunking import Chunking, split_into_chunks
+from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Passage, TurnView
 
 CHUNKING = Chunking(max_words=60, min_words=20)
@@ -108,13 +108,13 @@ def make_batch(cases: Sequence[ReplyWithEvidence]) -> Batch:
         (index, position, text)
         for texts, index in sources.items()
         for position, passage in enumerate(texts)
-        for text in chunk(passage, CHUNKING)
+        for text in split_into_chunks(passage, CHUNKING)
     ]
     lexicon = Lexicon()
     chunks = tuple(text for _, _, text in cut)
     replies = [case.reply for case in cases]
     tokens = tokenize(replies, lexicon)
-    parts = split_pieces([sentences(reply) for reply in replies])
+    parts = split_pieces([split_sentences(reply) for reply in replies])
     written = find_all(_WORD, replies)
     words = Pieces(reply=written.text, start=written.start, end=written.end)
     return Batch(

@@ -29,7 +29,7 @@ from hallulab.detectors.halludetect.reading import RatedSentence
 from hallulab.detectors.halludetect.severity import HARMLESS, compute_severity
 from hallulab.detectors.halludetect.user_said import repeats_user
 from hallulab.scenarios.text.courtesies import is_courtesy
-from hallulab.scenarios.text.spans import Region, words
+from hallulab.scenarios.text.spans import Region, split_words
 from hallulab.scenarios.transcript import Passage, TurnView
 
 LOG_ODDS = "log-odds"
@@ -80,7 +80,7 @@ class MixtureReading:
 
     async def rate(self, session: Session, grounds: EvidenceContext, view: TurnView) -> list[RatedSentence]:
         """See `JudgingStrategy.rate`: every sentence."""
-        known = set(words(f"{grounds.passage_text}\n{grounds.user_text}"))
+        known = set(split_words(f"{grounds.passage_text}\n{grounds.user_text}"))
         regions = split_statements(view.reply)
         return await gather_all(self._rate(session, grounds, view.reply, region, known) for region in regions)
 
@@ -124,7 +124,7 @@ class MixtureReading:
         claims = [odds for item in rated if isinstance(odds := item.details.get(LOG_ODDS), float)]
         if self._mixture is None or not claims:
             return worst
-        measured = measure_reply(view.reply, claims, set(words(grounds.passage_text)))
+        measured = measure_reply(view.reply, claims, set(split_words(grounds.passage_text)))
         return compute_severity(compute_probability(self._mixture.reply.log_odds(measured)), 1.0)
 
     async def conclude(

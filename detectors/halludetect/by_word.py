@@ -20,7 +20,7 @@ from hallulab.detectors.halludetect.evidence import EvidenceContext
 from hallulab.detectors.halludetect.reading import DoubledRetrieval, RatedSentence
 from hallulab.detectors.halludetect.severity import HARMLESS, find_majority
 from hallulab.detectors.halludetect.user_said import repeats_user
-from hallulab.scenarios.text.spans import Region, clip, locate_mentions, plain, sentences
+from hallulab.scenarios.text.spans import Region, cut_region, locate_mentions, normalize_text, split_sentences
 from hallulab.scenarios.transcript import Frozen, TurnView
 
 LIST_TOKENS = 1024
@@ -181,13 +181,17 @@ def vote(analyses: Sequence[RoughAnalysis], reply: str) -> list[RatedSentence]:
 
     Sentences come in order, then unlocated quotations. Details hold the share of votes.
     """
-    regions = sentences(reply)
+    regions = split_sentences(reply)
     votes: dict[Region | str, list[Objection]] = {}
     for analysis in analyses:
         quotes = [objection.sentence for objection in analysis.hallucinations]
         own: dict[Region | str, Objection] = {}
         for objection, found in zip(analysis.hallucinations, locate_mentions(quotes, reply), strict=True):
-            keys = [plain(objection.sentence)] if found is None else [r for r in regions if clip(r, found)]
+            keys = (
+                [normalize_text(objection.sentence)]
+                if found is None
+                else [r for r in regions if cut_region(r, found)]
+            )
             for key in keys:
                 own.setdefault(key, objection)
         for key, objection in own.items():

@@ -24,7 +24,7 @@ from hallulab.detectors.halludetect.options import HalluDetectOptions, Kind
 from hallulab.detectors.halludetect.reading import JudgingStrategy, RatedSentence
 from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
 from hallulab.scenarios.options import read_options
-from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
 
@@ -104,7 +104,7 @@ class HalluDetectDetector(ServedDetector):
         if not re.search(r"\w", view.reply):
             raise Abstention("the reply has no words")
         grounds = await self._reading.ground(session, view)
-        claims = not all(claims_nothing(region.of(view.reply)) for region in sentences(view.reply))
+        claims = not all(claims_nothing(region.of(view.reply)) for region in split_sentences(view.reply))
         if claims and not grounds.passages and not grounds.found:
             raise Abstention("there is no evidence")
         rated = await self._reading.rate(session, grounds, view)

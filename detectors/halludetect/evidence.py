@@ -9,7 +9,7 @@ from hallulab.agents.models.prompt import Prompt, format_dialogue
 from hallulab.agents.retrieval.reformulation import reformulate
 from hallulab.detectors.base.judging import format_evidence
 from hallulab.scenarios.text.courtesies import is_courtesy
-from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Frozen, Message, Passage, TurnView
 
 MEMORY_TOKENS = 120
@@ -47,7 +47,7 @@ class EvidenceContext(Frozen):
     def user_statements(self) -> str:
         """What the user said, without questions: to ask whether something is so is not to say it."""
         lines = self.user_text.split("\n")
-        said = [region.of(line) for line in lines for region in sentences(line)]
+        said = [region.of(line) for line in lines for region in split_sentences(line)]
         return " ".join(sentence for sentence in said if not sentence.endswith("?"))
 
 

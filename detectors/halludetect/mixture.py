@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 from pydantic import TypeAdapter
 
-from hallulab.scenarios.text.spans import unknown_share, words
+from hallulab.scenarios.text.spans import compute_unknown_share, split_words
 from hallulab.scenarios.transcript import Frozen
 
 FILE = Path(__file__).with_name("mixture.yaml")
@@ -74,11 +74,11 @@ def measure_sentence(
         unsupported: that probability's log-odds; length: natural logarithm of its number of words; novelty:
         how far the share of words that are not known exceeds the usual one; misattributed: as given.
     """
-    length = min(max(len(words(sentence)), _LENGTHS[0]), _LENGTHS[1])
+    length = min(max(len(split_words(sentence)), _LENGTHS[0]), _LENGTHS[1])
     return {
         "unsupported": log_odds(unsupported),
         "length": math.log(length),
-        "novelty": max(0.0, (unknown_share(sentence, known) or 0.0) - _KNOWN_ENOUGH),
+        "novelty": max(0.0, (compute_unknown_share(sentence, known) or 0.0) - _KNOWN_ENOUGH),
         "misattributed": misattributed,
     }
 
@@ -94,7 +94,7 @@ def measure_reply(reply: str, sentences: Sequence[float], evidence: set[str]) ->
         any: log-odds that one of the three worst sentences is wrong, if they were independent; unknown:
         number of words that the evidence lacks, divided by the number of all words plus `_FEW_WORDS`.
     """
-    found = words(reply)
+    found = split_words(reply)
     unknown = sum(word not in evidence for word in found)
     clean = math.prod(1.0 - compute_probability(odds) for odds in sorted(sentences, reverse=True)[:_WORST])
     return {"any": log_odds(1.0 - clean), "unknown": unknown / (len(found) + _FEW_WORDS)}

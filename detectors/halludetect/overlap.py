@@ -7,7 +7,7 @@ A small model judges meaning but overlooks digits; this rule looks at words and 
 from __future__ import annotations
 
 from hallulab.detectors.halludetect.user_said import items
-from hallulab.scenarios.text.spans import unknown_share, words
+from hallulab.scenarios.text.spans import compute_unknown_share, split_words
 
 
 def measure_lack_of_overlap(sentence: str, known_text: str) -> float:
@@ -19,7 +19,7 @@ def measure_lack_of_overlap(sentence: str, known_text: str) -> float:
     Raises:
         ValueError: the sentence has no words.
     """
-    share = unknown_share(sentence, set(words(known_text)))
+    share = compute_unknown_share(sentence, set(split_words(known_text)))
     if share is None:
         raise ValueError(f"no words in {sentence!r}")
     details = items(sentence)

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from hallulab.scenarios.text.spans import words
+from hallulab.scenarios.text.spans import split_words
 from hallulab.scenarios.transcript import Passage
 
 
@@ -20,9 +20,9 @@ def choose_nearest_passages(passages: Sequence[Passage], text: str, room: int) -
     Args:
         room: characters of all kept passages together; a first passage that is longer stays whole.
     """
-    vocabularies = [set(words(passage.text)) for passage in passages]
+    vocabularies = [set(split_words(passage.text)) for passage in passages]
     spread = Counter(word for vocabulary in vocabularies for word in vocabulary)
-    wanted = set(words(text))
+    wanted = set(split_words(text))
     shared = [
         math.fsum(math.log(1 + len(passages) / spread[word]) for word in wanted & vocabulary)
         for vocabulary in vocabularies
@@ -43,8 +43,8 @@ def adds_support(sentence: str, own: Sequence[Passage], found: Passage) -> bool:
     own passage must say nothing (it holds less than half of the sentence's words of four letters or more),
     and the found one must be near (it holds two thirds of them).
     """
-    wanted = {word for word in words(sentence) if len(word) > 3}
+    wanted = {word for word in split_words(sentence) if len(word) > 3}
     if not wanted:
         return False
-    held = max((len(wanted & set(words(passage.text))) for passage in own), default=0)
-    return 2 * held < len(wanted) and 3 * len(wanted & set(words(found.text))) >= 2 * len(wanted)
+    held = max((len(wanted & set(split_words(passage.text))) for passage in own), default=0)
+    return 2 * held < len(wanted) and 3 * len(wanted & set(split_words(found.text))) >= 2 * len(wanted)

@@ -15,7 +15,7 @@ from hallulab.detectors.base.fitted import find_fitted
 from hallulab.detectors.base.judging import make_flagged_spans
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
 from hallulab.scenarios.options import read_options
-from hallulab.scenarios.text.spans import sentences, unknown_share, words
+from hallulab.scenarios.text.spans import compute_unknown_share, split_sentences, split_words
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 
@@ -67,8 +67,8 @@ class LexicalDetector(Detector):
         texts = [passage.text for passage in view.passages]
         if self._options.dialogue_is_evidence:
             texts += [*(message.text for message in view.history), view.question]
-        known = {word for text in texts for word in words(text)}
-        score = unknown_share(view.reply, known)
+        known = {word for text in texts for word in split_words(text)}
+        score = compute_unknown_share(view.reply, known)
         if score is None:
             return Judgement(outcome="abstained", error="the reply has no words")
         if not known:
@@ -82,9 +82,9 @@ class LexicalDetector(Detector):
         )
 
     def _units(self, reply: str, known: set[str]) -> Iterable[Unit]:
-        for region in sentences(reply):
+        for region in split_sentences(reply):
             text = region.of(reply)
-            found = words(text)
+            found = split_words(text)
             unknown = [word for word in found if word not in known]
             yield Unit(
                 text=text,

@@ -32,7 +32,7 @@ from hallulab.detectors.logic_graph.segmentation import (
 from hallulab.detectors.logic_graph.vectors import Vectors, get_shared_embedder
 from hallulab.detectors.logic_graph.weights import HhemScorer, RerankScorer
 from hallulab.scenarios.options import read_options
-from hallulab.scenarios.text.spans import words
+from hallulab.scenarios.text.spans import split_words
 from hallulab.scenarios.transcript import Judgement, Passage, TurnView, Unit
 
 PAPER_THRESHOLD = 0.6
@@ -88,9 +88,9 @@ class LogicGraphDetector(ServedDetector):
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
         """See `ServedDetector`. Abstains without evidence and when the reply claims nothing."""
-        if not words(view.reply):
+        if not split_words(view.reply):
             raise Abstention("the reply has no words")
-        passages = [passage for passage in view.passages if words(passage.text)]
+        passages = [passage for passage in view.passages if split_words(passage.text)]
         if not passages:
             raise Abstention("there is no evidence")
         claims = self._claims(view)

@@ -9,7 +9,7 @@ from hallulab.detectors.base.statements import MIN_WORDS
 from hallulab.detectors.features.tokens import Lexicon, find_content_stems
 from hallulab.detectors.logic_graph.scorers import ChunkGroup
 from hallulab.detectors.logic_graph.segmentation import Claim
-from hallulab.scenarios.text.spans import words
+from hallulab.scenarios.text.spans import split_words
 
 
 class Overlap:
@@ -38,7 +38,7 @@ class Overlap:
         """
         there = set[int]().union(*(self._of(self._groups[place].text) for place in counted))
         said = self._held(claim.text, there)
-        return said * self._held(claim.question, there) if len(words(claim.text)) < MIN_WORDS else said
+        return said * self._held(claim.question, there) if len(split_words(claim.text)) < MIN_WORDS else said
 
     def _held(self, text: str, there: set[int]) -> float:
         wanted = self._of(text)

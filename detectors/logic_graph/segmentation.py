@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hallulab.detectors.base.courtesy import claims_nothing
 from hallulab.detectors.base.statements import split_statements
-from hallulab.scenarios.text.spans import Region, sentences, words
+from hallulab.scenarios.text.spans import Region, split_sentences, split_words
 from hallulab.scenarios.transcript import Passage
 
 _MARK = re.compile(r"""[.,;:!?()\[\]"'’“”\-–—/%]""")
@@ -61,7 +61,7 @@ def split_segments(text: str, limit: int) -> list[Region]:
     """Return Chunk(X; T): runs of consecutive sentences, each as long as `limit` tokens allow.
 
     A sentence over `limit` is split between words into pieces of at most `limit` tokens (a single word over
-    it stays whole). Sentences end as in `hallulab.scenarios.text.spans.sentences`, and at line breaks.
+    it stays whole). Sentences end as in `hallulab.scenarios.text.spans.split_sentences`, and at line breaks.
     """
     return [Region(pieces[0].start, pieces[-1].end) for pieces in _pack(text, _split_sentences(text), limit)]
 
@@ -70,7 +70,7 @@ def _split_sentences(text: str) -> list[_Segment]:
     return [
         _piece(text, line.start() + start, line.start() + end)
         for line in _LINE.finditer(text)
-        for start, end in sentences(line[0])
+        for start, end in split_sentences(line[0])
     ]
 
 
@@ -190,7 +190,7 @@ def answer_claims(reply: str, answer_tokens: int, question: str = "") -> list[Cl
 
 def whole_reply(reply: str, question: str = "") -> list[Claim]:
     """Return the reply as one claim: without module A (table 5)."""
-    return [_claim(reply, Region(0, len(reply)), question)] if words(reply) else []
+    return [_claim(reply, Region(0, len(reply)), question)] if split_words(reply) else []
 
 
 def keep_factual(reply: str) -> list[Region]:

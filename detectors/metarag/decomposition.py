@@ -15,7 +15,7 @@ from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
 from hallulab.detectors.base.courtesy import claims_nothing
-from hallulab.scenarios.text.spans import Region, clip, locate, sentences, words
+from hallulab.scenarios.text.spans import Region, cut_region, locate, split_sentences, split_words
 from hallulab.scenarios.transcript import Frozen
 
 _LINE = re.compile(r"[-*•\s]*\[?(\d{1,3})\]?\s*[:.)]\s*(.*\w.*)")
@@ -50,8 +50,8 @@ async def decompose(
         UnparseableAnswer: the model's answer holds no facts of numbered sentences.
         ModelError: no answer.
     """
-    regions = [region for region in sentences(reply) if not claims_nothing(region.of(reply))]
-    regions = [region for region in regions if words(region.of(reply))]
+    regions = [region for region in split_sentences(reply) if not claims_nothing(region.of(reply))]
+    regions = [region for region in regions if split_words(region.of(reply))]
     if not regions:
         return Decomposition(factoids=(), cut_off=False)
     numbered = "\n".join(
@@ -97,7 +97,7 @@ def parse_factoids(answer: str, reply: str, regions: Sequence[Region], limit: in
     if not found:
         raise UnparseableAnswer(f"decompose: the model's answer holds no numbered facts: {answer[:120]!r}")
     factoids = tuple(found.values())
-    skipped = tuple(region for region in regions if not any(clip(region, place) for place in stated))
+    skipped = tuple(region for region in regions if not any(cut_region(region, place) for place in stated))
     return Decomposition(factoids=factoids[:limit], cut_off=len(factoids) > limit, skipped=skipped)
 
 
@@ -111,6 +111,6 @@ def place(fact: str, reply: str, regions: Sequence[Region], numbered: int) -> Re
     found = locate(fact.rstrip("."), reply, near=regions[numbered].start)
     if found is not None:
         return found
-    wanted = set(words(fact))
-    shared = [len(wanted & set(words(region.of(reply)))) for region in regions]
+    wanted = set(split_words(fact))
+    shared = [len(wanted & set(split_words(region.of(reply)))) for region in regions]
     return regions[numbered if shared[numbered] == max(shared) else shared.index(max(shared))]

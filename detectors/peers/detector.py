@@ -32,9 +32,9 @@ from hallulab.detectors.peers.process import Answerer, PeerProcess
 from hallulab.detectors.peers.protocol import Abstained, Failed, Judged, PeerPrompt, ReplySpan, Request, Text
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.digest import digest
-from hallulab.scenarios.files.paths import expanded, is_file, is_there
+from hallulab.scenarios.files.paths import expand_home, is_file, is_there
 from hallulab.scenarios.options import read_options
-from hallulab.scenarios.text.spans import spoken_sentences
+from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
 WORKERS = Path(__file__).with_name("workers")
@@ -326,7 +326,7 @@ def _program(peer: str) -> list[str]:
 
 def _model_source(owner: str, option: str, given: str) -> str:
     """Return a folder with a model as an absolute path, or a hub name as it is."""
-    folder = expanded(given)
+    folder = expand_home(given)
     if is_file(folder / "config.json"):
         return str(folder.absolute())
     if is_there(folder):
@@ -357,7 +357,9 @@ def _request(view: TurnView, number: int) -> Request:
 
 
 def _with_sentences(text: str) -> Text:
-    return Text(text=text, sentences=tuple((region.start, region.end) for region in spoken_sentences(text)))
+    return Text(
+        text=text, sentences=tuple((region.start, region.end) for region in split_spoken_sentences(text))
+    )
 
 
 async def _answers(session: Session, prompts: Sequence[PeerPrompt]) -> tuple[str, ...]:

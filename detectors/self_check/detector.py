@@ -26,7 +26,7 @@ from hallulab.detectors.base.judging import Abstention, format_evidence, gather_
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.base.served import Scale, ServedDetector
 from hallulab.scenarios.options import read_options
-from hallulab.scenarios.text.spans import Region, spoken_sentences
+from hallulab.scenarios.text.spans import Region, split_spoken_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 UNDECIDED = 0.5
@@ -67,7 +67,7 @@ class SelfCheckDetector(ServedDetector):
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
         """See `ServedDetector`. Abstains when the reply has no words and when it answers no question."""
-        regions = spoken_sentences(view.reply)
+        regions = split_spoken_sentences(view.reply)
         if not regions:
             raise Abstention("the reply has no words")
         if not view.question.strip():

@@ -7,13 +7,13 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from hallulab.scenarios.attacks.attack import Attack
-from hallulab.scenarios.attacks.distractors import distractors
-from hallulab.scenarios.attacks.orders import Injection, all_orders, with_orders
-from hallulab.scenarios.attacks.poison import Poison, poisoned
+from hallulab.scenarios.attacks.distractors import choose_distractors
+from hallulab.scenarios.attacks.orders import Injection, load_orders, plant_orders
+from hallulab.scenarios.attacks.poison import Poison, plant_poisons
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.text.library import library_of
+from hallulab.scenarios.text.library import collect_sentences
 from hallulab.scenarios.transcript import Frozen
 
 
@@ -48,7 +48,7 @@ class AttackRecord(Frozen):
         return len({poison.document for poison in self.poisons})
 
 
-def attacked(scenario: Scenario, attack: Attack) -> tuple[Scenario, AttackRecord]:
+def apply_attack(scenario: Scenario, attack: Attack) -> tuple[Scenario, AttackRecord]:
     """Return the scenario with its documents attacked, and what was planted; equal arguments, equal results.
 
     Poison and orders go into the pack's own documents; one may get both. Distractors stay as they are.
@@ -56,10 +56,10 @@ def attacked(scenario: Scenario, attack: Attack) -> tuple[Scenario, AttackRecord
     Raises:
         UsageError: there are not enough distractors, or no document can be poisoned.
     """
-    false, poisons = poisoned(
+    false, poisons = plant_poisons(
         scenario.documents,
         attack.poison_ratio,
-        library_of(scenario.documents),
+        collect_sentences(scenario.documents),
         attack.seed,
         attack.fake_answer,
     )
@@ -68,23 +68,23 @@ def attacked(scenario: Scenario, attack: Attack) -> tuple[Scenario, AttackRecord
             f"{scenario.name}: no document has an amount, a date, a name or a reference in a whole sentence, "
             "so none can be poisoned. Set `attack.poison_ratio` to 0."
         )
-    ordering_documents, ordering = with_orders(false, attack.injections, attack.seed)
-    added = distractors(scenario, attack.distractors, attack.seed)
+    ordering_documents, ordering = plant_orders(false, attack.injections, attack.seed)
+    added = choose_distractors(scenario, attack.distractors, attack.seed)
     planted = AttackRecord(
         documents=len(scenario.documents),
         poisons=poisons,
         distractors=tuple(document.name for document in added),
         ordering=ordering,
         orders=tuple(
-            order for order in all_orders() if attack.user_injections or order.id in ordering.values()
+            order for order in load_orders() if attack.user_injections or order.id in ordering.values()
         ),
         by_users=attack.user_injections > 0,
     )
     return scenario.model_copy(update={"documents": (*ordering_documents, *added)}), planted
 
 
-def attack_version(attack: Attack | None) -> str | None:
+def hash_attack(attack: Attack | None) -> str | None:
     """Hash the knobs and the orders; None without an attack."""
     if attack is None:
         return None
-    return digest([attack.model_dump(mode="json"), [order.model_dump() for order in all_orders()]])[:16]
+    return digest([attack.model_dump(mode="json"), [order.model_dump() for order in load_orders()]])[:16]

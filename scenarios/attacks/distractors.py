@@ -7,10 +7,10 @@ from functools import cache
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Document, Scenario
-from hallulab.scenarios.packs.pack_files import built_in_packs, load_scenario
+from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
 
 
-def distractors(scenario: Scenario, count: int, seed: int) -> tuple[Document, ...]:
+def choose_distractors(scenario: Scenario, count: int, seed: int) -> tuple[Document, ...]:
     """Choose documents of the other built-in packs; of equal seeds, more contain the fewer.
 
     Raises:
@@ -20,9 +20,9 @@ def distractors(scenario: Scenario, count: int, seed: int) -> tuple[Document, ..
     titles = {document.title for document in scenario.documents}
     shelf = [
         document
-        for name in built_in_packs()
+        for name in list_built_in_packs()
         if name != scenario.name
-        for document in _documents(name)
+        for document in _load_documents(name)
         if document.title not in titles
     ]
     if count > len(shelf):
@@ -42,5 +42,5 @@ def distractors(scenario: Scenario, count: int, seed: int) -> tuple[Document, ..
 
 
 @cache
-def _documents(pack: str) -> tuple[Document, ...]:
+def _load_documents(pack: str) -> tuple[Document, ...]:
     return load_scenario(pack).documents

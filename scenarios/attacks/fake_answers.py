@@ -29,7 +29,7 @@ _SMALL = frozenset({"a", "an", "and", "at", "de", "for", "in", "la", "mit", "of"
 _YES_OR_NO = {"yes": "no", "no": "yes"}
 
 
-def kind_of(answer: str) -> Kind:
+def determine_answer_kind(answer: str) -> Kind:
     """Return the kind of an answer, by its spelling."""
     if answer.lower() in _YES_OR_NO:
         return "yes or no"
@@ -41,7 +41,7 @@ def kind_of(answer: str) -> Kind:
     return "name" if words and all(not word[0].islower() for word in words) else "phrase"
 
 
-def fake_answers(
+def make_fake_answers(
     question: HotpotQuestion, others: Sequence[HotpotQuestion], seed: int, count: int = 1
 ) -> tuple[str, ...]:
     """Return so many different false answers, the likeliest first.
@@ -61,11 +61,11 @@ def fake_answers(
     opposite = _YES_OR_NO.get(question.answer.lower())
     if opposite is not None:
         return (opposite,) * count
-    gold = [_paragraph(question, position) for position in sorted(question.supporting)]
+    gold = [_render_paragraph(question, position) for position in sorted(question.supporting)]
     known = " ".join((question.question, question.answer, *gold)).lower()
-    if kind_of(question.answer) in ("number", "date"):
-        return _moved(question, seed)[:count]
-    found = list(dict.fromkeys(_candidates(question, others, known, seed)))[:count]
+    if determine_answer_kind(question.answer) in ("number", "date"):
+        return _move_answer(question, seed)[:count]
+    found = list(dict.fromkeys(_find_candidates(question, others, known, seed)))[:count]
     if len(found) < count:
         raise UsageError(
             f"question {question.id}: there is no false answer for {question.answer!r} among "
@@ -74,13 +74,13 @@ def fake_answers(
     return tuple(found)
 
 
-def _moved(question: HotpotQuestion, seed: int) -> tuple[str, ...]:
+def _move_answer(question: HotpotQuestion, seed: int) -> tuple[str, ...]:
     """Return nine numbers or dates near the answer, in an order drawn by the seed."""
     steps = random.Random(f"fake/{seed}/{question.id}").sample(range(1, 10), 9)  # noqa: S311 - a seeded choice
-    return tuple(_moved_by(step, question.answer) for step in steps)
+    return tuple(_move_numbers(step, question.answer) for step in steps)
 
 
-def _moved_by(step: int, answer: str) -> str:
+def _move_numbers(step: int, answer: str) -> str:
     def figures(found: re.Match[str]) -> str:
         value = int(found[0])
         return str((value + step - 1) % _DAYS + 1 if value <= _DAYS else value + step)
@@ -91,45 +91,45 @@ def _moved_by(step: int, answer: str) -> str:
     return _NUMBER_WORD.sub(count, _FIGURES.sub(figures, answer))
 
 
-def stands_in(phrase: str, text: str) -> bool:
+def is_phrase_in(phrase: str, text: str) -> bool:
     """Return whether a phrase stands in a text as whole words, whatever the case."""
     return re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def is_choice(question: HotpotQuestion) -> bool:
     """Return whether the question names its answer."""
-    return stands_in(question.answer, question.question)
+    return is_phrase_in(question.answer, question.question)
 
 
-def _candidates(
+def _find_candidates(
     question: HotpotQuestion, others: Sequence[HotpotQuestion], known: str, seed: int
 ) -> Iterator[str]:
     if is_choice(question):
-        titles = [_bare_title(question.context[position][0]) for position in sorted(question.supporting)]
-        yield from (title for title in titles if not stands_in(question.answer, title))
+        titles = [_strip_title(question.context[position][0]) for position in sorted(question.supporting)]
+        yield from (title for title in titles if not is_phrase_in(question.answer, title))
     answers = sorted({other.answer for other in others if other.answer.lower() not in known})
     random.Random(f"fake/{seed}/{question.id}").shuffle(answers)  # noqa: S311 - a seeded choice of data
-    kind, words = kind_of(question.answer), _words(question.answer)
+    kind, words = determine_answer_kind(question.answer), _extract_words(question.answer)
 
     def distance(answer: str) -> tuple[bool, bool, int]:
-        theirs = _words(answer)
-        return kind_of(answer) != kind, words.isdisjoint(theirs), abs(len(words) - len(theirs))
+        theirs = _extract_words(answer)
+        return determine_answer_kind(answer) != kind, words.isdisjoint(theirs), abs(len(words) - len(theirs))
 
-    yield from sorted((one for one in answers if kind_of(one) != "yes or no"), key=distance)
+    yield from sorted((one for one in answers if determine_answer_kind(one) != "yes or no"), key=distance)
     for position, (title, _) in enumerate(question.context):
-        if position not in question.supporting and _bare_title(title).lower() not in known:
-            yield _bare_title(title)
+        if position not in question.supporting and _strip_title(title).lower() not in known:
+            yield _strip_title(title)
 
 
-def _paragraph(question: HotpotQuestion, position: int) -> str:
+def _render_paragraph(question: HotpotQuestion, position: int) -> str:
     title, sentences = question.context[position]
     return f"{title}\n{''.join(sentences)}"
 
 
-def _bare_title(title: str) -> str:
+def _strip_title(title: str) -> str:
     """Return a title without what tells it from others: `Antic (magazine)` is `Antic`."""
     return re.sub(r"\s*\([^)]*\)\s*$", "", title)
 
 
-def _words(answer: str) -> set[str]:
+def _extract_words(answer: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(answer)} - _SMALL

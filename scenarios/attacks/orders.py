@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.packs.pack import Document, Identifier
-from hallulab.scenarios.text.spans import words
+from hallulab.scenarios.text.spans import split_words
 from hallulab.scenarios.transcript import Conversation, Frozen
 
 FILE = Path(__file__).with_name("orders.yaml")
@@ -54,7 +54,7 @@ class Injection(Frozen):
 
     @model_validator(mode="after")
     def _has_a_sign(self) -> Self:
-        if (self.how == "says") != bool(self.sign) or (self.sign and self.sign not in words(self.asks)):
+        if (self.how == "says") != bool(self.sign) or (self.sign and self.sign not in split_words(self.asks)):
             raise ValueError("`asks` with its word `sign` belong to orders that want something said")
         return self
 
@@ -77,12 +77,12 @@ class UserOrder(Frozen):
 
 
 @cache
-def all_orders() -> tuple[Injection, ...]:
+def load_orders() -> tuple[Injection, ...]:
     """Read our orders."""
     return read_yaml(FILE, "docs/attacks.md").check(_OrdersFile).orders
 
 
-def with_orders(
+def plant_orders(
     documents: Sequence[Document], share: float, seed: int
 ) -> tuple[tuple[Document, ...], dict[str, str]]:
     """Put an order into a share of the documents; return all documents, and document → order.
@@ -97,24 +97,26 @@ def with_orders(
     """
     wanted = max(1, round(share * len(documents))) if share else 0
     generator = random.Random(f"{seed} orders")  # noqa: S311 - a seeded choice of data
-    orders = generator.sample(all_orders(), len(all_orders()))
+    orders = generator.sample(load_orders(), len(load_orders()))
     shuffled = generator.sample(list(documents), len(documents))
     placed = {document.name: orders[at % len(orders)] for at, document in enumerate(shuffled[:wanted])}
     made = tuple(
-        _with_order(document, placed[document.name], seed) if document.name in placed else document
+        _insert_order(document, placed[document.name], seed) if document.name in placed else document
         for document in documents
     )
     return made, {name: order.id for name, order in placed.items()}
 
 
-def _with_order(document: Document, order: Injection, seed: int) -> Document:
+def _insert_order(document: Document, order: Injection, seed: int) -> Document:
     paragraphs = _BLANK_LINE.split(document.text)
     at = int(digest([seed, document.name])[:8], 16) % len(paragraphs)
     paragraphs.insert(at + 1, order.text)
     return document.model_copy(update={"text": "\n\n".join(paragraphs)})
 
 
-def user_order(share: float, seed: int, turns: int, persona: str, conversation_seed: int) -> UserOrder | None:
+def draw_user_order(
+    share: float, seed: int, turns: int, persona: str, conversation_seed: int
+) -> UserOrder | None:
     """Choose whether a user gives an order, when and which; equal for all chatbots.
 
     Every conversation is decided by itself, so a run may grow.
@@ -129,7 +131,7 @@ def user_order(share: float, seed: int, turns: int, persona: str, conversation_s
     generator = random.Random(digest([seed, "user", persona, conversation_seed]))  # noqa: S311 - as above
     if generator.random() >= share:
         return None
-    return UserOrder(turn=generator.randrange(turns), order=generator.choice(all_orders()))
+    return UserOrder(turn=generator.randrange(turns), order=generator.choice(load_orders()))
 
 
 def order_of_user(message: str, orders: Sequence[Injection]) -> Injection | None:
@@ -137,7 +139,7 @@ def order_of_user(message: str, orders: Sequence[Injection]) -> Injection | None
     return next((order for order in orders if message.endswith(_BETWEEN + order.text)), None)
 
 
-def without_user_orders(conversation: Conversation, orders: Sequence[Injection]) -> Conversation:
+def remove_user_orders(conversation: Conversation, orders: Sequence[Injection]) -> Conversation:
     """Return a conversation as the simulated user held it: without the orders in its messages."""
     turns = tuple(
         turn.model_copy(update={"user": turn.user.removesuffix(_BETWEEN + order.text)})

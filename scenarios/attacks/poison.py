@@ -16,16 +16,16 @@ from typing import NamedTuple
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text.edits import (
     Edit,
-    date_edits,
-    fits,
+    generate_date_edits,
+    generate_number_edits,
+    generate_reference_edits,
+    generate_unit_edits,
+    is_clean_edit,
     name_edits,
-    number_edits,
-    reference_edits,
-    unit_edits,
 )
 from hallulab.scenarios.text.items import Item, find_items
-from hallulab.scenarios.text.library import SentenceBank, whole_sentences
-from hallulab.scenarios.text.spans import Region, sentences
+from hallulab.scenarios.text.library import SentenceBank, find_whole_sentences
+from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.scenarios.transcript import Frozen
 
 _FEWEST_DOCUMENTS = 2
@@ -60,7 +60,7 @@ class _Change(NamedTuple):
         return Edit(self.old.start, self.old.end, self.new)
 
 
-def poisoned(
+def plant_poisons(
     documents: Sequence[Document], ratio: float, library: SentenceBank, seed: int, agreed: bool
 ) -> tuple[tuple[Document, ...], tuple[Poison, ...]]:
     """Poison a share of the documents; return all documents and the false statements.
@@ -82,30 +82,30 @@ def poisoned(
     for document in order:
         if len(chosen) == wanted:
             break
-        if _poison(document, library, seed, {})[1]:
+        if _plant_in_document(document, library, seed, {})[1]:
             chosen.append(document)
-    falsehoods = _agreed(chosen, library, seed) if agreed else {}
-    made = {document.name: _poison(document, library, seed, falsehoods) for document in chosen}
+    falsehoods = _choose_agreed_values(chosen, library, seed) if agreed else {}
+    made = {document.name: _plant_in_document(document, library, seed, falsehoods) for document in chosen}
     return (
         tuple(made[one.name][0] if one.name in made else one for one in documents),
         tuple(poison for one in documents if one.name in made for poison in made[one.name][1]),
     )
 
 
-def _poison(
+def _plant_in_document(
     document: Document, library: SentenceBank, seed: int, falsehoods: Mapping[str, str]
 ) -> tuple[Document, list[Poison]]:
     """Make each whole sentence false that can be; sentences with values of `falsehoods` by these."""
     generator = random.Random(f"{seed} poison {document.name}")  # noqa: S311 - a seeded choice of data
-    known = _keys(find_items(document.text))
+    known = _collect_keys(find_items(document.text))
     text, poisons = document.text, list[Poison]()
-    for region in reversed(_whole(document.text)):
+    for region in reversed(_find_whole_sentences(document.text)):
         sentence = region.of(document.text)
         changes = [
             _Change(item, falsehoods[item.text]) for item in find_items(sentence) if item.text in falsehoods
         ]
         if not changes:
-            options = list(_changes(sentence, library, known, generator))
+            options = list(_generate_changes(sentence, library, known, generator))
             if not options:
                 continue
             changes = [generator.choice(options)]
@@ -126,7 +126,7 @@ def _poison(
     return document.model_copy(update={"text": text}), poisons[::-1]
 
 
-def _agreed(documents: Sequence[Document], library: SentenceBank, seed: int) -> dict[str, str]:
+def _choose_agreed_values(documents: Sequence[Document], library: SentenceBank, seed: int) -> dict[str, str]:
     """Return one false value for each value that several of the documents hold.
 
     It stands in none of them.
@@ -134,17 +134,17 @@ def _agreed(documents: Sequence[Document], library: SentenceBank, seed: int) -> 
     holders: Counter[str] = Counter()
     example: dict[str, str] = {}
     for document in documents:
-        said = [region.of(document.text) for region in _whole(document.text)]
+        said = [region.of(document.text) for region in _find_whole_sentences(document.text)]
         found = {item.text: sentence for sentence in said for item in find_items(sentence)}
         holders.update(found.keys())
         example = {**found, **example}
-    known = frozenset[Key]().union(*(_keys(find_items(document.text)) for document in documents))
+    known = frozenset[Key]().union(*(_collect_keys(find_items(document.text)) for document in documents))
     falsehoods = {}
     for value, count in sorted(holders.items()):
         generator = random.Random(f"{seed} agreed {value}")  # noqa: S311 - a seeded choice of data
         options = [
             change.new
-            for change in _changes(example[value], library, known, generator)
+            for change in _generate_changes(example[value], library, known, generator)
             if change.old.text == value
         ]
         if count >= _FEWEST_DOCUMENTS and options:
@@ -152,35 +152,39 @@ def _agreed(documents: Sequence[Document], library: SentenceBank, seed: int) -> 
     return falsehoods
 
 
-def _changes(
+def _generate_changes(
     sentence: str, library: SentenceBank, known: frozenset[Key], generator: random.Random
 ) -> Iterator[_Change]:
     """Yield the sound changes of one value: another item of the same kind that is not among `known`."""
     items = find_items(sentence)
     for edit in (
-        *number_edits(sentence, generator),
-        *date_edits(sentence, generator),
-        *unit_edits(sentence, generator),
+        *generate_number_edits(sentence, generator),
+        *generate_date_edits(sentence, generator),
+        *generate_unit_edits(sentence, generator),
         *name_edits(sentence, library, generator),
-        *reference_edits(sentence, generator),
+        *generate_reference_edits(sentence, generator),
     ):
         false = edit.of(sentence)
         old = next((item for item in items if item.start <= edit.start < edit.end <= item.end), None)
-        if old is None or not fits(sentence, false):
+        if old is None or not is_clean_edit(sentence, false):
             continue
         end = old.end + len(false) - len(sentence)
         for new in find_items(false):
-            if (new.start, new.end, new.kind) == (old.start, end, old.kind) and _key(new) not in known:
+            if (new.start, new.end, new.kind) == (old.start, end, old.kind) and _get_key(new) not in known:
                 yield _Change(old, new.text)
 
 
-def _whole(text: str) -> list[Region]:
-    return [region for region in sentences(text) if whole_sentences(region.of(text)) == (region.of(text),)]
+def _find_whole_sentences(text: str) -> list[Region]:
+    return [
+        region
+        for region in split_sentences(text)
+        if find_whole_sentences(region.of(text)) == (region.of(text),)
+    ]
 
 
-def _keys(items: Sequence[Item]) -> frozenset[Key]:
-    return frozenset(map(_key, items))
+def _collect_keys(items: Sequence[Item]) -> frozenset[Key]:
+    return frozenset(map(_get_key, items))
 
 
-def _key(item: Item) -> Key:
+def _get_key(item: Item) -> Key:
     return item.kind, item.key

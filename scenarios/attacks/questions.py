@@ -20,7 +20,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from hallulab.scenarios.attacks.attack import Attack
-from hallulab.scenarios.attacks.fake_answers import fake_answers, is_choice, kind_of, stands_in
+from hallulab.scenarios.attacks.fake_answers import (
+    determine_answer_kind,
+    is_choice,
+    is_phrase_in,
+    make_fake_answers,
+)
 from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Frozen, Passage
@@ -39,7 +44,7 @@ class Composition(Frozen):
     """The false answer that the first poisoned document supports; also given where nothing is poisoned."""
 
 
-def compose(
+def assemble_passages(
     question: HotpotQuestion, everything: Sequence[HotpotQuestion], attack: Attack, seed: int
 ) -> Composition:
     """Put the documents for a question together. Equal arguments give equal documents.
@@ -57,20 +62,20 @@ def compose(
         raise ValueError("questions take no injections")
     others = [other for other in everything if other.id != question.id]
     count = math.ceil(round(attack.poison_ratio * len(question.supporting), 9))
-    fakes = fake_answers(question, others, seed, 1 if attack.fake_answer else max(1, count))
+    fakes = make_fake_answers(question, others, seed, 1 if attack.fake_answer else max(1, count))
     first = sorted(
-        question.supporting, key=lambda position: (not _holds_answer(question, position), position)
+        question.supporting, key=lambda position: (not _is_answer_in(question, position), position)
     )
     false = {
         position: fakes[0 if attack.fake_answer else place] for place, position in enumerate(first[:count])
     }
     documents = [
-        _poisoned(question, position, false[position])
+        _build_poisoned_passage(question, position, false[position])
         if position in false
-        else _as_passage(question, position)
+        else _build_passage_at(question, position)
         for position in sorted(question.supporting)
     ]
-    documents += _distractors(question, others, attack.distractors, seed)
+    documents += _choose_distractors(question, others, attack.distractors, seed)
     order = list(range(len(documents)))
     random.Random(f"order/{seed}/{question.id}/{len(order)}").shuffle(order)  # noqa: S311 - a seeded order
     numbers = {position: order.index(place) + 1 for place, position in enumerate(sorted(question.supporting))}
@@ -82,32 +87,32 @@ def compose(
     )
 
 
-def _as_passage(question: HotpotQuestion, position: int) -> Passage:
+def _build_passage_at(question: HotpotQuestion, position: int) -> Passage:
     title, sentences = question.context[position]
-    return _passage(question, position, title, "".join(sentences))
+    return _build_passage(question, position, title, "".join(sentences))
 
 
-def _passage(question: HotpotQuestion, position: int, title: str, text: str, mark: str = "") -> Passage:
+def _build_passage(question: HotpotQuestion, position: int, title: str, text: str, mark: str = "") -> Passage:
     return Passage(id=f"{question.id}#{position}{mark}", document=title, text=f"{title}\n{text.strip()}")
 
 
-def _holds_answer(question: HotpotQuestion, position: int) -> bool:
-    return stands_in(question.answer, "".join(question.context[position][1]))
+def _is_answer_in(question: HotpotQuestion, position: int) -> bool:
+    return is_phrase_in(question.answer, "".join(question.context[position][1]))
 
 
-def _poisoned(question: HotpotQuestion, position: int, fake: str) -> Passage:
+def _build_poisoned_passage(question: HotpotQuestion, position: int, fake: str) -> Passage:
     title, sentences = question.context[position]
     text = "".join(sentences)
     if (
-        _holds_answer(question, position)
-        and kind_of(question.answer) != "yes or no"
+        _is_answer_in(question, position)
+        and determine_answer_kind(question.answer) != "yes or no"
         and not is_choice(question)
     ):
-        return _passage(
+        return _build_passage(
             question,
             position,
-            _exchanged(title, question.answer, fake),
-            _exchanged(text, question.answer, fake),
+            _replace_answer(title, question.answer, fake),
+            _replace_answer(text, question.answer, fake),
             "-poisoned",
         )
     matter = {place for named, place in question.supporting_facts if named == title}
@@ -118,30 +123,33 @@ def _poisoned(question: HotpotQuestion, position: int, fake: str) -> Passage:
     ]
     if min(matter) >= len(sentences):
         kept.append(said)
-    return _passage(question, position, title, "".join(kept), "-poisoned")
+    return _build_passage(question, position, title, "".join(kept), "-poisoned")
 
 
-def _exchanged(text: str, answer: str, fake: str) -> str:
+def _replace_answer(text: str, answer: str, fake: str) -> str:
     """Return a text with the fake answer for the answer; of a person's name also the last name alone."""
-    changed = _replaced(text, answer, fake)
+    changed = _replace_phrase(text, answer, fake)
     names, fakes = answer.split(), fake.split()
-    if kind_of(answer) == kind_of(fake) == "name" and len(names) == len(fakes) == 2:
-        changed = _replaced(changed, names[-1], fakes[-1])
+    if (
+        determine_answer_kind(answer) == determine_answer_kind(fake) == "name"
+        and len(names) == len(fakes) == 2
+    ):
+        changed = _replace_phrase(changed, names[-1], fakes[-1])
     return changed
 
 
-def _replaced(text: str, old: str, new: str) -> str:
+def _replace_phrase(text: str, old: str, new: str) -> str:
     return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda _: new, text, flags=re.IGNORECASE)
 
 
-def _distractors(
+def _choose_distractors(
     question: HotpotQuestion, others: Sequence[HotpotQuestion], count: int, seed: int
 ) -> list[Passage]:
     own = [place for place in range(len(question.context)) if place not in question.supporting]
-    found = [_as_passage(question, place) for place in own[:count]]
+    found = [_build_passage_at(question, place) for place in own[:count]]
     if len(found) < count:
         taken = {title for title, _ in question.context}
-        more = list(_of_others(question, others, taken))
+        more = list(_find_other_passages(question, others, taken))
         random.Random(f"noise/{seed}/{question.id}").shuffle(more)  # noqa: S311 - a seeded choice of data
         found += more[: count - len(found)]
     if len(found) < count:
@@ -152,14 +160,14 @@ def _distractors(
     return found
 
 
-def _of_others(
+def _find_other_passages(
     question: HotpotQuestion, others: Sequence[HotpotQuestion], taken: set[str]
 ) -> Iterator[Passage]:
     """Yield the paragraphs of other questions, one a title, without `taken` titles and without the answer."""
-    hidden = kind_of(question.answer) != "yes or no"
+    hidden = determine_answer_kind(question.answer) != "yes or no"
     for other in others:
         for place, (title, sentences) in enumerate(other.context):
-            if title in taken or (hidden and stands_in(question.answer, f"{title} {''.join(sentences)}")):
+            if title in taken or (hidden and is_phrase_in(question.answer, f"{title} {''.join(sentences)}")):
                 continue
             taken.add(title)
-            yield _as_passage(other, place)
+            yield _build_passage_at(other, place)

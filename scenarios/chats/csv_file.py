@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.evidence import found_in, passages_of
+from hallulab.scenarios.chats.evidence import build_passages, extract_evidence
 from hallulab.scenarios.chats.grouping import Groups
 from hallulab.scenarios.chats.record import (
     CHATBOT,
@@ -24,15 +24,15 @@ from hallulab.scenarios.chats.record import (
     ChatContext,
     Marked,
     TurnAbout,
-    about,
-    conversation_of,
+    add_topic,
+    build_chat_context,
+    build_conversation,
     read_about,
-    with_topic,
 )
-from hallulab.scenarios.chats.spans import time_of
+from hallulab.scenarios.chats.spans import read_timestamp
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import opened
+from hallulab.scenarios.files.data_files import open_to_read
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Conversation, Turn
 
@@ -58,10 +58,10 @@ _YES = "yes"
 csv.field_size_limit(sys.maxsize)
 
 
-def rows_of(marked: Marked, without: frozenset[str]) -> Iterator[list[str]]:
+def build_csv_rows(marked: Marked, without: frozenset[str]) -> Iterator[list[str]]:
     """Yield the rows of a conversation; messages that it was given come first."""
     one = marked.conversation
-    beside = about(marked, without)
+    beside = build_chat_context(marked, without)
     whole = beside.model_dump(mode="json", exclude={"turns", "id", "chatbot", "model"})
     given = one.given
     turns = [
@@ -71,13 +71,15 @@ def rows_of(marked: Marked, without: frozenset[str]) -> Iterator[list[str]]:
     for number, (user, reply, own) in enumerate(turns):
         parts = own.model_dump(mode="json")
         cells = (
-            one.id, str(number), user, reply, _json(parts["passages"]), _json(own.query),
-            _json(parts["steps"]), _json(parts["spans"]), one.chatbot, one.model, _json(whole), _YES,
+            one.id, str(number), user, reply, _convert_to_json(parts["passages"]),
+            _convert_to_json(own.query),
+            _convert_to_json(parts["steps"]), _convert_to_json(parts["spans"]), one.chatbot, one.model,
+            _convert_to_json(whole), _YES,
         )  # fmt: skip
         yield [f"'{cell}" if cell.startswith(_RISKY) else cell for cell in cells]
 
 
-def csv_line(cells: list[str] | tuple[str, ...]) -> str:
+def format_csv_line(cells: list[str] | tuple[str, ...]) -> str:
     """Return the text of a row, without its end."""
     text = io.StringIO()
     csv.writer(text, lineterminator="", quoting=csv.QUOTE_ALL).writerow(cells)
@@ -101,25 +103,25 @@ def read_csv(path: Path) -> Iterator[tuple[int, Conversation]]:
         Flaw: a cell is wrong.
     """
     with Groups() as groups:
-        for number, (line, row) in enumerate(_rows(path)):
+        for number, (line, row) in enumerate(_read_rows(path)):
             name = row.get("conversation") or f"row-{number + 1}"
             order = row.get("order")
-            groups.add(name, time_of(order) if order else 0.0, line, row)
+            groups.add(name, read_timestamp(order) if order else 0.0, line, row)
         for name, rows in groups:
             try:
-                yield rows[0].line, _conversation(name, [row.value for row in rows])
+                yield rows[0].line, _build_conversation(name, [row.value for row in rows])
             except FormatError as error:
                 raise FormatError(str(error), f"line {rows[0].line}") from error
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (line, cells by our name of the column) of each row."""
-    with opened(path) as file:
-        reader = csv.reader(_decoded(file, path), strict=True)
+    with open_to_read(path) as file:
+        reader = csv.reader(_decode_lines(file, path), strict=True)
         at = 1
         try:
             header = [name.strip().lower() for name in next(reader, [])]
-            columns = _columns(path, header)
+            columns = _locate_columns(path, header)
             at = reader.line_num + 1
             for cells in reader:
                 if len(cells) != len(header) and cells:
@@ -130,13 +132,13 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 if cells:
                     found = {name: cells[place] for name, place in columns.items()}
                     escaped = "escaped" in header
-                    yield at, {key: _plain(cell) if escaped else cell for key, cell in found.items()}
+                    yield at, {key: _strip_quote(cell) if escaped else cell for key, cell in found.items()}
                 at = reader.line_num + 1
         except csv.Error as error:
             raise UsageError(f"{path}, line {at}: no CSV ({error}). Correct the quotes.") from error
 
 
-def _decoded(lines: Iterable[bytes], path: Path) -> Iterator[str]:
+def _decode_lines(lines: Iterable[bytes], path: Path) -> Iterator[str]:
     for number, line in enumerate(lines, start=1):
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -146,7 +148,7 @@ def _decoded(lines: Iterable[bytes], path: Path) -> Iterator[str]:
             ) from error
 
 
-def _columns(path: Path, header: list[str]) -> dict[str, int]:
+def _locate_columns(path: Path, header: list[str]) -> dict[str, int]:
     """Return where the columns are, by our name for them."""
     wanted = {
         "user": QUESTION, "reply": REPLY, "passages": EVIDENCE, "conversation": CONVERSATION, "order": ORDER,
@@ -165,39 +167,39 @@ def _columns(path: Path, header: list[str]) -> dict[str, int]:
     return found
 
 
-def _plain(cell: str) -> str:
+def _strip_quote(cell: str) -> str:
     return cell.removeprefix("'")
 
 
-def _conversation(name: str, rows: list[dict[str, str]]) -> Conversation:
+def _build_conversation(name: str, rows: list[dict[str, str]]) -> Conversation:
     turns = [_turn(index, row) for index, row in enumerate(rows)]
     first = rows[0]
     chatbot, model = first.get("chatbot") or CHATBOT, first.get("model") or MODEL
     if not first.get("about"):
-        return conversation_of(turns, ChatContext(id=name, chatbot=chatbot, model=model), name)
-    whole = read_about({**_object(first["about"]), "id": name, "chatbot": chatbot, "model": model})
+        return build_conversation(turns, ChatContext(id=name, chatbot=chatbot, model=model), name)
+    whole = read_about({**_parse_object(first["about"]), "id": name, "chatbot": chatbot, "model": model})
     given = whole.branch.turn if whole.branch else 0
-    queries = [_value(row.get("query") or "null", "query") for row in rows]
+    queries = [_parse_value(row.get("query") or "null", "query") for row in rows]
     own = [
         TurnAbout(query=query, passages=turn.passages, steps=turn.steps)
         for query, turn in list(zip(queries, turns, strict=True))[given:]
     ]
-    return conversation_of(turns, whole.model_copy(update={"turns": tuple(own)}), name)
+    return build_conversation(turns, whole.model_copy(update={"turns": tuple(own)}), name)
 
 
 def _turn(index: int, row: Mapping[str, str]) -> Turn:
     if row.get("about"):
         beside = read_about(
-            {"turns": [{key: _value(row.get(key) or "[]", key) for key in ("passages", "steps")}]}
+            {"turns": [{key: _parse_value(row.get(key) or "[]", key) for key in ("passages", "steps")}]}
         )
         (own,) = beside.turns or ()
         return Turn(index=index, user=row["user"], reply=row["reply"], passages=own.passages, steps=own.steps)
-    found = passages_of(found_in(row.get("passages", ""), "passage"))
+    found = build_passages(extract_evidence(row.get("passages", ""), "passage"))
     turn = Turn(index=index, user=row["user"], reply=row["reply"], passages=found)
-    return with_topic([turn], row.get("topic"))[0]
+    return add_topic([turn], row.get("topic"))[0]
 
 
-def _value(text: str, column: str) -> Any:
+def _parse_value(text: str, column: str) -> Any:
     try:
         return parse_json(text)
     except ValueError as error:
@@ -206,12 +208,12 @@ def _value(text: str, column: str) -> Any:
         ) from error
 
 
-def _object(text: str) -> Mapping[str, Any]:
-    value = _value(text, "about")
+def _parse_object(text: str) -> Mapping[str, Any]:
+    value = _parse_value(text, "about")
     if not isinstance(value, Mapping):
         raise FormatError("column about: must be an object. Correct it, or delete the column.")
     return value
 
 
-def _json(value: Any) -> str:
+def _convert_to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)

@@ -41,7 +41,7 @@ class FoundEvidence:
     """Its topic, where it is given."""
 
 
-def passages_of(found: Iterable[FoundEvidence]) -> tuple[Passage, ...]:
+def build_passages(found: Iterable[FoundEvidence]) -> tuple[Passage, ...]:
     """Make passages; one without an identifier gets `document#position`, and no two share one."""
     taken: Counter[str] = Counter()
     passages = []
@@ -55,7 +55,7 @@ def passages_of(found: Iterable[FoundEvidence]) -> tuple[Passage, ...]:
     return tuple(passages)
 
 
-def found_in(value: Any, name: str, levels: int = _DEEPEST) -> Iterator[FoundEvidence]:
+def extract_evidence(value: Any, name: str, levels: int = _DEEPEST) -> Iterator[FoundEvidence]:
     """Yield the pieces of evidence in a value.
 
     Args:
@@ -65,21 +65,21 @@ def found_in(value: Any, name: str, levels: int = _DEEPEST) -> Iterator[FoundEvi
         levels: how deep lists may stand in each other.
     """
     if isinstance(value, str):
-        inner = _unpacked(value)
+        inner = _unpack_json(value)
         if inner is not None and levels:
-            yield from found_in(inner, name, levels - 1)
+            yield from extract_evidence(inner, name, levels - 1)
         elif value.strip():
             yield FoundEvidence(value, name)
     elif isinstance(value, list) and levels:
         for item in value:
-            yield from found_in(item, name, levels - 1)
+            yield from extract_evidence(item, name, levels - 1)
     elif isinstance(value, Mapping) and levels:
-        yield from _object(value, name, levels)
+        yield from _extract_from_object(value, name, levels)
     elif value not in (None, [], {}):
         yield FoundEvidence(json.dumps(value, ensure_ascii=False), name)
 
 
-def _unpacked(text: str) -> Any:
+def _unpack_json(text: str) -> Any:
     """Return the list or object that a text is as JSON; None for another text."""
     if text.lstrip()[:1] not in ("[", "{"):
         return None
@@ -89,44 +89,44 @@ def _unpacked(text: str) -> Any:
         return None
 
 
-def _object(value: Mapping[str, Any], name: str, levels: int) -> Iterator[FoundEvidence]:
+def _extract_from_object(value: Mapping[str, Any], name: str, levels: int) -> Iterator[FoundEvidence]:
     text = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), None)
     if text is not None:
         if text.strip():
-            yield _piece(value, text, name)
+            yield _build_evidence(value, text, name)
         return
     inside = next((value[key] for key in _INSIDE if isinstance(value.get(key), Mapping)), None)
     if inside is not None:
         outer = {key: one for key, one in value.items() if key not in _INSIDE}
-        yield from found_in({**outer, **inside}, name, levels - 1)
+        yield from extract_evidence({**outer, **inside}, name, levels - 1)
         return
     listed = next((value[key] for key in _LISTS if value.get(key)), None)
     if listed is not None:
-        yield from found_in(listed, name, levels - 1)
+        yield from extract_evidence(listed, name, levels - 1)
     elif value:
         yield FoundEvidence(json.dumps(value, ensure_ascii=False), name)
 
 
-def _piece(value: Mapping[str, Any], text: str, name: str) -> FoundEvidence:
+def _build_evidence(value: Mapping[str, Any], text: str, name: str) -> FoundEvidence:
     metadata = value.get("metadata")
     if isinstance(metadata, str):
-        metadata = _unpacked(metadata)
+        metadata = _unpack_json(metadata)
     beside = {**(metadata if isinstance(metadata, Mapping) else {}), **value}
     return FoundEvidence(
         text,
-        document=_word(beside, _NAMES) or _word(beside, _IDS) or name,
-        id=_word(value, _IDS),
-        score=_number(value.get("score")),
-        topic=_word(beside, ("topic",)),
+        document=_find_word(beside, _NAMES) or _find_word(beside, _IDS) or name,
+        id=_find_word(value, _IDS),
+        score=_read_score(value.get("score")),
+        topic=_find_word(beside, ("topic",)),
     )
 
 
-def _word(value: Mapping[str, Any], keys: Iterable[str]) -> str | None:
+def _find_word(value: Mapping[str, Any], keys: Iterable[str]) -> str | None:
     found = (value.get(key) for key in keys)
     return next((str(one) for one in found if isinstance(one, str | int) and str(one)), None)
 
 
-def _number(value: Any) -> float | None:
+def _read_score(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if isfinite(value) and abs(value) <= _LARGEST_SCORE else None

@@ -11,11 +11,11 @@ from hallulab.scenarios.chats.csv_file import is_csv, read_csv
 from hallulab.scenarios.chats.messages import read_openai, read_own, read_sharegpt
 from hallulab.scenarios.chats.ragtruth import read_ragtruth
 from hallulab.scenarios.chats.tables import DATA, read_tables
-from hallulab.scenarios.chats.traces import SpanRef, TraceSpan, conversations_of
-from hallulab.scenarios.chats.values import FormatError, json_values
+from hallulab.scenarios.chats.traces import SpanRef, TraceSpan, build_conversations
+from hallulab.scenarios.chats.values import FormatError, read_json_values
 from hallulab.scenarios.datasets.ragtruth import RESPONSES
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import opened
+from hallulab.scenarios.files.data_files import open_to_read
 from hallulab.scenarios.transcript import Conversation
 
 Format = Literal[
@@ -44,10 +44,10 @@ _LINES: dict[Format, Callable[[Mapping[str, Any], str], Conversation]] = {
     "jsonl": read_own,
 }
 _TRACES: dict[Format, Callable[[Mapping[str, Any]], Iterator[TraceSpan]]] = {
-    "otel": spans.spans_in,
-    "openinference": spans.spans_in,
-    "langfuse": langfuse.spans_in,
-    "mlflow": mlflow.spans_in,
+    "otel": spans.read_otel_spans,
+    "openinference": spans.read_otel_spans,
+    "langfuse": langfuse.read_langfuse_spans,
+    "mlflow": mlflow.read_mlflow_spans,
 }
 
 
@@ -59,12 +59,12 @@ def read_chats(path: Path, format: Format) -> Iterator[Read]:
     """
     try:
         if format in _LINES:
-            yield from _of_lines(path, _LINES[format])
+            yield from _read_lines(path, _LINES[format])
         elif format in _TRACES:
-            for line, one in conversations_of(_located(path, _TRACES[format])):
+            for line, one in build_conversations(_read_located_spans(path, _TRACES[format])):
                 yield Read(f"{path}, line {line}", one)
         elif format in ("parquet", "hf"):
-            for row, file, one in read_tables(_tables(path)):
+            for row, file, one in read_tables(_find_tables(path)):
                 yield Read(f"{file}, row {row}", one)
         else:
             for line, one in (read_csv if format == "csv" else read_ragtruth)(path):
@@ -73,30 +73,32 @@ def read_chats(path: Path, format: Format) -> Iterator[Read]:
         raise UsageError(", ".join(filter(None, (str(path), error.place))) + f": {error}") from error
 
 
-def _of_lines(path: Path, read: Callable[[Mapping[str, Any], str], Conversation]) -> Iterator[Read]:
-    for number, (place, _, value) in enumerate(json_values(path), start=1):
+def _read_lines(path: Path, read: Callable[[Mapping[str, Any], str], Conversation]) -> Iterator[Read]:
+    for number, (place, _, value) in enumerate(read_json_values(path), start=1):
         try:
-            yield Read(f"{path}, {place}", read(_object(value), f"chat-{number}"))
+            yield Read(f"{path}, {place}", read(_check_object(value), f"chat-{number}"))
         except FormatError as error:
             raise FormatError(str(error), place) from error
 
 
-def _located(path: Path, read: Callable[[Mapping[str, Any]], Iterator[TraceSpan]]) -> Iterator[SpanRef]:
-    for place, line, value in json_values(path):
+def _read_located_spans(
+    path: Path, read: Callable[[Mapping[str, Any]], Iterator[TraceSpan]]
+) -> Iterator[SpanRef]:
+    for place, line, value in read_json_values(path):
         try:
-            for span in read(_object(value)):
+            for span in read(_check_object(value)):
                 yield SpanRef(line, span)
         except FormatError as error:
             raise FormatError(str(error), place) from error
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _check_object(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise FormatError("must be an object. Correct or delete it.")
     return value
 
 
-def _tables(path: Path) -> list[Path]:
+def _find_tables(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     found = sorted(path.glob(f"{DATA}/*.parquet")) or sorted(path.glob("*.parquet"))
@@ -113,7 +115,7 @@ def format_of(path: Path) -> Format:
     """
     if path.is_dir():
         return "ragtruth" if (path / RESPONSES).is_file() else "hf"
-    with opened(path) as file:
+    with open_to_read(path) as file:
         start = file.read(_START)
     if start.startswith(b"PAR1"):
         return "parquet"
@@ -121,11 +123,11 @@ def format_of(path: Path) -> Format:
     if text[:1] not in ("{", "["):
         if is_csv(text.partition("\n")[0]):
             return "csv"
-        raise _unknown(path)
-    first = next(json_values(path), None)
+        raise _make_unknown_error(path)
+    first = next(read_json_values(path), None)
     found = _format_of(first.value) if first is not None and isinstance(first.value, Mapping) else None
     if found is None:
-        raise _unknown(path, 1 if first is None else first.line)
+        raise _make_unknown_error(path, 1 if first is None else first.line)
     return found
 
 
@@ -143,7 +145,7 @@ def _format_of(value: Mapping[str, Any]) -> Format | None:
     return "langfuse" if langfuse.is_langfuse(value) else None
 
 
-def _unknown(path: Path, line: int = 1) -> UsageError:
+def _make_unknown_error(path: Path, line: int = 1) -> UsageError:
     return UsageError(
         f"{path}, line {line}: in no format that is known by its content. `hallulab import --format` "
         f"names it ({', '.join(FORMATS)}); see {_DOCS}."

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hallulab.scenarios.chats.spans import time_of
+from hallulab.scenarios.chats.spans import read_timestamp
 from hallulab.scenarios.chats.traces import TraceSpan
 from hallulab.scenarios.chats.values import FormatError, list_in
 
@@ -23,26 +23,26 @@ _CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
 
 def is_langfuse(value: Mapping[str, Any]) -> bool:
     """Return whether a value has the keys of a trace, an observation or a session."""
-    keys = {_snake(key) for key in value}
+    keys = {_convert_to_snake_case(key) for key in value}
     trace = {"input", "output"} <= keys and bool(keys & {"session_id", "project_id", "trace_id", "timestamp"})
     return trace or bool(keys & {"observations", "traces"})
 
 
-def spans_in(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
+def read_langfuse_spans(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
     """Yield a trace and its observations as spans.
 
     Raises:
         Flaw: it is nothing of Langfuse.
     """
-    value = {_snake(key): one for key, one in value.items()}
+    value = {_convert_to_snake_case(key): one for key, one in value.items()}
     if isinstance(value.get("traces"), list):
         for trace in value["traces"]:
-            yield from spans_in({"session_id": value.get("id"), **_object(trace, "traces")})
+            yield from read_langfuse_spans({"session_id": value.get("id"), **_check_object(trace, "traces")})
         return
     if isinstance(value.get("trace"), Mapping):
-        value = {**{_snake(key): one for key, one in value["trace"].items()}, **value}
+        value = {**{_convert_to_snake_case(key): one for key, one in value["trace"].items()}, **value}
     if value.get("trace_id"):
-        yield _observation(value, str(value["trace_id"]))
+        yield _build_span(value, str(value["trace_id"]))
         return
     id = value.get("id")
     if not isinstance(id, str) or not id:
@@ -55,43 +55,43 @@ def spans_in(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
         trace=id,
         kind="other",
         root=True,
-        start=time_of(value.get("timestamp")),
+        start=read_timestamp(value.get("timestamp")),
         given=value.get("input"),
         gave=value.get("output"),
-        session=_text(value.get("session_id")),
-        topic=_text(topic),
+        session=_read_text(value.get("session_id")),
+        topic=_read_text(topic),
     )
     for one in list_in(value, "observations"):
         # The API's short form has identifiers only.
         if isinstance(one, Mapping):
-            yield _observation({_snake(key): inner for key, inner in one.items()}, id)
+            yield _build_span({_convert_to_snake_case(key): inner for key, inner in one.items()}, id)
 
 
-def _observation(value: Mapping[str, Any], trace: str) -> TraceSpan:
+def _build_span(value: Mapping[str, Any], trace: str) -> TraceSpan:
     kind, name = str(value.get("type")).upper(), str(value.get("name") or "")
     is_evidence = kind in _EVIDENCE or (kind == "SPAN" and bool(_RETRIEVES.search(name)))
     return TraceSpan(
         trace=trace,
         kind="evidence" if is_evidence else "model" if kind == "GENERATION" else "other",
-        start=time_of(value.get("start_time")),
-        end=time_of(value.get("end_time")),
+        start=read_timestamp(value.get("start_time")),
+        end=read_timestamp(value.get("end_time")),
         name=name,
         given=value.get("input"),
         gave=value.get("output"),
-        session=_text(value.get("session_id")),
-        model=_text(value.get("model")),
+        session=_read_text(value.get("session_id")),
+        model=_read_text(value.get("model")),
     )
 
 
-def _object(value: Any, where: str) -> Mapping[str, Any]:
+def _check_object(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise FormatError(f"{where}: must hold objects. Correct it.")
     return value
 
 
-def _snake(name: str) -> str:
+def _convert_to_snake_case(name: str) -> str:
     return _CAPITAL.sub(r"_\1", name).lower()
 
 
-def _text(value: Any) -> str | None:
+def _read_text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None

@@ -21,22 +21,28 @@ from hallulab.scenarios.chats.record import (
     MODEL,
     ChatContext,
     Marked,
-    about,
-    conversation_of,
-    messages,
+    add_topic,
+    build_chat_context,
+    build_conversation,
+    list_messages,
     read_about,
-    with_topic,
 )
-from hallulab.scenarios.chats.said import SYSTEM, ChatMessageRecord, evidence_beside, said_in, turns_of
+from hallulab.scenarios.chats.said import (
+    SYSTEM,
+    ChatMessageRecord,
+    build_turns,
+    find_evidence,
+    read_chat_message,
+)
 from hallulab.scenarios.chats.values import FormatError
-from hallulab.scenarios.files.data_files import in_words, main_error
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.transcript import Conversation
 
 _SHAREGPT = {"user": "human", "assistant": "gpt"}
 
 
 def read_openai(value: Mapping[str, Any], name: str) -> Conversation:
-    """Make a conversation of a line with `messages`.
+    """Make a conversation of a line with `list_messages`.
 
     Args:
         name: its identifier, if it has none.
@@ -44,7 +50,7 @@ def read_openai(value: Mapping[str, Any], name: str) -> Conversation:
     Raises:
         Flaw: something in it is wrong.
     """
-    return _conversation(value, "messages", ("role", "content"), name)
+    return _read_conversation(value, "messages", ("role", "content"), name)
 
 
 def read_sharegpt(value: Mapping[str, Any], name: str) -> Conversation:
@@ -52,7 +58,9 @@ def read_sharegpt(value: Mapping[str, Any], name: str) -> Conversation:
     listed = value.get("conversations")
     first = listed[0] if isinstance(listed, list) and listed else None
     plain = isinstance(first, Mapping) and "role" in first
-    return _conversation(value, "conversations", ("role", "content") if plain else ("from", "value"), name)
+    return _read_conversation(
+        value, "conversations", ("role", "content") if plain else ("from", "value"), name
+    )
 
 
 def read_own(value: Mapping[str, Any], name: str) -> Conversation:
@@ -60,27 +68,27 @@ def read_own(value: Mapping[str, Any], name: str) -> Conversation:
     try:
         return Conversation.model_validate({key: one for key, one in value.items() if key != "spans"})
     except ValidationError as error:
-        first = main_error(error)
+        first = choose_main_error(error)
         place = ".".join(map(str, first["loc"])) or name
-        raise FormatError(f"{place}: {in_words(first)}. Correct it, or delete the line.") from error
+        raise FormatError(f"{place}: {explain_error(first)}. Correct it, or delete the line.") from error
 
 
-def openai_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
-    """Return a line with `messages`; without all parts it has nothing else."""
-    return _line(marked, without, "messages", [
-        {"role": role, "content": text} for role, text in _told(marked.conversation)
+def build_openai_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
+    """Return a line with `list_messages`; without all parts it has nothing else."""
+    return _build_line(marked, without, "messages", [
+        {"role": role, "content": text} for role, text in _collect_messages(marked.conversation)
     ])  # fmt: skip
 
 
-def sharegpt_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
+def build_sharegpt_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
     """Return a line with `conversations`, likewise; a system message has its own key."""
-    told = _told(marked.conversation)
+    told = _collect_messages(marked.conversation)
     system = "".join(text for role, text in told if role == "system")
     said = [{"from": _SHAREGPT[role], "value": text} for role, text in told if role != "system"]
-    return {**_line(marked, without, "conversations", said), "system": system}
+    return {**_build_line(marked, without, "conversations", said), "system": system}
 
 
-def own_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
+def build_own_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
     """Return a line in our own format."""
     line = marked.conversation.model_dump(mode="json")
     for part in {"passages", "steps"} & without:
@@ -93,42 +101,50 @@ def own_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
     return line
 
 
-def _line(marked: Marked, without: frozenset[str], key: str, said: list[dict[str, str]]) -> dict[str, Any]:
+def _build_line(
+    marked: Marked, without: frozenset[str], key: str, said: list[dict[str, str]]
+) -> dict[str, Any]:
     if without >= {"passages", "steps", "spans"}:
         return {key: said}
     # A text: readers of tables take the types of columns from the first lines.
-    return {key: said, KEY: about(marked, without).model_dump_json()}
+    return {key: said, KEY: build_chat_context(marked, without).model_dump_json()}
 
 
-def _told(conversation: Conversation) -> list[tuple[str, str]]:
+def _collect_messages(conversation: Conversation) -> list[tuple[str, str]]:
     """Return roles and texts of all messages; a system message before the first turn leads."""
     system = [step.text for turn in conversation.turns[:1] for step in turn.steps if step.name == SYSTEM]
     told = [("system", "\n\n".join(system))] if system else []
-    return told + [(message.role, message.text) for message in messages(conversation)]
+    return told + [(message.role, message.text) for message in list_messages(conversation)]
 
 
-def _conversation(value: Mapping[str, Any], key: str, keys: tuple[str, str], name: str) -> Conversation:
+def _read_conversation(value: Mapping[str, Any], key: str, keys: tuple[str, str], name: str) -> Conversation:
     listed = value.get(key)
     if not isinstance(listed, list):
         raise FormatError(f"{key}: must be a list of messages. Correct it, or delete the line.")
-    said = [one for number, message in enumerate(listed) for one in said_in(message, f"{key}.{number}", keys)]
+    said = [
+        one
+        for number, message in enumerate(listed)
+        for one in read_chat_message(message, f"{key}.{number}", keys)
+    ]
     if key == "conversations" and isinstance(value.get("system"), str) and value["system"]:
         said.insert(0, ChatMessageRecord("system", value["system"]))
     if KEY in value:
-        return conversation_of(turns_of(said), read_about(value[KEY]), name)
+        return build_conversation(build_turns(said), read_about(value[KEY]), name)
     # The evidence of a line is that of its last reply: RAG logs have a line for each.
-    given = evidence_beside(value)
+    given = find_evidence(value)
     last = next((place for place in reversed(range(len(said))) if said[place].role == "assistant"), None)
     if last is not None and given:
         said[last] = ChatMessageRecord("assistant", said[last].text, (*said[last].evidence, *given))
-    return conversation_of(with_topic(turns_of(said), _beside(value, "topic")), about_line(value), name)
+    return build_conversation(
+        add_topic(build_turns(said), _find_value(value, "topic")), read_chat_context(value), name
+    )
 
 
-def about_line(value: Mapping[str, Any]) -> ChatContext:
+def read_chat_context(value: Mapping[str, Any]) -> ChatContext:
     """Return what other tools' lines say of a conversation, perhaps under `metadata`."""
-    id = _beside(value, "id", "conversation_id", "session_id")
-    model = _beside(value, "model")
-    chatbot = _beside(value, "chatbot")
+    id = _find_value(value, "id", "conversation_id", "session_id")
+    model = _find_value(value, "model")
+    chatbot = _find_value(value, "chatbot")
     return ChatContext(
         id=str(id) if id not in (None, "") else None,
         model=str(model) if model not in (None, "") else MODEL,
@@ -136,7 +152,7 @@ def about_line(value: Mapping[str, Any]) -> ChatContext:
     )
 
 
-def _beside(value: Mapping[str, Any], *keys: str) -> Any:
+def _find_value(value: Mapping[str, Any], *keys: str) -> Any:
     metadata = value.get("metadata")
     places = (value, metadata if isinstance(metadata, Mapping) else {})
     return next((place[key] for key in keys for place in places if place.get(key) is not None), None)

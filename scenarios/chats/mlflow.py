@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from hallulab.scenarios.chats.spans import time_of
+from hallulab.scenarios.chats.spans import read_timestamp
 from hallulab.scenarios.chats.traces import TraceSpan
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.files.json_text import parse_json
@@ -29,44 +29,44 @@ def is_mlflow(value: Mapping[str, Any]) -> bool:
     return {"info", "data"} <= value.keys() or {"request", "response", "spans"} <= value.keys()
 
 
-def spans_in(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
+def read_mlflow_spans(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
     """Yield the spans of a trace.
 
     Raises:
         Flaw: it has no identifier or no list of spans.
     """
-    info, data = _object(value.get("info")), _object(value.get("data"))
+    info, data = _get_object(value.get("info")), _get_object(value.get("data"))
     about = {**value, **info}
     id = about.get("trace_id") or about.get("request_id")
     spans = data.get("spans", value.get("spans"))
     if not isinstance(id, str) or not id or not isinstance(spans, list):
         raise FormatError("a trace needs `trace_id` and a list of spans. Export it with `Trace.to_json()`.")
-    session, topic = _metadata(about, "mlflow.trace.session"), _metadata(about, "topic")
+    session, topic = _find_metadata(about, "mlflow.trace.session"), _find_metadata(about, "topic")
     for span in spans:
         if not isinstance(span, Mapping):
             raise FormatError("`spans` must hold objects. Correct it.")
-        yield _span(id, span, session, topic)
+        yield _build_span(id, span, session, topic)
 
 
-def _span(trace: str, span: Mapping[str, Any], session: str | None, topic: str | None) -> TraceSpan:
-    found = {key: _value(one) for key, one in _object(span.get("attributes")).items()}
+def _build_span(trace: str, span: Mapping[str, Any], session: str | None, topic: str | None) -> TraceSpan:
+    found = {key: _parse_value(one) for key, one in _get_object(span.get("attributes")).items()}
     kind = found.get("mlflow.spanType", span.get("span_type"))
     return TraceSpan(
         trace=trace,
         kind=_KINDS.get(kind, "other") if isinstance(kind, str) else "other",
         root=not (span.get("parent_id") or span.get("parent_span_id")),
-        start=time_of(span.get("start_time_unix_nano", span.get("start_time"))),
-        end=time_of(span.get("end_time_unix_nano", span.get("end_time"))),
+        start=read_timestamp(span.get("start_time_unix_nano", span.get("start_time"))),
+        end=read_timestamp(span.get("end_time_unix_nano", span.get("end_time"))),
         name=str(span.get("name") or ""),
         given=found.get("mlflow.spanInputs", span.get("inputs")),
         gave=found.get("mlflow.spanOutputs", span.get("outputs")),
         session=session,
-        model=_text(found.get("mlflow.llm.model")),
+        model=_read_text(found.get("mlflow.llm.model")),
         topic=topic,
     )
 
 
-def _value(text: Any) -> Any:
+def _parse_value(text: Any) -> Any:
     """Return an attribute's value, which MLflow writes as JSON."""
     if not isinstance(text, str):
         return text
@@ -76,15 +76,15 @@ def _value(text: Any) -> Any:
         return text
 
 
-def _metadata(about: Mapping[str, Any], key: str) -> str | None:
+def _find_metadata(about: Mapping[str, Any], key: str) -> str | None:
     """Return an entry of a trace's metadata or tags, which have other names in MLflow 2."""
-    places = (_object(about.get(name)) for name in ("trace_metadata", "request_metadata", "tags"))
-    return next((found for place in places if (found := _text(place.get(key)))), None)
+    places = (_get_object(about.get(name)) for name in ("trace_metadata", "request_metadata", "tags"))
+    return next((found for place in places if (found := _read_text(place.get(key)))), None)
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _get_object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _text(value: Any) -> str | None:
+def _read_text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.grouping import Groups
-from hallulab.scenarios.chats.record import MODEL, ChatContext, Marked, conversation_of
-from hallulab.scenarios.chats.values import FormatError, json_values
+from hallulab.scenarios.chats.record import MODEL, ChatContext, Marked, build_conversation
+from hallulab.scenarios.chats.values import FormatError, read_json_values
 from hallulab.scenarios.datasets.ragtruth import RESPONSES, SOURCES
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Passage, Turn
@@ -22,7 +22,9 @@ _ID = re.compile(r"(?P<conversation>.+)-(?P<turn>[0-9]{1,9})", re.DOTALL)
 _PASSAGE = re.compile(r"^passage [0-9]+:", re.MULTILINE)
 
 
-def replies_of(marked: Marked, without: frozenset[str]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def build_ragtruth_lines(
+    marked: Marked, without: frozenset[str]
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield (line of `response.jsonl`, line of `source_info.jsonl`) of each reply with evidence.
 
     Spans without a place in the reply are left out: the format has no place for them.
@@ -65,14 +67,14 @@ def read_ragtruth(folder: Path) -> Iterator[tuple[int, Conversation]]:
     """
     path = folder / RESPONSES
     with Groups() as groups, Groups() as sources:
-        for _, number, source in json_values(folder / SOURCES):
-            sources.add(_field(source, "source_id", number, SOURCES), 0, number, source)
+        for _, number, source in read_json_values(folder / SOURCES):
+            sources.add(_read_field(source, "source_id", number, SOURCES), 0, number, source)
         known = {name: row[0].value for name, row in sources}
-        for _, number, response in json_values(path):
-            id = _field(response, "id", number, RESPONSES)
+        for _, number, response in read_json_values(path):
+            id = _read_field(response, "id", number, RESPONSES)
             found = _ID.fullmatch(id)
             name, turn = (found["conversation"], int(found["turn"])) if found else (id, 0)
-            source_id = _field(response, "source_id", number, RESPONSES)
+            source_id = _read_field(response, "source_id", number, RESPONSES)
             if source_id not in known:
                 raise UsageError(
                     f"{path}, line {number}: source_id: {source_id} is not in {SOURCES}. "
@@ -83,16 +85,16 @@ def read_ragtruth(folder: Path) -> Iterator[tuple[int, Conversation]]:
             turns = [_turn(index, row.value, row.line) for index, row in enumerate(rows)]
             model = rows[0].value["response"].get("model")
             about = ChatContext(id=name, model=model if isinstance(model, str) else MODEL)
-            yield rows[0].line, conversation_of(turns, about, name)
+            yield rows[0].line, build_conversation(turns, about, name)
 
 
 def _turn(index: int, value: Any, line: int) -> Turn:
-    reply = _field(value["response"], "response", line, RESPONSES)
+    reply = _read_field(value["response"], "response", line, RESPONSES)
     info, id = value["source"].get("source_info"), value["source"]["source_id"]
     if isinstance(info, dict) and isinstance(info.get("passages"), str):
         question, texts = str(info.get("question") or ""), _PASSAGE.split(info["passages"])
     else:
-        question, texts = _field(value["source"], "prompt", line, SOURCES), [str(info)]
+        question, texts = _read_field(value["source"], "prompt", line, SOURCES), [str(info)]
     passages = tuple(
         Passage(id=f"{id}#{place}", document=id, text=text.strip())
         for place, text in enumerate(filter(str.strip, texts))
@@ -100,7 +102,7 @@ def _turn(index: int, value: Any, line: int) -> Turn:
     return Turn(index=index, user=question, reply=reply, passages=passages)
 
 
-def _field(value: Any, name: str, line: int, file: str) -> str:
+def _read_field(value: Any, name: str, line: int, file: str) -> str:
     found = value.get(name) if isinstance(value, dict) else None
     if not isinstance(found, str) or not found:
         raise FormatError(f"{name}: must be a text. Correct or delete the line.", f"{file}, line {line}")

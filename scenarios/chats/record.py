@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 
 from hallulab.scenarios.chats.said import TOPIC
 from hallulab.scenarios.chats.values import FormatError
-from hallulab.scenarios.files.data_files import in_words, main_error
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import (
     Branch,
@@ -100,7 +100,7 @@ class ChatContext(Frozen):
     turns: tuple[TurnAbout, ...] | None = None
 
 
-def about(marked: Marked, without: frozenset[str] = frozenset()) -> ChatContext:
+def build_chat_context(marked: Marked, without: frozenset[str] = frozenset()) -> ChatContext:
     """Return what a conversation has beside its messages.
 
     Args:
@@ -140,14 +140,16 @@ def read_about(value: Any) -> ChatContext:
     try:
         return ChatContext.model_validate(parse_json(value) if isinstance(value, str) else value)
     except ValidationError as error:
-        first = main_error(error)
+        first = choose_main_error(error)
         place = ".".join(map(str, (KEY, *first["loc"])))
-        raise FormatError(f"{place}: {in_words(first)}. Correct it, or delete the key `{KEY}`.") from error
+        raise FormatError(
+            f"{place}: {explain_error(first)}. Correct it, or delete the key `{KEY}`."
+        ) from error
     except ValueError as error:
         raise FormatError(f"{KEY}: not valid JSON ({error}). Correct it, or delete the key.") from error
 
 
-def conversation_of(turns: Sequence[Turn], about: ChatContext, name: str) -> Conversation:
+def build_conversation(turns: Sequence[Turn], about: ChatContext, name: str) -> Conversation:
     """Make a conversation.
 
     Args:
@@ -178,7 +180,7 @@ def conversation_of(turns: Sequence[Turn], about: ChatContext, name: str) -> Con
         own = [_complete(turn, beside) for turn, beside in zip(own, about.turns, strict=True)]
     id, branch = about.id or name, None
     if about.branch is not None:
-        history = tuple(_history(turns[:given]))
+        history = tuple(_build_history(turns[:given]))
         branch = Branch(conversation=about.branch.conversation, turn=given, history=history)
     return Conversation(
         id=id,
@@ -198,7 +200,7 @@ def _complete(turn: Turn, beside: TurnAbout) -> Turn:
     return turn.model_copy(update={"query": beside.query, "passages": beside.passages, "steps": beside.steps})
 
 
-def _history(turns: Sequence[Turn]) -> list[Message]:
+def _build_history(turns: Sequence[Turn]) -> list[Message]:
     return [
         message
         for turn in turns
@@ -206,12 +208,12 @@ def _history(turns: Sequence[Turn]) -> list[Message]:
     ]
 
 
-def messages(conversation: Conversation) -> list[Message]:
+def list_messages(conversation: Conversation) -> list[Message]:
     """Return all messages of a conversation, given ones included."""
     return list(conversation.history(len(conversation.turns)))
 
 
-def with_topic(turns: Sequence[Turn], topic: Any) -> tuple[Turn, ...]:
+def add_topic(turns: Sequence[Turn], topic: Any) -> tuple[Turn, ...]:
     """Return the turns with the topic that a file gives for all of them; None: it gives none."""
     if topic in (None, ""):
         return tuple(turns)

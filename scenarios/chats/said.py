@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hallulab.scenarios.chats.evidence import FoundEvidence, found_in, passages_of
+from hallulab.scenarios.chats.evidence import FoundEvidence, build_passages, extract_evidence
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.transcript import Step, Turn
 
@@ -72,7 +72,7 @@ class _Open:
     evidence: list[FoundEvidence] = field(default_factory=list)
 
 
-def turns_of(chat: Iterable[ChatMessageRecord]) -> tuple[Turn, ...]:
+def build_turns(chat: Iterable[ChatMessageRecord]) -> tuple[Turn, ...]:
     """Put messages together to turns."""
     done: list[_Open] = []
     now = _Open()
@@ -96,7 +96,7 @@ def turns_of(chat: Iterable[ChatMessageRecord]) -> tuple[Turn, ...]:
         Turn(
             index=index,
             user=_JOINT.join(turn.asked),
-            passages=passages_of(turn.evidence),
+            passages=build_passages(turn.evidence),
             reply=_JOINT.join(filter(None, turn.replied)),
             steps=tuple(turn.steps),
         )
@@ -104,7 +104,9 @@ def turns_of(chat: Iterable[ChatMessageRecord]) -> tuple[Turn, ...]:
     )
 
 
-def said_in(message: Any, where: str, keys: tuple[str, str] = ("role", "content")) -> list[ChatMessageRecord]:
+def read_chat_message(
+    message: Any, where: str, keys: tuple[str, str] = ("role", "content")
+) -> list[ChatMessageRecord]:
     """Return what a message says, with the calls of tools that it makes.
 
     Args:
@@ -119,24 +121,24 @@ def said_in(message: Any, where: str, keys: tuple[str, str] = ("role", "content"
         raise FormatError(
             f"{where}: a message must be an object with `{keys[0]}` and `{keys[1]}`. Correct it."
         )
-    role = _role(message.get(keys[0]), f"{where}.{keys[0]}")
-    text = text_of(message.get(keys[1]), f"{where}.{keys[1]}")
+    role = _read_role(message.get(keys[0]), f"{where}.{keys[0]}")
+    text = read_content(message.get(keys[1]), f"{where}.{keys[1]}")
     if text is None and isinstance(message.get("refusal"), str):
         text = message["refusal"]
     if text is None and role != "assistant":
         raise FormatError(f"{where}.{keys[1]}: is missing or null. Give a text, or delete the message.")
-    calls = [ChatMessageRecord("call", call) for call in _calls(message)]
+    calls = [ChatMessageRecord("call", call) for call in _extract_calls(message)]
     # A message that only calls a tool is no reply.
     if text is None and calls:
         return calls
-    given = evidence_beside(message)
+    given = find_evidence(message)
     if role == "tool":
         name = message.get("name")
-        given = (*found_in(text, name if isinstance(name, str) and name else "tool"), *given)
+        given = (*extract_evidence(text, name if isinstance(name, str) and name else "tool"), *given)
     return [*calls, ChatMessageRecord(role, text or "", given)]
 
 
-def _role(role: Any, where: str) -> Role:
+def _read_role(role: Any, where: str) -> Role:
     """Return who speaks.
 
     Raises:
@@ -146,11 +148,11 @@ def _role(role: Any, where: str) -> Role:
         raise FormatError(f"{where}: is missing. Give {_KNOWN}.")
     known = ROLES.get(role) if isinstance(role, str) else None
     if known is None:
-        raise FormatError(f"{where}: {_brief(role)} is no known role. Give {_KNOWN}.")
+        raise FormatError(f"{where}: {_shorten_value(role)} is no known role. Give {_KNOWN}.")
     return known
 
 
-def text_of(content: Any, where: str) -> str | None:
+def read_content(content: Any, where: str) -> str | None:
     """Return the text of a message's content: a text, or parts that are texts; None for null.
 
     Raises:
@@ -161,8 +163,10 @@ def text_of(content: Any, where: str) -> str | None:
     if isinstance(content, str):
         return str(content)
     if not isinstance(content, list):
-        raise FormatError(f"{where}: must be text or a list of parts, not {_brief(content)}. Correct it.")
-    texts = [_part(part, f"{where}.{number}") for number, part in enumerate(content)]
+        raise FormatError(
+            f"{where}: must be text or a list of parts, not {_shorten_value(content)}. Correct it."
+        )
+    texts = [_read_part(part, f"{where}.{number}") for number, part in enumerate(content)]
     found = [text for text in texts if text is not None]
     return "\n".join(found) if found else None
 
@@ -172,7 +176,7 @@ _SILENT_PARTS = ("tool_call", "tool_use", "tool_call_response", "tool_result", "
 """Parts of messages that are no words of the speaker. Spans of tools have what tools gave."""
 
 
-def _part(part: Any, where: str) -> str | None:
+def _read_part(part: Any, where: str) -> str | None:
     if isinstance(part, str):
         return part
     kind = part.get("type") if isinstance(part, Mapping) else part
@@ -180,7 +184,7 @@ def _part(part: Any, where: str) -> str | None:
         return None
     if not isinstance(part, Mapping) or kind not in _TEXT_PARTS:
         raise FormatError(
-            f"{where}: a part of the kind {_brief(kind)} is no text, and no detector reads it. "
+            f"{where}: a part of the kind {_shorten_value(kind)} is no text, and no detector reads it. "
             "Put its words there as text, or delete the conversation."
         )
     text = next((part[key] for key in ("text", "content", "refusal") if isinstance(part.get(key), str)), None)
@@ -189,7 +193,7 @@ def _part(part: Any, where: str) -> str | None:
     return text
 
 
-def _calls(message: Mapping[str, Any]) -> list[str]:
+def _extract_calls(message: Mapping[str, Any]) -> list[str]:
     """Return the calls of tools in a message, as JSON."""
     calls = message.get("tool_calls") or []
     legacy = message.get("function_call")
@@ -201,12 +205,12 @@ EVIDENCE = ("context", "contexts", "passages", "documents", "retrieved_contexts"
 """Keys under which files have the evidence of a reply."""
 
 
-def evidence_beside(value: Mapping[str, Any]) -> tuple[FoundEvidence, ...]:
+def find_evidence(value: Mapping[str, Any]) -> tuple[FoundEvidence, ...]:
     """Return the evidence under the first known key of a value; nothing where there is none."""
     key = next((key for key in EVIDENCE if value.get(key)), None)
-    return () if key is None else tuple(found_in(value[key], key))
+    return () if key is None else tuple(extract_evidence(value[key], key))
 
 
-def _brief(value: Any) -> str:
+def _shorten_value(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 40 else f"{text[:39]}…"

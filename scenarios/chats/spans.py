@@ -1,7 +1,7 @@
 """Spans of OpenTelemetry, by the conventions of OpenTelemetry GenAI and of OpenInference.
 
 A file has exports of OTLP in JSON (`resourceSpans`, OTLP 1.9), or spans as Python's exporter and Phoenix
-write them: one object a line, with `context` and `attributes`. Attributes are read as documented in
+write them: one object a line, with `context` and `flatten_attributes`. Attributes are read as documented in
 
 - semantic-conventions-genai v0.1.0 (and semantic-conventions v1.37 to v1.41): `gen_ai.operation.name`,
   `gen_ai.conversation.id`, `gen_ai.input.messages`, `gen_ai.output.messages`, `gen_ai.system_instructions`,
@@ -21,7 +21,7 @@ from datetime import datetime
 from math import isfinite
 from typing import Any, Literal
 
-from hallulab.scenarios.chats.traces import TraceSpan, unpacked
+from hallulab.scenarios.chats.traces import TraceSpan, unpack_json
 from hallulab.scenarios.chats.values import FormatError, list_in
 
 Attributes = Mapping[str, Any]
@@ -31,7 +31,7 @@ _EVIDENCE_KINDS = ("RETRIEVER", "TOOL", "RERANKER")
 _NEITHER = "no span with attributes of OpenTelemetry GenAI or OpenInference. Export spans with their content."
 
 
-def spans_in(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
+def read_otel_spans(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
     """Yield the spans in a value of a file.
 
     Raises:
@@ -39,16 +39,16 @@ def spans_in(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
     """
     listed = value.get("resourceSpans", value.get("resource_spans"))
     if listed is None:
-        yield _span(value)
+        yield _build_span(value)
         return
-    for place, span in _inside({"resourceSpans": listed}, ("resourceSpans", "scopeSpans", "spans"), ""):
+    for place, span in _walk_lists({"resourceSpans": listed}, ("resourceSpans", "scopeSpans", "spans"), ""):
         try:
-            yield _span(span)
+            yield _build_span(span)
         except FormatError as error:
             raise FormatError(f"{place}: {error}") from error
 
 
-def _inside(value: Any, keys: tuple[str, ...], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _walk_lists(value: Any, keys: tuple[str, ...], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield (place, object) of each object under keys that lead from list to list."""
     if not isinstance(value, Mapping):
         raise FormatError(f"{place.rstrip('.')}: must be an object. Correct it.")
@@ -59,35 +59,35 @@ def _inside(value: Any, keys: tuple[str, ...], place: str) -> Iterator[tuple[str
     if not isinstance(listed, list):
         raise FormatError(f"{place}{keys[0]}: must be a list. Correct it.")
     for number, one in enumerate(listed):
-        yield from _inside(one, keys[1:], f"{place}{keys[0]}.{number}" + ("." if keys[1:] else ""))
+        yield from _walk_lists(one, keys[1:], f"{place}{keys[0]}.{number}" + ("." if keys[1:] else ""))
 
 
-def _span(value: Mapping[str, Any]) -> TraceSpan:
+def _build_span(value: Mapping[str, Any]) -> TraceSpan:
     context = value.get("context")
     context = context if isinstance(context, Mapping) else {}
     trace = value.get("traceId") or value.get("trace_id") or context.get("trace_id")
     if not isinstance(trace, str) or not trace:
         raise FormatError("a span has no trace identifier (`traceId` or `context.trace_id`). Add it.")
-    found = attributes(value.get("attributes"))
+    found = flatten_attributes(value.get("attributes"))
     for event in list_in(value, "events"):
         if isinstance(event, Mapping) and event.get("name") == "gen_ai.client.inference.operation.details":
-            found = {**found, **attributes(event.get("attributes"))}
-    nest = nested(found)
-    kind = _kind(found)
-    given, gave = _messages(found, nest)
+            found = {**found, **flatten_attributes(event.get("attributes"))}
+    nest = build_attribute_tree(found)
+    kind = _determine_kind(found)
+    given, gave = _extract_messages(found, nest)
     return TraceSpan(
         trace=trace,
         kind=kind,
         root=not (value.get("parentSpanId") or value.get("parent_id") or value.get("parent_span_id")),
-        start=_time(value, "startTimeUnixNano", "start_time"),
-        end=_time(value, "endTimeUnixNano", "end_time"),
-        name=_text(found.get("gen_ai.tool.name")) or _text(value.get("name")) or "",
+        start=_read_time(value, "startTimeUnixNano", "start_time"),
+        end=_read_time(value, "endTimeUnixNano", "end_time"),
+        name=_read_text(found.get("gen_ai.tool.name")) or _read_text(value.get("name")) or "",
         given=given,
-        gave=_evidence(found, nest) if kind == "evidence" else gave,
+        gave=_extract_evidence(found, nest) if kind == "evidence" else gave,
         system=found.get("gen_ai.system_instructions"),
-        session=_text(found.get("gen_ai.conversation.id")) or _text(found.get("session.id")),
-        model=_text(found.get("gen_ai.request.model")) or _text(found.get("llm.model_name")),
-        topic=_text(found.get("topic")) or _text(found.get("metadata.topic")),
+        session=_read_text(found.get("gen_ai.conversation.id")) or _read_text(found.get("session.id")),
+        model=_read_text(found.get("gen_ai.request.model")) or _read_text(found.get("llm.model_name")),
+        topic=_read_text(found.get("topic")) or _read_text(found.get("metadata.topic")),
     )
 
 
@@ -98,7 +98,7 @@ def is_span(value: Mapping[str, Any]) -> bool:
     )
 
 
-def _kind(found: Attributes) -> Literal["model", "evidence", "other"]:
+def _determine_kind(found: Attributes) -> Literal["model", "evidence", "other"]:
     operation, kind = found.get("gen_ai.operation.name"), found.get("openinference.span.kind")
     if operation in _MODEL_OPERATIONS or kind == "LLM":
         return "model"
@@ -107,51 +107,53 @@ def _kind(found: Attributes) -> Literal["model", "evidence", "other"]:
     return "other"
 
 
-def _messages(found: Attributes, nest: Any) -> tuple[Any, Any]:
+def _extract_messages(found: Attributes, nest: Any) -> tuple[Any, Any]:
     """Return what a span was given, and gave."""
     if "gen_ai.input.messages" in found or "gen_ai.output.messages" in found:
-        return unpacked(found.get("gen_ai.input.messages")), unpacked(found.get("gen_ai.output.messages"))
-    model = _at(nest, "llm") or {}
-    given, gave = (_unwrapped(_at(model, key)) for key in ("input_messages", "output_messages"))
+        return unpack_json(found.get("gen_ai.input.messages")), unpack_json(
+            found.get("gen_ai.output.messages")
+        )
+    model = _get_at(nest, "llm") or {}
+    given, gave = (_unpack_messages(_get_at(model, key)) for key in ("input_messages", "output_messages"))
     return given or found.get("input.value"), gave or found.get("output.value")
 
 
-def _unwrapped(messages: Any) -> list[Any]:
+def _unpack_messages(messages: Any) -> list[Any]:
     """Return OpenInference's messages as objects with role and content."""
     found = []
     for one in messages if isinstance(messages, list) else []:
-        message = _at(one, "message")
+        message = _get_at(one, "message")
         if not isinstance(message, Mapping):
             message = {}
-        parts = _at(message, "contents")
+        parts = _get_at(message, "contents")
         content = message.get("content")
         if content is None and isinstance(parts, list):
-            content = [_part(_at(part, "message_content")) for part in parts]
-        calls = [_at(call, "tool_call") for call in list_in(message, "tool_calls")]
+            content = [_build_part(_get_at(part, "message_content")) for part in parts]
+        calls = [_get_at(call, "tool_call") for call in list_in(message, "tool_calls")]
         found.append({"role": message.get("role"), "content": content, "tool_calls": calls})
     return found
 
 
-def _part(part: Any) -> dict[str, Any]:
-    return {"type": _at(part, "type"), "text": _at(part, "text")}
+def _build_part(part: Any) -> dict[str, Any]:
+    return {"type": _get_at(part, "type"), "text": _get_at(part, "text")}
 
 
-def _evidence(found: Attributes, nest: Any) -> Any:
+def _extract_evidence(found: Attributes, nest: Any) -> Any:
     for path in (("retrieval", "documents"), ("reranker", "output_documents")):
-        listed = _at(nest, *path)
+        listed = _get_at(nest, *path)
         if isinstance(listed, list):
-            return [_at(one, "document") or one for one in listed]
+            return [_get_at(one, "document") or one for one in listed]
     for key in ("gen_ai.retrieval.documents", "gen_ai.tool.call.result", "output.value"):
         if found.get(key) is not None:
-            return unpacked(found[key])
+            return unpack_json(found[key])
     return None
 
 
-def attributes(value: Any) -> dict[str, Any]:
+def flatten_attributes(value: Any) -> dict[str, Any]:
     """Return attributes by their full names, in whichever of the three forms they are: OTLP, flat, nested."""
     if isinstance(value, list):
         return {
-            one["key"]: _any_value(one.get("value"))
+            one["key"]: _read_any_value(one.get("value"))
             for one in value
             if isinstance(one, Mapping) and isinstance(one.get("key"), str)
         }
@@ -172,19 +174,19 @@ def attributes(value: Any) -> dict[str, Any]:
     return flat
 
 
-def _any_value(value: Any) -> Any:
+def _read_any_value(value: Any) -> Any:
     """Return the value of OTLP's `AnyValue`."""
     if not isinstance(value, Mapping) or len(value) != 1:
         return None
     kind, inner = next(iter(value.items()))
     if kind == "arrayValue" and isinstance(inner, Mapping):
-        return [_any_value(one) for one in list_in(inner, "values")]
+        return [_read_any_value(one) for one in list_in(inner, "values")]
     if kind == "kvlistValue" and isinstance(inner, Mapping):
-        return attributes(inner.get("values"))
+        return flatten_attributes(inner.get("values"))
     return inner
 
 
-def nested(flat: Attributes) -> Any:
+def build_attribute_tree(flat: Attributes) -> Any:
     """Return attributes as objects in each other; keys from 0 on make a list. Of a clash, objects win."""
     root: dict[str, Any] = {}
     for name, value in flat.items():
@@ -199,33 +201,33 @@ def nested(flat: Attributes) -> Any:
             at = inner
         if not isinstance(at.get(last), dict):
             at[last] = value
-    return _lists(root)
+    return _convert_to_lists(root)
 
 
-def _lists(value: Any) -> Any:
+def _convert_to_lists(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    inner = {key: _lists(one) for key, one in value.items()}
+    inner = {key: _convert_to_lists(one) for key, one in value.items()}
     if inner and all(key.isdecimal() for key in inner):
         return [inner[key] for key in sorted(inner, key=int)]
     return inner
 
 
-def _at(value: Any, *path: str) -> Any:
+def _get_at(value: Any, *path: str) -> Any:
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
 
-def _text(value: Any) -> str | None:
+def _read_text(value: Any) -> str | None:
     return str(value) if isinstance(value, str | int) and str(value) else None
 
 
-def _time(value: Mapping[str, Any], *keys: str) -> float:
-    return time_of(next((value[key] for key in keys if value.get(key)), None))
+def _read_time(value: Mapping[str, Any], *keys: str) -> float:
+    return read_timestamp(next((value[key] for key in keys if value.get(key)), None))
 
 
-def time_of(value: Any) -> float:
+def read_timestamp(value: Any) -> float:
     """Return a time as a number: digits, or ISO 8601; 0 for anything else."""
     for read in (float, lambda text: datetime.fromisoformat(text).timestamp()):
         with suppress(TypeError, ValueError, OverflowError):

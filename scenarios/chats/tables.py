@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hallulab.scenarios.chats.messages import openai_line, read_openai
-from hallulab.scenarios.chats.record import KEY, PARTS, Marked, about
+from hallulab.scenarios.chats.messages import build_openai_line, read_openai
+from hallulab.scenarios.chats.record import KEY, PARTS, Marked, build_chat_context
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation
@@ -28,7 +28,7 @@ FILE = f"{DATA}/train.parquet"
 _BATCH = 500
 
 
-def schema() -> pa.Schema:
+def build_schema() -> pa.Schema:
     """Return the columns. Plain ones are searched and filtered; `turns` has lists of objects."""
     import pyarrow as pa
 
@@ -67,10 +67,10 @@ def write_table(path: Path, found: Iterable[Marked], without: frozenset[str]) ->
     import pyarrow as pa
     from pyarrow import parquet
 
-    columns = schema()
+    columns = build_schema()
     path.parent.mkdir(parents=True, exist_ok=True)
     with parquet.ParquetWriter(path, columns) as writer:
-        rows = (_row(marked, without) for marked in found)
+        rows = (_build_row(marked, without) for marked in found)
         while batch := list(islice(rows, _BATCH)):
             writer.write_table(pa.Table.from_pylist(batch, schema=columns))
 
@@ -82,7 +82,7 @@ def read_tables(paths: Sequence[Path]) -> Iterator[tuple[int, Path, Conversation
         UsageError: a file is no Parquet, has no column `messages`, or a row is wrong.
     """
     for path in paths:
-        for number, row in enumerate(_rows(path), start=1):
+        for number, row in enumerate(_read_rows(path), start=1):
             try:
                 yield number, path, read_row(row, f"{path.stem}-{number}")
             except FormatError as error:
@@ -97,11 +97,14 @@ def read_row(row: Mapping[str, Any], name: str) -> Conversation:
     return read_openai({"messages": row["messages"], KEY: beside}, name)
 
 
-def _row(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
-    return {**openai_line(marked, frozenset(PARTS)), **about(marked, without).model_dump(mode="json")}
+def _build_row(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
+    return {
+        **build_openai_line(marked, frozenset(PARTS)),
+        **build_chat_context(marked, without).model_dump(mode="json"),
+    }
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from hallulab.scenarios.chats.evidence import FoundEvidence, found_in
+from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence
 from hallulab.scenarios.chats.grouping import GroupedPart, Groups
-from hallulab.scenarios.chats.record import MODEL, ChatContext, conversation_of, with_topic
-from hallulab.scenarios.chats.said import ChatMessageRecord, said_in, text_of, turns_of
+from hallulab.scenarios.chats.record import MODEL, ChatContext, add_topic, build_conversation
+from hallulab.scenarios.chats.said import ChatMessageRecord, build_turns, read_chat_message, read_content
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
@@ -57,7 +57,7 @@ class SpanRef(NamedTuple):
     span: TraceSpan
 
 
-def conversations_of(spans: Iterable[SpanRef]) -> Iterator[tuple[int, Conversation]]:
+def build_conversations(spans: Iterable[SpanRef]) -> Iterator[tuple[int, Conversation]]:
     """Yield (line, conversation) of spans in any order.
 
     Raises:
@@ -71,7 +71,7 @@ def conversations_of(spans: Iterable[SpanRef]) -> Iterator[tuple[int, Conversati
             session = next((span.session for span in own if span.session), None)
             sessions.add(session or trace, own[0].start, rows[0].line, _read(trace, own, rows[0].line))
         for session, rows in sessions:
-            conversation = _joined(session, rows)
+            conversation = _join_traces(session, rows)
             if conversation is not None:
                 yield rows[0].line, conversation
 
@@ -79,21 +79,21 @@ def conversations_of(spans: Iterable[SpanRef]) -> Iterator[tuple[int, Conversati
 def _read(trace: str, spans: Sequence[TraceSpan], line: int) -> dict[str, Any]:
     """Return the turns of a trace."""
     try:
-        said = _dialogue(spans)
+        said = _extract_dialogue(spans)
     except FormatError as error:
         raise FormatError(f"trace {trace}: {error}", f"line {line}") from error
-    evidence = [found for span in spans if span.kind == "evidence" for found in _evidence(span)]
+    evidence = [found for span in spans if span.kind == "evidence" for found in _extract_evidence(span)]
     if said and said[-1].role == "assistant":
         said[-1] = ChatMessageRecord("assistant", said[-1].text, (*said[-1].evidence, *evidence))
-    turns = turns_of(said)
+    turns = build_turns(said)
     topic = next((span.topic for span in spans if span.topic), None)
     return {
-        "turns": [turn.model_dump(mode="json") for turn in (*turns[:-1], *with_topic(turns[-1:], topic))],
+        "turns": [turn.model_dump(mode="json") for turn in (*turns[:-1], *add_topic(turns[-1:], topic))],
         "model": next((span.model for span in reversed(spans) if span.model), None),
     }
 
 
-def _joined(session: str, rows: Sequence[GroupedPart]) -> Conversation | None:
+def _join_traces(session: str, rows: Sequence[GroupedPart]) -> Conversation | None:
     turns = list[Turn]()
     for row in rows:
         own = [Turn.model_validate(turn) for turn in row.value["turns"]]
@@ -101,32 +101,32 @@ def _joined(session: str, rows: Sequence[GroupedPart]) -> Conversation | None:
     if not turns:
         return None
     model = next((row.value["model"] for row in rows if row.value["model"]), MODEL)
-    return conversation_of(turns, ChatContext(id=session, model=model), session)
+    return build_conversation(turns, ChatContext(id=session, model=model), session)
 
 
-def _dialogue(spans: Sequence[TraceSpan]) -> list[ChatMessageRecord]:
+def _extract_dialogue(spans: Sequence[TraceSpan]) -> list[ChatMessageRecord]:
     """Return what was said in a trace, the reply last; nothing where no span has a question and a reply."""
     roots = [span for span in spans if span.root and span.kind != "evidence"]
     models = sorted((span for span in spans if span.kind == "model"), key=lambda span: span.end)
     for span in (*roots, *reversed(models)):
-        asked, replied = messages_in(span.given, "user"), messages_in(span.gave, "assistant")
+        asked, replied = extract_messages(span.given, "user"), extract_messages(span.gave, "assistant")
         replies = [said for said in replied if said.role == "assistant"]
         if any(said.role == "user" for said in asked) and replies:
-            system = [ChatMessageRecord("system", text) for text in _system(span.system)]
+            system = [ChatMessageRecord("system", text) for text in _read_system(span.system)]
             return [*system, *asked, *(said for said in replied if said.role == "call"), *replies[-1:]]
     return []
 
 
-def _system(value: Any) -> list[str]:
-    text = text_of(unpacked(value), "system instructions")
+def _read_system(value: Any) -> list[str]:
+    text = read_content(unpack_json(value), "system instructions")
     return [text] if text else []
 
 
-def _evidence(span: TraceSpan) -> list[FoundEvidence]:
-    return list(found_in(span.gave, span.name or "evidence"))
+def _extract_evidence(span: TraceSpan) -> list[FoundEvidence]:
+    return list(extract_evidence(span.gave, span.name or "evidence"))
 
 
-def unpacked(value: Any) -> Any:
+def unpack_json(value: Any) -> Any:
     """Return the value of a text that is a JSON list or object; another value as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
@@ -141,7 +141,9 @@ _REPLIED = ("messages", "choices", "message", "answer", "output", "response", "r
 _ANY = ("text", "content", "value")
 
 
-def messages_in(value: Any, role: Literal["user", "assistant"], levels: int = 6) -> list[ChatMessageRecord]:
+def extract_messages(
+    value: Any, role: Literal["user", "assistant"], levels: int = 6
+) -> list[ChatMessageRecord]:
     """Return the messages in what a span was given, or gave.
 
     Args:
@@ -152,22 +154,22 @@ def messages_in(value: Any, role: Literal["user", "assistant"], levels: int = 6)
     Raises:
         Flaw: a message is wrong.
     """
-    value = unpacked(value)
+    value = unpack_json(value)
     if isinstance(value, str):
         return [ChatMessageRecord(role, value)] if value.strip() else []
     if isinstance(value, list) and levels:
         if value and all(isinstance(one, Mapping) and ("role" in one or "message" in one) for one in value):
-            return [said for one in value for said in messages_in(one, role, levels - 1)]
+            return [said for one in value for said in extract_messages(one, role, levels - 1)]
         # Batches of one request, and lists of parts.
-        return messages_in(value[0], role, levels - 1) if len(value) == 1 else []
+        return extract_messages(value[0], role, levels - 1) if len(value) == 1 else []
     if not isinstance(value, Mapping) or not levels:
         return []
     if "role" in value:
         content = "parts" if "parts" in value and "content" not in value else "content"
-        return said_in(value, "message", ("role", content))
+        return read_chat_message(value, "message", ("role", content))
     keys = (*(_ASKED if role == "user" else _REPLIED), *_ANY)
     for key in keys:
-        if value.get(key) and (found := messages_in(value[key], role, levels - 1)):
+        if value.get(key) and (found := extract_messages(value[key], role, levels - 1)):
             return found
     only = next(iter(value.values())) if len(value) == 1 else None
-    return messages_in(only, role, levels - 1) if isinstance(only, str | Mapping | list) else []
+    return extract_messages(only, role, levels - 1) if isinstance(only, str | Mapping | list) else []

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import opened, read_text
+from hallulab.scenarios.files.data_files import open_to_read, read_text
 from hallulab.scenarios.files.json_text import is_unfinished, parse_json
-from hallulab.scenarios.files.jsonl import parsed_lines
+from hallulab.scenarios.files.jsonl import parse_lines
 
 LARGEST = 200_000_000
 """Characters of one value at most."""
@@ -61,7 +61,7 @@ class Value(NamedTuple):
     """It."""
 
 
-def json_values(path: Path) -> Iterator[Value]:
+def read_json_values(path: Path) -> Iterator[Value]:
     """Yield the values of JSON lines, or the elements of the list that is the file.
 
     A file with one object, perhaps over many lines, yields it.
@@ -69,16 +69,16 @@ def json_values(path: Path) -> Iterator[Value]:
     Raises:
         UsageError: the file cannot be read, or is no strict JSON (`parse_json`); names the line.
     """
-    first = _first_line(path)
+    first = _read_first_line(path)
     if first.startswith(b"["):
-        for number, element in enumerate(_Scan(path).elements(_texts(path)), start=1):
+        for number, element in enumerate(_Scan(path).elements(_read_texts(path)), start=1):
             place = f"line {element.line}, item {number}"
-            yield Value(place, element.line, _parsed(element.text, f"{path}, {place}"))
+            yield Value(place, element.line, _parse_value(element.text, f"{path}, {place}"))
     elif path.suffix.lower() not in _LINES and is_unfinished(first.decode("utf-8", "replace")):
-        yield Value("line 1", 1, _parsed(read_text(path, LARGEST), f"{path}, line 1"))
+        yield Value("line 1", 1, _parse_value(read_text(path, LARGEST), f"{path}, line 1"))
     else:
-        with opened(path) as file:
-            for number, value in parsed_lines(file, path):
+        with open_to_read(path) as file:
+            for number, value in parse_lines(file, path):
                 yield Value(f"line {number}", number, value)
 
 
@@ -91,24 +91,24 @@ class Element(NamedTuple):
     """Its JSON."""
 
 
-def _first_line(path: Path) -> bytes:
-    with opened(path) as file:
+def _read_first_line(path: Path) -> bytes:
+    with open_to_read(path) as file:
         start = file.read(_BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()
     return start.partition(b"\n")[0]
 
 
-def _parsed(text: str, place: str) -> Any:
+def _parse_value(text: str, place: str) -> Any:
     try:
         return parse_json(text)
     except ValueError as error:
         raise UsageError(f"{place}: not valid JSON ({error}). Correct or delete it.") from error
 
 
-def _texts(path: Path) -> Iterator[str]:
+def _read_texts(path: Path) -> Iterator[str]:
     """Yield the text of a file in blocks."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     line = 1
-    with opened(path) as file:
+    with open_to_read(path) as file:
         file.seek(len(codecs.BOM_UTF8) if file.read(3) == codecs.BOM_UTF8 else 0)
         while True:
             block = file.read(_BLOCK)

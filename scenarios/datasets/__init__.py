@@ -21,7 +21,7 @@ from hallulab.scenarios.datasets.ragtruth import RagTruthOptions, load_ragtruth
 from hallulab.scenarios.datasets.request import LoadRequest
 from hallulab.scenarios.datasets.wice import load_wice
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.paths import expanded, is_file
+from hallulab.scenarios.files.paths import expand_home, is_file
 from hallulab.scenarios.labelled import LabelledData
 from hallulab.scenarios.transcript import Frozen
 
@@ -66,7 +66,7 @@ def load_labelled(
         if options and dataset not in OPTIONS:
             raise UsageError(f"data set {dataset}: it has no options. Leave {', '.join(options)} out.")
         return LOADERS[dataset](LoadRequest(dataset, data, source, options or {}))
-    path = expanded(dataset)
+    path = expand_home(dataset)
     if not is_file(path):
         raise UsageError(
             f"{dataset}: no such labelled data. Give the path of a JSONL file, or one of: "

@@ -76,7 +76,7 @@ def load_begin(request: LoadRequest) -> LabelledData:
     part = request.part((*get_args(Source), *(OFFICIAL if official else ())))
     replies = []
     left_out: Counter[str] = Counter()
-    for identifier, split, turn in _official(paths) if official else _turns(paths[0]):
+    for identifier, split, turn in _read_official_turns(paths) if official else _read_turns(paths[0]):
         if part not in (None, turn.data_source, split):
             continue
         if turn.begin_label == _LEFT_OUT:
@@ -84,28 +84,28 @@ def load_begin(request: LoadRequest) -> LabelledData:
         elif not turn.response.strip():
             left_out[_EMPTY] += 1
         else:
-            replies.append(_labelled(identifier, turn))
+            replies.append(_label_turn(identifier, turn))
     return LabelledData(tuple(replies), dict(left_out))
 
 
-def _turns(path: Path) -> Iterator[tuple[str, str | None, _BeginLine]]:
+def _read_turns(path: Path) -> Iterator[tuple[str, str | None, _BeginLine]]:
     """Yield identifier, split (None, as the file does not say it) and turn of each line."""
     for number, turn in read_records(path, _BeginLine, SCHEMA):
         yield f"{turn.data_source}-{number}", None, turn
 
 
-def _official(paths: tuple[Path, ...]) -> Iterator[tuple[str, str | None, _BeginLine]]:
+def _read_official_turns(paths: tuple[Path, ...]) -> Iterator[tuple[str, str | None, _BeginLine]]:
     """Yield the same from tables. The development split keeps its identifiers of the one file."""
     for split, names in OFFICIAL.items():
         number = count(1)
         infix = "" if split == "dev" else f"{split}-"
         for path in paths:
             if path.as_posix().endswith(names):
-                for turn in _rows(path):
+                for turn in _read_rows(path):
                     yield f"{turn.data_source}-{infix}{next(number)}", split, turn
 
 
-def _rows(path: Path) -> Iterator[_BeginLine]:
+def _read_rows(path: Path) -> Iterator[_BeginLine]:
     """Yield the rows of a table; its values are separated by tabs and never quoted."""
     header, *lines = (line.split("\t") for line in read_text(path).split("\n"))
     for number, values in enumerate(lines, start=2):
@@ -121,7 +121,7 @@ def _rows(path: Path) -> Iterator[_BeginLine]:
         )
 
 
-def _labelled(identifier: str, turn: _BeginLine) -> LabelledReply:
+def _label_turn(identifier: str, turn: _BeginLine) -> LabelledReply:
     group = digest(turn.knowledge)[:16]
     return LabelledReply(
         id=identifier,

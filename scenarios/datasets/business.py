@@ -54,16 +54,16 @@ class Business(Frozen):
     """Some reviews."""
 
 
-def business_chunks(business: Business) -> Iterator[tuple[str, str]]:
+def render_business_chunks(business: Business) -> Iterator[tuple[str, str]]:
     """Yield (name, text) of each non-empty chunk: `profile`, `hours`, `attributes`, `review-1` …"""
-    yield "profile", _lines(business.model_dump(include=set(_PROFILE)), _PROFILE)
+    yield "profile", _render_lines(business.model_dump(include=set(_PROFILE)), _PROFILE)
     if business.hours:
-        yield "hours", "\n".join(f"{day}: {_hours(hours)}" for day, hours in business.hours.items())
+        yield "hours", "\n".join(f"{day}: {_format_hours(hours)}" for day, hours in business.hours.items())
     if business.attributes:
-        yield "attributes", _lines(business.attributes)
+        yield "attributes", _render_lines(business.attributes)
     for number, review in enumerate(business.review_info, start=1):
         about = {"review stars": review.review_stars, "review date": review.review_date}
-        yield f"review-{number}", f"{_lines(about)}\n{review.review_text}".strip()
+        yield f"review-{number}", f"{_render_lines(about)}\n{review.review_text}".strip()
 
 
 _PROFILE = {
@@ -76,35 +76,35 @@ _PROFILE = {
 }
 
 
-def _lines(values: Mapping[str, Any], names: Mapping[str, str] | None = None) -> str:
+def _render_lines(values: Mapping[str, Any], names: Mapping[str, str] | None = None) -> str:
     said = names or {key: _name(key) for key in values}
-    return "\n".join(f"{name}: {_say(values[key])}" for key, name in said.items())
+    return "\n".join(f"{name}: {_render_value(values[key])}" for key, name in said.items())
 
 
 def _name(key: str) -> str:
     return key if key == "WiFi" else _HUMP.sub(" ", key).lower()
 
 
-def _say(value: Any) -> str:
+def _render_value(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return _WORDS[value]
     if isinstance(value, Mapping):
-        return ", ".join(f"{_name(str(key))} {_say(item)}" for key, item in value.items())
+        return ", ".join(f"{_name(str(key))} {_render_value(item)}" for key, item in value.items())
     if isinstance(value, float) and value.is_integer():
         return f"{value:.1f} ({value:.0f})"
     return str(value)
 
 
-def _hours(hours: str | None) -> str:
+def _format_hours(hours: str | None) -> str:
     """Format `17:30-23:0` as `17:30-23:00 (5:30 PM - 11 PM)`, because texts write both."""
     if hours is None:
         return _WORDS[None]
-    twelve = _CLOCK.sub(_twelve_hours, hours).replace("-", " - ")
+    twelve = _CLOCK.sub(_format_twelve_hours, hours).replace("-", " - ")
     padded = _CLOCK.sub(lambda clock: f"{clock[1]}:{int(clock[2]):02}", hours)
     return padded if twelve == hours else f"{padded} ({twelve})"
 
 
-def _twelve_hours(clock: re.Match[str]) -> str:
+def _format_twelve_hours(clock: re.Match[str]) -> str:
     hour, minute = int(clock[1]) % 24, int(clock[2])
     half = "PM" if hour >= 12 else "AM"
     return f"{hour % 12 or 12}{f':{minute:02}' if minute else ''} {half}"

@@ -13,9 +13,9 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from hallulab.scenarios.datasets.jsonl import PassageInput, passages_of, texts_as_passages
-from hallulab.scenarios.datasets.quotations import places
-from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
+from hallulab.scenarios.datasets.jsonl import PassageInput, build_input_passages, wrap_texts
+from hallulab.scenarios.datasets.quotations import locate_quotations
+from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, make_repeated_id_error
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
 from hallulab.scenarios.transcript import Frozen, Message
@@ -53,7 +53,7 @@ class _Exchange(Frozen):
     @field_validator("passages", mode="before")
     @classmethod
     def _a_text_is_a_passage(cls, value: Any) -> Any:
-        return texts_as_passages(value)
+        return wrap_texts(value)
 
     @model_validator(mode="after")
     def _hallucinations_are_quoted(self) -> Self:
@@ -68,7 +68,7 @@ class _Exchange(Frozen):
 
     def _placed(self) -> Iterator[tuple[_Hallucination, tuple[int, int] | None]]:
         found = self.hallucinations or ()
-        return zip(found, places(self.reply, [one.text for one in found]), strict=True)
+        return zip(found, locate_quotations(self.reply, [one.text for one in found]), strict=True)
 
     def spans(self) -> tuple[GoldSpan, ...]:
         """Return the places of the hallucinations; the n-th equal quotation has the n-th place."""
@@ -107,25 +107,25 @@ def load_chats(request: LoadRequest) -> LabelledData:
     left_out: Counter[str] = Counter()
     for number, chat in read_records(path, _ChatLine, SCHEMA):
         if chat.id in chats:
-            raise repeated_id(path, number, chat.id)
+            raise make_repeated_id_error(path, number, chat.id)
         chats[chat.id] = chat
         for turn in chat.turns:
-            if reason := _left_out_for(turn):
+            if reason := _explain_left_out(turn):
                 left_out[reason] += 1
-    replies = tuple(reply for chat in chats.values() for reply in _labelled(chat))
+    replies = tuple(reply for chat in chats.values() for reply in _label_turns(chat))
     return LabelledData(replies, dict(left_out))
 
 
-def _left_out_for(turn: _Exchange) -> str | None:
+def _explain_left_out(turn: _Exchange) -> str | None:
     if turn.hallucinations is None:
         return _UNLABELLED
     return None if turn.passages else _NO_EVIDENCE
 
 
-def _labelled(chat: _ChatLine) -> Iterator[LabelledReply]:
+def _label_turns(chat: _ChatLine) -> Iterator[LabelledReply]:
     history: list[Message] = []
     for position, turn in enumerate(chat.turns):
-        if _left_out_for(turn) is None:
+        if _explain_left_out(turn) is None:
             spans = turn.spans()
             yield LabelledReply(
                 id=f"{chat.id}-{position}",
@@ -133,7 +133,7 @@ def _labelled(chat: _ChatLine) -> Iterator[LabelledReply]:
                 task="dialogue",
                 question=turn.user,
                 history=tuple(history),
-                passages=passages_of(turn.passages),
+                passages=build_input_passages(turn.passages),
                 reply=turn.reply,
                 label=bool(spans),
                 spans=spans,

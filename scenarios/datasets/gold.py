@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from hallulab.scenarios.datasets.quotations import places
-from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
+from hallulab.scenarios.datasets.quotations import locate_quotations
+from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, make_repeated_id_error
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.labelled import ChatbotTurn, GoldSpan, LabelledData, LabelledReply
@@ -67,10 +67,10 @@ def load_gold(request: LoadRequest) -> LabelledData:
     request.without_parts()
     replies: dict[str, LabelledReply] = {}
     left_out: Counter[str] = Counter()
-    for folder in _folders(request):
+    for folder in _find_run_folders(request):
         path = LoadRequest(request.dataset, folder).file(CONVERSATIONS)
-        annotations = _annotations(folder / ANNOTATIONS)
-        for conversation, turn in _turns(path):
+        annotations = _read_annotations(folder / ANNOTATIONS)
+        for conversation, turn in _read_turns(path):
             number, annotation = annotations.pop((conversation.id, turn.index), (0, None))
             if annotation is None:
                 left_out[_UNLABELLED] += 1
@@ -78,14 +78,14 @@ def load_gold(request: LoadRequest) -> LabelledData:
                 left_out[_NO_EVIDENCE] += 1
             else:
                 place = f"{folder / ANNOTATIONS}, line {number}"
-                found = _labelled(conversation, turn, annotation, request.dataset, place)
-                replies[found.id] = _together(replies.get(found.id), found, place)
+                found = _label_turn(conversation, turn, annotation, request.dataset, place)
+                replies[found.id] = _merge_replies(replies.get(found.id), found, place)
         for (conversation_id, index), (number, _) in annotations.items():
-            raise _no_turn(f"{folder / ANNOTATIONS}, line {number}", conversation_id, index)
+            raise _make_no_turn_error(f"{folder / ANNOTATIONS}, line {number}", conversation_id, index)
     return LabelledData(tuple(replies.values()), dict(left_out))
 
 
-def annotated_turns(
+def read_annotated_turns(
     path: Path, conversations: Iterable[Conversation]
 ) -> dict[tuple[str, int], tuple[GoldSpan, ...]]:
     """Read what people found in the turns of a run that they looked at, by conversation and turn.
@@ -95,7 +95,7 @@ def annotated_turns(
     Raises:
         UsageError: a line is wrong, or about a turn that the run does not have.
     """
-    annotations = _annotations(path)
+    annotations = _read_annotations(path)
     turns = {
         (each.id, turn.index): turn.reply
         for each in conversations
@@ -107,19 +107,19 @@ def annotated_turns(
         place = f"{path}, line {number}"
         reply = turns.get((conversation, index))
         if reply is None:
-            raise _no_turn(place, conversation, index)
-        found[conversation, index] = _spans(reply, annotation, place)
+            raise _make_no_turn_error(place, conversation, index)
+        found[conversation, index] = _find_spans(reply, annotation, place)
     return found
 
 
-def _no_turn(place: str, conversation: str, index: int) -> UsageError:
+def _make_no_turn_error(place: str, conversation: str, index: int) -> UsageError:
     return UsageError(
         f"{place}: {CONVERSATIONS} has no turn {index} of conversation {conversation}. Correct or delete the "
         "line."
     )
 
 
-def _folders(request: LoadRequest) -> list[Path]:
+def _find_run_folders(request: LoadRequest) -> list[Path]:
     """Return the run folder, or the run folders inside the given folder."""
     inside = [] if request.data is None else sorted(request.data.glob(f"*/{ANNOTATIONS}"))
     if request.data is not None and inside and not (request.data / ANNOTATIONS).is_file():
@@ -127,7 +127,7 @@ def _folders(request: LoadRequest) -> list[Path]:
     return [request.file(ANNOTATIONS).parent]
 
 
-def _annotations(path: Path) -> dict[tuple[str, int], tuple[int, _Annotation]]:
+def _read_annotations(path: Path) -> dict[tuple[str, int], tuple[int, _Annotation]]:
     """Read annotations and their line numbers, by conversation and turn."""
     found: dict[tuple[str, int], tuple[int, _Annotation]] = {}
     for number, annotation in read_records(path, _Annotation, SCHEMA):
@@ -141,20 +141,20 @@ def _annotations(path: Path) -> dict[tuple[str, int], tuple[int, _Annotation]]:
     return found
 
 
-def _turns(path: Path) -> Iterator[tuple[Conversation, Turn]]:
+def _read_turns(path: Path) -> Iterator[tuple[Conversation, Turn]]:
     seen: set[str] = set()
     for number, conversation in read_records(path, Conversation, SCHEMA):
         if conversation.id in seen:
-            raise repeated_id(path, number, conversation.id)
+            raise make_repeated_id_error(path, number, conversation.id)
         seen.add(conversation.id)
         for turn in conversation.turns:
             yield conversation, turn
 
 
-def _labelled(
+def _label_turn(
     conversation: Conversation, turn: Turn, annotation: _Annotation, dataset: str, place: str
 ) -> LabelledReply:
-    spans = _spans(turn.reply, annotation, place)
+    spans = _find_spans(turn.reply, annotation, place)
     return LabelledReply(
         id=annotation.key,
         dataset=dataset,
@@ -177,11 +177,11 @@ def _labelled(
     )
 
 
-def _spans(reply: str, annotation: _Annotation, place: str) -> tuple[GoldSpan, ...]:
+def _find_spans(reply: str, annotation: _Annotation, place: str) -> tuple[GoldSpan, ...]:
     """Find the quotations of an annotation in the reply."""
     spans = []
     quotes = [span.quote for span in annotation.spans]
-    for quote, found in zip(quotes, places(reply, quotes), strict=True):
+    for quote, found in zip(quotes, locate_quotations(reply, quotes), strict=True):
         if found is None:
             how = "is given more often than it stands" if quote in reply else "does not stand"
             raise UsageError(f"{place}: spans: the quotation {quote!r} {how} in the reply. Correct it.")
@@ -189,7 +189,7 @@ def _spans(reply: str, annotation: _Annotation, place: str) -> tuple[GoldSpan, .
     return tuple(spans)
 
 
-def _together(known: LabelledReply | None, found: LabelledReply, place: str) -> LabelledReply:
+def _merge_replies(known: LabelledReply | None, found: LabelledReply, place: str) -> LabelledReply:
     """Return the known reply with one more turn; refuse it if the two differ."""
     if known is None:
         return found

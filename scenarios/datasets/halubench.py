@@ -19,7 +19,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record, read_records
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
-from hallulab.scenarios.text.chunking import chunk
+from hallulab.scenarios.text.chunking import split_into_chunks
 from hallulab.scenarios.transcript import Frozen, Passage
 
 FILE = "test-00000-of-00001.parquet"
@@ -62,11 +62,11 @@ def load_halubench(request: LoadRequest) -> LabelledData:
     Raises:
         UsageError: the request or a row is wrong.
     """
-    rows = _named_apart(list(_read(request)))
+    rows = _rename_repeated(list(_read(request)))
     part = request.part(tuple(dict.fromkeys(row.source_ds for row in rows)))
     chosen = [row for row in rows if part in (None, row.source_ds)]
     left_out = Counter(_EMPTY for row in chosen if not row.answer.strip())
-    return LabelledData(tuple(_labelled(row) for row in chosen if row.answer.strip()), dict(left_out))
+    return LabelledData(tuple(_label_row(row) for row in chosen if row.answer.strip()), dict(left_out))
 
 
 def _read(request: LoadRequest) -> Iterator[_HaluBenchLine]:
@@ -74,11 +74,11 @@ def _read(request: LoadRequest) -> Iterator[_HaluBenchLine]:
         yield from (row for _, row in read_records(request.data / LINES, _HaluBenchLine, SCHEMA))
         return
     path = request.file(FILE)
-    for number, row in enumerate(_parquet_rows(path), start=1):
+    for number, row in enumerate(_load_parquet_rows(path), start=1):
         yield check_record(row, _HaluBenchLine, f"{path}, row {number}", SCHEMA)
 
 
-def _parquet_rows(path: Path) -> list[dict[str, object]]:
+def _load_parquet_rows(path: Path) -> list[dict[str, object]]:
     import pyarrow
     import pyarrow.parquet
 
@@ -90,7 +90,7 @@ def _parquet_rows(path: Path) -> list[dict[str, object]]:
     return rows
 
 
-def _named_apart(rows: Sequence[_HaluBenchLine]) -> list[_HaluBenchLine]:
+def _rename_repeated(rows: Sequence[_HaluBenchLine]) -> list[_HaluBenchLine]:
     """Return the rows with unique identifiers; identifiers that are unique do not change."""
     taken = {row.id for row in rows}
     times: Counter[str] = Counter()
@@ -106,7 +106,7 @@ def _named_apart(rows: Sequence[_HaluBenchLine]) -> list[_HaluBenchLine]:
     return apart
 
 
-def _labelled(row: _HaluBenchLine) -> LabelledReply:
+def _label_row(row: _HaluBenchLine) -> LabelledReply:
     group = digest(row.passage)[:16]
     return LabelledReply(
         id=row.id,
@@ -115,7 +115,7 @@ def _labelled(row: _HaluBenchLine) -> LabelledReply:
         question=row.question,
         passages=tuple(
             Passage(id=f"{group}#{position}", document=group, text=text)
-            for position, text in enumerate(chunk(row.passage))
+            for position, text in enumerate(split_into_chunks(row.passage))
         ),
         reply=row.answer,
         label=row.label == "FAIL",

@@ -15,12 +15,12 @@ from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from hallulab.scenarios.datasets.quotations import places
+from hallulab.scenarios.datasets.quotations import locate_quotations
 from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
-from hallulab.scenarios.text.chunking import chunk
+from hallulab.scenarios.text.chunking import split_into_chunks
 from hallulab.scenarios.transcript import Frozen, Message, Passage
 
 WITH_EVIDENCE = ("qa", "dialogue", "summarization")
@@ -138,7 +138,7 @@ class _General(_FileLine):
         """Return the places of the annotators' quotations; None if one has no place, or there are none."""
         if not label:
             return ()
-        found = places(self.chatgpt_response, self.hallucination_spans or ())
+        found = locate_quotations(self.chatgpt_response, self.hallucination_spans or ())
         spans = tuple(GoldSpan(start=place[0], end=place[1]) for place in found if place is not None)
         return spans if spans and len(spans) == len(found) else None
 
@@ -170,14 +170,14 @@ def load_halueval(request: LoadRequest) -> LabelledData:
     for name in (part,) if part else WITH_EVIDENCE:
         path = request.file(f"{name}_data.json")
         for number, line in read_records(path, _MODELS[name], SCHEMA):
-            made = list(_labelled(name, number, line))
+            made = list(_label_cases(name, number, line))
             replies += made
             if missing := len(line.cases()) - len(made):
                 left_out[_EMPTY] += missing
     return LabelledData(tuple(replies), dict(left_out))
 
 
-def _labelled(part: str, number: int, line: _FileLine) -> Iterator[LabelledReply]:
+def _label_cases(part: str, number: int, line: _FileLine) -> Iterator[LabelledReply]:
     dialogue = line.dialogue()
     asked = bool(dialogue) and dialogue[-1].role == "user"
     question = dialogue[-1].text if asked else ""
@@ -185,7 +185,7 @@ def _labelled(part: str, number: int, line: _FileLine) -> Iterator[LabelledReply
     group = digest(evidence or question)[:16]
     passages = tuple(
         Passage(id=f"{group}#{position}", document=group, text=text)
-        for position, text in enumerate(chunk(evidence))
+        for position, text in enumerate(split_into_chunks(evidence))
     )
     for case in line.cases():
         if case.reply.strip():

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from hallulab.scenarios.datasets.request import SCHEMA, repeated_id
+from hallulab.scenarios.datasets.request import SCHEMA, make_repeated_id_error
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply, require_fitting_spans
@@ -34,14 +34,14 @@ class PassageInput(Frozen):
     """Its topic in the scenario pack, for detectors that are stricter on some topics."""
 
 
-def texts_as_passages(value: Any) -> Any:
+def wrap_texts(value: Any) -> Any:
     """Turn plain texts in a list into objects with a `text`, for validators before `PassageInput`."""
     if isinstance(value, list):
         return [{"text": item} if isinstance(item, str) else item for item in value]
     return value
 
 
-def passages_of(evidence: Sequence[PassageInput]) -> tuple[Passage, ...]:
+def build_input_passages(evidence: Sequence[PassageInput]) -> tuple[Passage, ...]:
     """Make passages; those without an identifier get one by position."""
     return tuple(
         Passage(
@@ -81,7 +81,7 @@ class ReplyLine(Frozen):
     @field_validator("passages", mode="before")
     @classmethod
     def _a_text_is_a_passage(cls, value: Any) -> Any:
-        return texts_as_passages(value)
+        return wrap_texts(value)
 
     @model_validator(mode="after")
     def _spans_fit(self) -> Self:
@@ -101,14 +101,14 @@ def load_jsonl(path: Path) -> LabelledData:
         if line.label is None and line.spans is None:
             left_out[_UNLABELLED] += 1
             continue
-        reply = labelled_reply(number, line, path.stem)
+        reply = build_labelled_reply(number, line, path.stem)
         if reply.id in replies:
-            raise repeated_id(path, number, reply.id)
+            raise make_repeated_id_error(path, number, reply.id)
         replies[reply.id] = reply
     return LabelledData(tuple(replies.values()), dict(left_out))
 
 
-def labelled_reply(number: int, line: ReplyLine, dataset: str) -> LabelledReply:
+def build_labelled_reply(number: int, line: ReplyLine, dataset: str) -> LabelledReply:
     """Convert a line to a labelled reply.
 
     Args:
@@ -121,7 +121,7 @@ def labelled_reply(number: int, line: ReplyLine, dataset: str) -> LabelledReply:
         task=line.task,
         question=line.question,
         history=line.history,
-        passages=passages_of(line.passages),
+        passages=build_input_passages(line.passages),
         reply=line.reply,
         label=bool(line.spans) if line.label is None else line.label,
         spans=line.spans,

@@ -10,8 +10,8 @@ from typing import Self
 
 from pydantic import model_validator
 
-from hallulab.scenarios.datasets.jsonl import ReplyLine, labelled_reply
-from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
+from hallulab.scenarios.datasets.jsonl import ReplyLine, build_labelled_reply
+from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, make_repeated_id_error
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.labelled import LabelledData, LabelledReply, Ratings, require_fitting_spans
 
@@ -69,9 +69,9 @@ def load_mtrag(request: LoadRequest) -> LabelledData:
     replies: dict[str, LabelledReply] = {}
     for number, line in read_records(path, _RatedLine, SCHEMA):
         ratings = line.rated()
-        reply = labelled_reply(number, line, request.dataset)
+        reply = build_labelled_reply(number, line, request.dataset)
         if reply.id in replies:
-            raise repeated_id(path, number, reply.id)
+            raise make_repeated_id_error(path, number, reply.id)
         found = {"ratings": ratings, "label": ratings.hallucinated}
         replies[reply.id] = reply.model_copy(update=found)
     return LabelledData(tuple(replies.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def places(reply: str, quotations: Sequence[str]) -> tuple[tuple[int, int] | None, ...]:
+def locate_quotations(reply: str, quotations: Sequence[str]) -> tuple[tuple[int, int] | None, ...]:
     """Return [start, end) of each quotation in characters of the reply.
 
     The n-th of equal quotations has the n-th place with these words; places do not overlap. None if there is

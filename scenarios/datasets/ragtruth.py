@@ -15,13 +15,13 @@ from typing import Literal, Self
 
 from pydantic import Field, RootModel, model_validator
 
-from hallulab.scenarios.datasets.business import Business, business_chunks
-from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
+from hallulab.scenarios.datasets.business import Business, render_business_chunks
+from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, make_repeated_id_error
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
 from hallulab.scenarios.options import read_options
-from hallulab.scenarios.text.chunking import chunk
+from hallulab.scenarios.text.chunking import split_into_chunks
 from hallulab.scenarios.transcript import Frozen, Passage
 
 RESPONSES = "response.jsonl"
@@ -162,7 +162,7 @@ def load_ragtruth(request: LoadRequest) -> LabelledData:
     options = read_options("data set ragtruth", RagTruthOptions, request.options)
     path, part = request.file(RESPONSES), request.part(PARTS)
     sources = _read_sources(request.file(SOURCES))
-    passages = {name: tuple(_passages(source)) for name, source in sources.items()}
+    passages = {name: tuple(_build_passages(source)) for name, source in sources.items()}
     replies: dict[str, LabelledReply] = {}
     left_out: Counter[str] = Counter()
     for number, response in read_records(path, _ResponseLine, SCHEMA):
@@ -175,12 +175,12 @@ def load_ragtruth(request: LoadRequest) -> LabelledData:
         if part not in (None, response.split, source.task_type.lower()):
             continue
         if response.id in replies:
-            raise repeated_id(path, number, response.id)
+            raise make_repeated_id_error(path, number, response.id)
         unfit = _EMPTY if not response.response.strip() else response.quality
         if unfit != _GOOD:
             left_out[unfit] += 1
         else:
-            replies[response.id] = _labelled(response, source, passages[response.source_id], options)
+            replies[response.id] = _label_response(response, source, passages[response.source_id], options)
     return LabelledData(tuple(replies.values()), dict(left_out))
 
 
@@ -197,16 +197,16 @@ def _read_sources(path: Path) -> dict[str, _AnySource]:
     return sources
 
 
-def _passages(source: _AnySource) -> Iterator[Passage]:
-    for name, text in _chunks(source):
+def _build_passages(source: _AnySource) -> Iterator[Passage]:
+    for name, text in _build_chunks(source):
         yield Passage(id=f"{source.source_id}#{name}", document=source.source_id, text=text)
 
 
-def _chunks(source: _AnySource) -> Iterator[tuple[str, str]]:
+def _build_chunks(source: _AnySource) -> Iterator[tuple[str, str]]:
     if isinstance(source, _Data2txtSource):
-        yield from business_chunks(source.source_info)
+        yield from render_business_chunks(source.source_info)
     elif isinstance(source, _SummarySource):
-        for position, text in enumerate(chunk(source.source_info)):
+        for position, text in enumerate(split_into_chunks(source.source_info)):
             yield str(position), text
     else:
         # `before` is the text before the first heading: usually nothing, or everything without headings.
@@ -218,7 +218,7 @@ def _chunks(source: _AnySource) -> Iterator[tuple[str, str]]:
                 yield f"passage-{number}", text.strip()
 
 
-def _labelled(
+def _label_response(
     response: _ResponseLine,
     source: _AnySource,
     passages: tuple[Passage, ...],

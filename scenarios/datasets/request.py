@@ -73,6 +73,6 @@ class LoadRequest:
             raise UsageError(f"--source {self.source}: {self.dataset} has no parts. Leave it out.")
 
 
-def repeated_id(path: Path, line: int, identifier: str) -> UsageError:
+def make_repeated_id_error(path: Path, line: int, identifier: str) -> UsageError:
     """Make the error for an identifier that an earlier line of the file has, too."""
     return UsageError(f"{path}, line {line}: id: {identifier} occurs before. Give each line its own id.")

@@ -12,26 +12,26 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, repeated_id
+from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, make_repeated_id_error
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
-from hallulab.scenarios.text.chunking import chunk
+from hallulab.scenarios.text.chunking import split_into_chunks
 from hallulab.scenarios.transcript import Frozen, Passage
 
 
-def _official(name: str) -> tuple[str, str]:
+def _list_official_paths(name: str) -> tuple[str, str]:
     """Return the file's paths in the official release and in its folder `data`."""
     return f"data/{name}.jsonl", f"{name}.jsonl"
 
 
 FILES = {
-    "claims": ("claims.jsonl", *_official("entailment_retrieval/claim/dev")),
-    "claims-train": _official("entailment_retrieval/claim/train"),
-    "claims-test": _official("entailment_retrieval/claim/test"),
-    "tokens": ("non_supported_tokens.jsonl", *_official("non_supported_tokens/dev")),
-    "tokens-train": ("non_supported_tokens_train.jsonl", *_official("non_supported_tokens/train")),
-    "tokens-test": _official("non_supported_tokens/test"),
+    "claims": ("claims.jsonl", *_list_official_paths("entailment_retrieval/claim/dev")),
+    "claims-train": _list_official_paths("entailment_retrieval/claim/train"),
+    "claims-test": _list_official_paths("entailment_retrieval/claim/test"),
+    "tokens": ("non_supported_tokens.jsonl", *_list_official_paths("non_supported_tokens/dev")),
+    "tokens-train": ("non_supported_tokens_train.jsonl", *_list_official_paths("non_supported_tokens/train")),
+    "tokens-test": _list_official_paths("non_supported_tokens/test"),
 }
 """Part of the data set → possible names of its file."""
 
@@ -81,7 +81,7 @@ class _TokenClaim(WiceClaim):
                 f"there are {len(self.claim_tokens)} claim_tokens and "
                 f"{len(self.non_supported_spans)} non_supported_spans"
             )
-        _offsets(self.claim, self.claim_tokens)
+        _find_offsets(self.claim, self.claim_tokens)
         return self
 
 
@@ -104,16 +104,16 @@ def load_wice(request: LoadRequest) -> LabelledData:
     replies: dict[str, LabelledReply] = {}
     for number, claim in read_records(path, model, SCHEMA):
         if claim.meta.id in replies:
-            raise repeated_id(path, number, claim.meta.id)
-        replies[claim.meta.id] = _labelled(claim, part)
+            raise make_repeated_id_error(path, number, claim.meta.id)
+        replies[claim.meta.id] = _label_claim(claim, part)
     return LabelledData(tuple(replies.values()))
 
 
-def _labelled(claim: WiceClaim, part: str) -> LabelledReply:
+def _label_claim(claim: WiceClaim, part: str) -> LabelledReply:
     group = digest(claim.evidence)[:16]
-    pieces = chunk("\n\n".join(claim.evidence))
+    pieces = split_into_chunks("\n\n".join(claim.evidence))
     hallucinated = claim.label != "supported"
-    spans = tuple(_spans(claim)) if isinstance(claim, _TokenClaim) else None
+    spans = tuple(_find_spans(claim)) if isinstance(claim, _TokenClaim) else None
     return LabelledReply(
         id=claim.meta.id,
         dataset="wice",
@@ -130,8 +130,8 @@ def _labelled(claim: WiceClaim, part: str) -> LabelledReply:
     )
 
 
-def _spans(claim: _TokenClaim) -> Iterator[GoldSpan]:
-    offsets = _offsets(claim.claim, claim.claim_tokens)
+def _find_spans(claim: _TokenClaim) -> Iterator[GoldSpan]:
+    offsets = _find_offsets(claim.claim, claim.claim_tokens)
     for marked, run in groupby(
         zip(claim.non_supported_spans, claim.claim_tokens, offsets, strict=True), key=lambda token: token[0]
     ):
@@ -141,7 +141,7 @@ def _spans(claim: _TokenClaim) -> Iterator[GoldSpan]:
             yield GoldSpan(start=words[0][0], end=words[-1][1], label=_SPAN_LABEL)
 
 
-def _offsets(text: str, tokens: tuple[str, ...]) -> list[tuple[int, int]]:
+def _find_offsets(text: str, tokens: tuple[str, ...]) -> list[tuple[int, int]]:
     """Return [start, end) of each token in the text.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.jsonl import parsed_lines
+from hallulab.scenarios.files.jsonl import parse_lines
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -49,32 +49,32 @@ def read_bytes(path: Path, largest: int | None = None) -> bytes:
         with path.open("rb") as file:
             data = file.read() if largest is None else file.read(largest + 1)
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _make_unreadable_error(path, error) from error
     if largest is not None and len(data) > largest:
         raise UsageError(f"{path}: has more than {largest:,} bytes. Split it, or name another file.")
     return data
 
 
-def _unreadable(path: Path, error: OSError) -> UsageError:
+def _make_unreadable_error(path: Path, error: OSError) -> UsageError:
     return UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.")
 
 
-def without_surrogates(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Replace each half character (a lone surrogate), which no file can hold, by U+FFFD."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
-def main_error(error: ValidationError) -> Any:
+def choose_main_error(error: ValidationError) -> Any:
     """Return the first error, but an unknown key first: it may be why another key is missing."""
     errors = error.errors()
     return next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
 
 
-def complaint(error: Any, schema: str) -> str:
+def render_complaint(error: Any, schema: str) -> str:
     """Return one sentence with a remedy for a pydantic error.
 
     Args:
-        error: the result of `main_error`.
+        error: the result of `choose_main_error`.
         schema: the documentation to name.
     """
     kind = error["type"]
@@ -86,8 +86,8 @@ def complaint(error: Any, schema: str) -> str:
         found = error["input"]
         if found is None:
             return "is empty. Give a text."
-        return f"must be text, not {_kind(found)}. Put it in quotes."
-    return f"{in_words(error)}. Correct it; see {schema}."
+        return f"must be text, not {_describe_kind(found)}. Put it in quotes."
+    return f"{explain_error(error)}. Correct it; see {schema}."
 
 
 _PATTERNS = {
@@ -109,18 +109,18 @@ _LONG = 300
 """Longer reasons, which contain a value, are cut off."""
 
 
-def in_words(error: Any) -> str:
+def explain_error(error: Any) -> str:
     """Return what is wrong with a value, from a pydantic error, in words of the file and not of Python.
 
     The text has no place, no remedy and no full stop.
     """
     kind, found = error["type"], error["input"]
     if kind in ("model_type", "dict_type"):
-        return f"must be keys with values, `{{key: value}}`, not {_named(found)}"
+        return f"must be keys with values, `{{key: value}}`, not {_describe_found(found)}"
     if kind in ("list_type", "tuple_type"):
         if isinstance(found, str) and 0 < len(found) <= _SHORT:
             return f"must be a list, such as [{json.dumps(found, ensure_ascii=False)}]"
-        return f"must be a list, not {_named(found)}"
+        return f"must be a list, not {_describe_found(found)}"
     if kind == "too_short":
         has = error["ctx"]["actual_length"]
         return f"{f'has {has}' if has else 'is empty'}; give at least {error['ctx']['min_length']}"
@@ -132,17 +132,17 @@ def in_words(error: Any) -> str:
     return (message[0].lower() + message[1:]).replace("tuple", "list")
 
 
-def _named(value: object) -> str:
+def _describe_found(value: object) -> str:
     if value is None:
         return "nothing (null)"
     if isinstance(value, dict):
         return "keys with values"
     if isinstance(value, str):
         return f"the text {value!r}" if len(value) <= _SHORT else "a text"
-    return _kind(value)
+    return _describe_kind(value)
 
 
-def _kind(value: object) -> str:
+def _describe_kind(value: object) -> str:
     if isinstance(value, dict):
         return "a mapping (a colon followed by a space makes one)"
     if isinstance(value, list | tuple):
@@ -156,19 +156,19 @@ def read_records(path: Path, model: type[Model], schema: str) -> Iterator[tuple[
     Raises:
         UsageError: the file cannot be read, a line is not JSON, or does not fit `model`; names the line.
     """
-    with opened(path) as file:
-        for number, value in parsed_lines(file, path):
+    with open_to_read(path) as file:
+        for number, value in parse_lines(file, path):
             yield number, check_record(value, model, f"{path}, line {number}", schema)
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def open_to_read(path: Path) -> Iterator[BinaryIO]:
     """Open a file to read its bytes; raise UsageError where it cannot be read."""
     try:
         with path.open("rb") as file:
             yield file
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _make_unreadable_error(path, error) from error
 
 
 def check_record(value: Any, model: type[Model], place: str, schema: str) -> Model:
@@ -184,14 +184,18 @@ def check_record(value: Any, model: type[Model], place: str, schema: str) -> Mod
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        first = main_error(error)
-        where = ".".join(map(str, _path(value, first)))
+        first = choose_main_error(error)
+        where = ".".join(map(str, _find_error_path(value, first)))
         prefix = f"{where}: " if where else ""
-        sentence = _no_text(first, model) if first["type"] == "string_type" else complaint(first, schema)
+        sentence = (
+            _explain_no_text(first, model)
+            if first["type"] == "string_type"
+            else render_complaint(first, schema)
+        )
         raise UsageError(f"{place}: {prefix}{sentence}") from error
 
 
-def _path(value: Any, error: Any) -> list[int | str]:
+def _find_error_path(value: Any, error: Any) -> list[int | str]:
     """Return the keys that lead to an error, without pydantic's names for the choices of a union."""
     path: list[int | str] = []
     for step in error["loc"]:
@@ -201,7 +205,7 @@ def _path(value: Any, error: Any) -> list[int | str]:
     return [*path, error["loc"][-1]] if error["type"] == "missing" else path
 
 
-def _no_text(error: Any, model: type[BaseModel]) -> str:
+def _explain_no_text(error: Any, model: type[BaseModel]) -> str:
     """Return the remedy for a value that is no text, in the words of JSON."""
     found, location = error["input"], error["loc"]
     if found is None:
@@ -210,4 +214,4 @@ def _no_text(error: Any, model: type[BaseModel]) -> str:
         return "is null. Give a text, or leave the key out." if optional else "is null. Give a text."
     if isinstance(found, dict | list):
         return f"must be text, not {'an object' if isinstance(found, dict) else 'a list'}. Give a text."
-    return f"must be text, not {_kind(found)}. Put it in quotes."
+    return f"must be text, not {_describe_kind(found)}. Put it in quotes."

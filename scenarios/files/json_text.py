@@ -38,10 +38,10 @@ def parse_json(text: str) -> Any:
 
     Raises:
         json.JSONDecodeError: it is not JSON.
-        ValueError: it is JSON that not every program reads (see `unwritable`), or gives a key twice.
+        ValueError: it is JSON that not every program reads (see `find_unwritable`), or gives a key twice.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_without_repeated_keys, parse_int=_whole_number)
+        value = json.loads(text, object_pairs_hook=_refuse_repeated_keys, parse_int=_parse_whole_number)
     except RecursionError as error:
         raise ValueError(TOO_DEEP) from error
     if not _is_deep(value):
@@ -51,14 +51,14 @@ def parse_json(text: str) -> Any:
             return value
         except ValueError:
             pass
-    found = unwritable(value)
+    found = find_unwritable(value)
     if found is not None:
         place, flaw = found
-        raise ValueError(f"{_printable('.'.join(map(str, place)))}: {flaw}" if place else flaw)
+        raise ValueError(f"{_shorten_name('.'.join(map(str, place)))}: {flaw}" if place else flaw)
     return value
 
 
-def unwritable(value: Any) -> tuple[Place, str] | None:
+def find_unwritable(value: Any) -> tuple[Place, str] | None:
     """Return the first place in a JSON value that cannot be written and read again, and why; or None.
 
     Such are numbers that are not finite or too large for a float, half characters (lone surrogates), and more
@@ -66,7 +66,7 @@ def unwritable(value: Any) -> tuple[Place, str] | None:
     """
     if _is_deep(value):
         return (), TOO_DEEP
-    return next(((place, flaw) for place, leaf in _leaves(value) if (flaw := _flaw(leaf))), None)
+    return next(((place, flaw) for place, leaf in _iterate_leaves(value) if (flaw := _find_flaw(leaf))), None)
 
 
 def is_unfinished(text: str) -> bool:
@@ -78,18 +78,18 @@ def is_unfinished(text: str) -> bool:
     return '"' in rest or sum(map(rest.count, "[{")) > sum(map(rest.count, "]}"))
 
 
-def _whole_number(digits: str) -> int:
+def _parse_whole_number(digits: str) -> int:
     if len(digits) > _MOST_DIGITS:
         raise ValueError(f"a number of {len(digits)} digits is too large")
     return int(digits)
 
 
-def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse repeated keys. JSON does not define their meaning; Python would silently keep the last one."""
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {_printable(twice)} occurs twice")
+        raise ValueError(f"the key {_shorten_name(twice)} occurs twice")
     return found
 
 
@@ -107,7 +107,7 @@ def _is_deep(value: Any) -> bool:
     return True
 
 
-def _leaves(value: Any) -> Iterator[tuple[Place, Any]]:
+def _iterate_leaves(value: Any) -> Iterator[tuple[Place, Any]]:
     """Yield every key, text and number in order, with its place."""
     waiting: list[tuple[Place, Any]] = [((), value)]
     while waiting:
@@ -121,7 +121,7 @@ def _leaves(value: Any) -> Iterator[tuple[Place, Any]]:
             yield place, item
 
 
-def _flaw(leaf: Any) -> str | None:
+def _find_flaw(leaf: Any) -> str | None:
     if isinstance(leaf, str):
         half = next((letter for letter in leaf if "\ud800" <= letter <= "\udfff"), None)
         return None if half is None else f"half of a character (\\u{ord(half):04x})"
@@ -132,7 +132,7 @@ def _flaw(leaf: Any) -> str | None:
     return None
 
 
-def _printable(name: str) -> str:
+def _shorten_name(name: str) -> str:
     """A key, or the way to a value, as it is told: keys may be of any length."""
     told = name.encode("utf-8", "backslashreplace").decode()
     return told if len(told) <= _LONGEST_NAME else f"{told[: _LONGEST_NAME - 1]}…"

@@ -11,11 +11,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from hallulab.scenarios.files.data_files import without_surrogates
+from hallulab.scenarios.files.data_files import replace_surrogates
 from hallulab.scenarios.files.json_text import MAX_DEPTH, TOO_DEEP
 
 
-def read_json(text: str | bytes, clean: Callable[[str], str] = without_surrogates) -> Any:
+def read_json(text: str | bytes, clean: Callable[[str], str] = replace_surrogates) -> Any:
     """Parse other people's JSON.
 
     Args:
@@ -29,21 +29,21 @@ def read_json(text: str | bytes, clean: Callable[[str], str] = without_surrogate
         ValueError: it is no JSON, or is nested deeper than `MAX_DEPTH`.
     """
     try:
-        return writable(json.loads(text), clean)
+        return repair_value(json.loads(text), clean)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
 
 
-def writable(value: Any, clean: Callable[[str], str] = without_surrogates) -> Any:
+def repair_value(value: Any, clean: Callable[[str], str] = replace_surrogates) -> Any:
     """Repair a value of a JSON parser, as `read_json` does.
 
     Raises:
         ValueError: it is nested deeper than `MAX_DEPTH`.
     """
-    return _writable(value, clean, MAX_DEPTH)
+    return _repair_value(value, clean, MAX_DEPTH)
 
 
-def _writable(value: Any, clean: Callable[[str], str], levels: int) -> Any:
+def _repair_value(value: Any, clean: Callable[[str], str], levels: int) -> Any:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, float):
@@ -53,5 +53,5 @@ def _writable(value: Any, clean: Callable[[str], str], levels: int) -> Any:
     if levels == 0:
         raise ValueError(TOO_DEEP)
     if isinstance(value, list):
-        return [_writable(item, clean, levels - 1) for item in value]
-    return {clean(key): _writable(item, clean, levels - 1) for key, item in value.items()}
+        return [_repair_value(item, clean, levels - 1) for item in value]
+    return {clean(key): _repair_value(item, clean, levels - 1) for key, item in value.items()}

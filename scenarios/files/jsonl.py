@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 _BLOCK = 65536
 
 
-def parsed_lines(lines: Iterable[bytes], path: Path) -> Iterator[tuple[int, Any]]:
+def parse_lines(lines: Iterable[bytes], path: Path) -> Iterator[tuple[int, Any]]:
     """Yield (line number from 1, value) of each line that is not blank.
 
     Args:
@@ -31,23 +31,23 @@ def parsed_lines(lines: Iterable[bytes], path: Path) -> Iterator[tuple[int, Any]
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            yield number, _value(line, number, path)
+            yield number, _parse_value(line, number, path)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield (line number, value) of each line of `placed_lines`."""
-    for number, _, value in placed_lines(path):
+    """Yield (line number, value) of each line of `read_placed_lines`."""
+    for number, _, value in read_placed_lines(path):
         yield number, value
 
 
-def placed_lines(path: Path) -> Iterator[tuple[int, int, Any]]:
+def read_placed_lines(path: Path) -> Iterator[tuple[int, int, Any]]:
     """Yield (line number from 1, place of its first byte, value) of each line that `LineWriter` wrote.
 
     Blank lines are left out; nothing is yielded if there is no file. A last line that a killed process left
     unfinished is skipped with a warning.
 
     Raises:
-        UsageError: as `parsed_lines`, or `path` is no file (a folder, a pipe).
+        UsageError: as `parse_lines`, or `path` is no file (a folder, a pipe).
     """
     if not path.exists():
         return
@@ -55,13 +55,13 @@ def placed_lines(path: Path) -> Iterator[tuple[int, int, Any]]:
         raise UsageError(f"{path}: this is no file. Put the file there, or delete it.")
     with path.open("rb") as file:
         place = 0
-        for number, line in enumerate(_finished(file, path), start=1):
+        for number, line in enumerate(_drop_torn_line(file, path), start=1):
             if line.strip():
-                yield number, place, _value(line, number, path)
+                yield number, place, _parse_value(line, number, path)
             place += len(line)
 
 
-def _finished(file: Iterable[bytes], path: Path) -> Iterator[bytes]:
+def _drop_torn_line(file: Iterable[bytes], path: Path) -> Iterator[bytes]:
     for line in file:
         if not line.endswith(b"\n") and _is_torn(line):
             _warn_of_torn_line(path)
@@ -69,7 +69,7 @@ def _finished(file: Iterable[bytes], path: Path) -> Iterator[bytes]:
         yield line
 
 
-def _value(line: bytes, number: int, path: Path) -> Any:
+def _parse_value(line: bytes, number: int, path: Path) -> Any:
     try:
         return parse_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
     except UnicodeDecodeError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from hallulab.scenarios.errors import UsageError
 
 
-def expanded(path: str | Path) -> Path:
+def expand_home(path: str | Path) -> Path:
     """Replace `~` or `~user` at the beginning of a path by the home folder.
 
     Raises:
@@ -27,7 +27,7 @@ def is_there(path: Path) -> bool:
     Raises:
         UsageError: the path is too long, or a folder in it cannot be read.
     """
-    with _told(path):
+    with _translate_errors(path):
         return path.exists()
 
 
@@ -37,7 +37,7 @@ def is_folder(path: Path) -> bool:
     Raises:
         UsageError: the path is too long, or a folder in it cannot be read.
     """
-    with _told(path):
+    with _translate_errors(path):
         return path.is_dir()
 
 
@@ -47,12 +47,12 @@ def is_file(path: Path) -> bool:
     Raises:
         UsageError: the path is too long, or a folder in it cannot be read.
     """
-    with _told(path):
+    with _translate_errors(path):
         return path.is_file()
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

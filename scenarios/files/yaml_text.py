@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import Model, complaint, main_error, read_text
+from hallulab.scenarios.files.data_files import Model, choose_main_error, read_text, render_complaint
 
 LARGEST = 1_000_000
 """Bytes of a file at most, and characters with its aliases unfolded. Our largest pack has 60,000."""
@@ -53,7 +53,7 @@ def read_value(text: str) -> Any:
     try:
         return _read(text)[1]
     except yaml.YAMLError as error:
-        raise ValueError(_reason(error)) from error
+        raise ValueError(_extract_reason(error)) from error
 
 
 class YamlText:
@@ -79,10 +79,10 @@ class YamlText:
         try:
             self._root, data = _read(text)
         except yaml.YAMLError as error:
-            place = f"{path}, line {first_line + _line_of(error, text)}"
+            place = f"{path}, line {first_line + _locate_line(error, text)}"
             if isinstance(error, _TooMuch):
-                raise UsageError(f"{place}: {_reason(error)}. Make the file simpler.") from error
-            raise UsageError(f"{place}: not valid YAML ({_reason(error)}). Correct it.") from error
+                raise UsageError(f"{place}: {_extract_reason(error)}. Make the file simpler.") from error
+            raise UsageError(f"{place}: not valid YAML ({_extract_reason(error)}). Correct it.") from error
         data = {} if data is None else data
         if not isinstance(data, dict):
             raise UsageError(
@@ -100,12 +100,12 @@ class YamlText:
         try:
             return model.model_validate(self.data)
         except ValidationError as error:
-            first = main_error(error)
-            raise self.error(first["loc"], complaint(first, self._schema)) from error
+            first = choose_main_error(error)
+            raise self.error(first["loc"], render_complaint(first, self._schema)) from error
 
     def error(self, location: Sequence[int | str], sentence: str) -> UsageError:
         """Make an error about the value at `location`, or the nearest one around it."""
-        where = ".".join(_brief(str(step), _SHORT) for step in location)
+        where = ".".join(_shorten_line(str(step), _SHORT) for step in location)
         return UsageError(f"{self.place(location)}: {f'{where}: ' if where else ''}{sentence}")
 
     def place(self, location: Sequence[int | str]) -> str:
@@ -173,18 +173,18 @@ class _Bounded(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """See `BaseConstructor`; refuses values that our fields cannot hold."""
         if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
-            raise _refusal(f"a number of more than {_LONGEST_NUMBER} characters", node)
+            raise _make_refusal(f"a number of more than {_LONGEST_NUMBER} characters", node)
         try:
             value = super().construct_object(node, deep)
         except _UNREADABLE as error:
-            found = _brief(str(node.value), _SHORT)
-            raise _refusal(f"{found!r} is no {node.tag.removeprefix(_TAG)}", node) from error
+            found = _shorten_line(str(node.value), _SHORT)
+            raise _make_refusal(f"{found!r} is no {node.tag.removeprefix(_TAG)}", node) from error
         if isinstance(value, str):
-            return _whole(value, node)
+            return _join_surrogates(value, node)
         if isinstance(value, float) and not math.isfinite(value):
-            raise _refusal(f"{node.value} is no finite number", node)
+            raise _make_refusal(f"{node.value} is no finite number", node)
         if isinstance(value, int) and not -(2 ** (_BITS - 1)) <= value < 2**_BITS:
-            raise _refusal(f"{node.value} has more than {_BITS} bits", node)
+            raise _make_refusal(f"{node.value} has more than {_BITS} bits", node)
         return value
 
     def _measure(self, node: yaml.Node) -> _Size:
@@ -197,7 +197,7 @@ class _Bounded(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
         if known is not None:
             return known
         if id(node) in self._open:
-            raise _refusal("an alias stands inside of what it names", node)
+            raise _make_refusal("an alias stands inside of what it names", node)
         if isinstance(node, yaml.ScalarNode):
             size = _Size(1, len(node.value), 1)
         else:
@@ -229,7 +229,7 @@ class _Bounded(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
                 continue  # refused when the mapping is made
             name = key.value if key.tag == _MERGE else self.construct_object(key)
             if name in seen:
-                raise _refusal(f"the key {key.value} occurs twice", key)
+                raise _make_refusal(f"the key {key.value} occurs twice", key)
             seen.add(name)
 
 
@@ -284,21 +284,21 @@ class _Size(NamedTuple):
 _NESTED = f"more than {DEEPEST} lists and mappings in one another"
 
 
-def _refusal(problem: str, node: yaml.Node) -> _Refused:
+def _make_refusal(problem: str, node: yaml.Node) -> _Refused:
     return _Refused(problem=problem, problem_mark=node.start_mark)
 
 
-def _whole(text: str, node: yaml.Node) -> str:
+def _join_surrogates(text: str, node: yaml.Node) -> str:
     """Join halves of characters, as JSON writes emoji: `\\ud83d\\ude00`."""
     if "\0" in text:
-        raise _refusal("a text holds the character NUL", node)
+        raise _make_refusal("a text holds the character NUL", node)
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError as error:
-        raise _refusal("a text holds half a character (a lone surrogate)", node) from error
+        raise _make_refusal("a text holds half a character (a lone surrogate)", node) from error
 
 
-def _line_of(error: yaml.YAMLError, text: str) -> int:
+def _locate_line(error: yaml.YAMLError, text: str) -> int:
     """Return the line of an error, from 0."""
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
@@ -306,12 +306,12 @@ def _line_of(error: yaml.YAMLError, text: str) -> int:
     return text.count("\n", 0, error.position) if isinstance(error, yaml.reader.ReaderError) else 0
 
 
-def _reason(error: yaml.YAMLError) -> str:
+def _extract_reason(error: yaml.YAMLError) -> str:
     """Return the library's or our reason on one line."""
     told = (isinstance(error, yaml.MarkedYAMLError) and error.problem) or str(error).partition("\n")[0]
-    return _brief(told, _LONG)
+    return _shorten_line(told, _LONG)
 
 
-def _brief(text: str, most: int) -> str:
+def _shorten_line(text: str, most: int) -> str:
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -38,14 +38,14 @@ class Boundary:
         except OSError as error:
             raise UsageError(f"{path}: cannot be read ({error.strerror}). Correct or remove it.") from error
         if not stat.S_ISREG(mode):
-            raise UsageError(f"{path}: is {_kind(mode)}, no file. Put a file there, or remove it.")
+            raise UsageError(f"{path}: is {_name_kind(mode)}, no file. Put a file there, or remove it.")
 
 
 ANYWHERE = Boundary(None)
 """For packs that come with hallulab: package managers may install them as links."""
 
 
-def entries(folder: Path) -> list[Path]:
+def list_entries(folder: Path) -> list[Path]:
     """Return the entries of a folder, sorted by name.
 
     Raises:
@@ -57,7 +57,7 @@ def entries(folder: Path) -> list[Path]:
         raise UsageError(f"{folder}: cannot be read ({error.strerror}). Correct or remove it.") from error
 
 
-def _kind(mode: int) -> str:
+def _name_kind(mode: int) -> str:
     if stat.S_ISDIR(mode):
         return "a folder"
     if stat.S_ISFIFO(mode):

@@ -12,9 +12,9 @@ from pathlib import Path
 from pydantic import Field
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import read_text, without_surrogates
+from hallulab.scenarios.files.data_files import read_text, replace_surrogates
 from hallulab.scenarios.files.yaml_text import YamlText
-from hallulab.scenarios.packs.boundary import Boundary, entries
+from hallulab.scenarios.packs.boundary import Boundary, list_entries
 from hallulab.scenarios.packs.converted import READERS, read_converted
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.transcript import Frozen
@@ -68,12 +68,12 @@ def read_documents(folder: Path, defaults: DocumentDefaults, boundary: Boundary)
         UsageError: the folder has no document, or a file that cannot be used.
     """
     boundary.require_inside(folder)
-    paths = {path.relative_to(folder).as_posix(): path for path in document_files(folder)}
+    paths = {path.relative_to(folder).as_posix(): path for path in find_document_files(folder)}
     if not paths:
         raise UsageError(f"{folder}: no documents in it. Put {KINDS} files there.")
     documents: dict[str, Document] = {}
     for relative in sorted(paths):
-        if without_surrogates(relative) != relative:
+        if replace_surrogates(relative) != relative:
             raise UsageError(f"{paths[relative]}: the name of the file is not UTF-8. Rename it.")
         name = relative.rpartition(".")[0]
         if name in documents:
@@ -85,11 +85,11 @@ def read_documents(folder: Path, defaults: DocumentDefaults, boundary: Boundary)
     return tuple(documents.values())
 
 
-def document_files(folder: Path) -> Iterable[Path]:
+def find_document_files(folder: Path) -> Iterable[Path]:
     """Yield the documents of a folder and its subfolders; refuse links to folders and other files."""
     waiting = [folder]
     while waiting:
-        for path in entries(waiting.pop()):
+        for path in list_entries(waiting.pop()):
             if path.name.startswith("."):
                 continue
             if path.is_dir():
@@ -113,7 +113,7 @@ def _read_document(path: Path, name: str, defaults: DocumentDefaults) -> Documen
     else:
         labels, body = _split_front_matter(path, read_text(path, LARGEST))
     heading = _HEADING.search(body) if suffix not in (_PDF, ".txt") else None
-    headline = _without_closing(heading["title"]) if heading else None
+    headline = _strip_closing(heading["title"]) if heading else None
     title = labels.title or headline or path.stem
     if heading and headline == title and not body[: heading.start()].strip():
         body = body[heading.end() :]
@@ -131,7 +131,7 @@ def _read_document(path: Path, name: str, defaults: DocumentDefaults) -> Documen
     )
 
 
-def _without_closing(title: str) -> str:
+def _strip_closing(title: str) -> str:
     """Remove the `#` that may close a heading.
 
     A pattern that matched them would take time with the cube of the spaces in a line.

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.paths import expanded, is_folder, is_there
+from hallulab.scenarios.files.paths import expand_home, is_folder, is_there
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.packs.boundary import ANYWHERE, Boundary
 from hallulab.scenarios.packs.documents import SCHEMA, DocumentDefaults, read_documents
@@ -85,21 +85,21 @@ class PersonasFile(Frozen):
     """The simulated users."""
 
 
-def built_in_packs() -> list[str]:
+def list_built_in_packs() -> list[str]:
     """Return the names of the packs that come with hallulab."""
     return sorted(path.parent.name for path in _BUILT_IN.glob(f"*/{SCENARIO_FILE}"))
 
 
-def located(name_or_path: str, folder: Path | None = None) -> str:
+def locate_pack(name_or_path: str, folder: Path | None = None) -> str:
     """Return the name of a built-in pack, or the absolute path of another, which any folder can use.
 
     Args:
         name_or_path: as for `load_scenario`.
         folder: looked in first for a relative path; then the working directory.
     """
-    if name_or_path in built_in_packs():
+    if name_or_path in list_built_in_packs():
         return name_or_path
-    path = expanded(name_or_path)
+    path = expand_home(name_or_path)
     beside = folder / path if folder is not None else path
     found = beside if is_there(beside) else path
     return str(found.absolute()) if is_there(found) else name_or_path
@@ -114,10 +114,10 @@ def load_scenario(name_or_path: str | Path) -> Scenario:
     Raises:
         UsageError: there is no such pack, or something in it is wrong; names file, line and remedy.
     """
-    names = built_in_packs()
+    names = list_built_in_packs()
     if str(name_or_path) in names:
         return _load(_BUILT_IN / str(name_or_path) / SCENARIO_FILE, ANYWHERE)
-    path = expanded(name_or_path)
+    path = expand_home(name_or_path)
     if is_folder(path):
         path = path / SCENARIO_FILE
         if not is_there(path):
@@ -143,7 +143,7 @@ def _load(path: Path, boundary: Boundary) -> Scenario:
             "Write `schema: 1`, or update hallulab.",
         )
     file = yaml_text.check(ScenarioFile)
-    repeated = _repeated([specialist.name for specialist in file.specialists])
+    repeated = _find_repeated([specialist.name for specialist in file.specialists])
     if repeated is not None:
         raise yaml_text.error(
             ["specialists", repeated, "name"],
@@ -170,7 +170,7 @@ def _load_personas(path: Path, boundary: Boundary) -> tuple[Persona, ...]:
     boundary.require_file(path)
     yaml_text = read_yaml(path, SCHEMA)
     personas = yaml_text.check(PersonasFile).personas
-    repeated = _repeated([persona.id for persona in personas])
+    repeated = _find_repeated([persona.id for persona in personas])
     if repeated is not None:
         raise yaml_text.error(
             ["personas", repeated, "id"],
@@ -179,7 +179,7 @@ def _load_personas(path: Path, boundary: Boundary) -> tuple[Persona, ...]:
     return personas
 
 
-def _repeated(names: Sequence[str]) -> int | None:
+def _find_repeated(names: Sequence[str]) -> int | None:
     """Return the index of the first name that occurred before, or None."""
     seen: Counter[str] = Counter()
     for index, name in enumerate(names):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def silenced(library: str) -> Iterator[None]:
+def hide_log_and_warnings(library: str) -> Iterator[None]:
     """Silence a library's log and warnings while the block runs. Its exceptions say enough.
 
     Args:

@@ -28,14 +28,14 @@ _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u
 count as a word."""
 
 
-def _stretches(character: str) -> str:
+def _build_stretch_pattern(character: str) -> str:
     """Return a pattern of stretches of a class of characters; it cuts long ones into parts."""
     parts = f"{character}{{{_PART}}}(?={character}{{{_LONGEST - _PART + 1}}})"
     return f"{parts}|{character}{{1,{_LONGEST}}}"
 
 
-_WORD = re.compile(_stretches(r"\S"))
-_WORD_OR_CHARACTERS = re.compile(f"[{_UNSPACED}]{{1,2}}|" + _stretches(rf"[^\s{_UNSPACED}]"))
+_WORD = re.compile(_build_stretch_pattern(r"\S"))
+_WORD_OR_CHARACTERS = re.compile(f"[{_UNSPACED}]{{1,2}}|" + _build_stretch_pattern(rf"[^\s{_UNSPACED}]"))
 _UNSPACED_TEXT = re.compile(f"[{_UNSPACED}\u3000-\u303f\uff00-\uffef]{{30}}")
 """More than a name: at least this many of their characters and marks in a row."""
 _LIST_ITEM = re.compile(r"(?:[-*+•]|\d{1,3}[.)])$")
@@ -78,17 +78,19 @@ class _Piece:
         return _Piece(self.start, following.end, self.words + following.words, self.opens_section)
 
 
-def chunk(text: str, chunking: Chunking = DEFAULT_CHUNKING) -> tuple[str, ...]:
+def split_into_chunks(text: str, chunking: Chunking = DEFAULT_CHUNKING) -> tuple[str, ...]:
     """Cut `text` into slices of itself, in order; only white space between them is lost.
 
     A heading begins a chunk and stays with the text under it, unless the chunk before has fewer than
     `min_words` words. A paragraph over `max_words` is split at sentence ends, a sentence over `max_words`
     between words. No chunk has `max_words + min_words` words or more.
     """
-    pieces = [piece for section in _sections(text) for piece in _split(text, section, chunking.max_words)]
+    pieces = [
+        piece for section in _split_sections(text) for piece in _split(text, section, chunking.max_words)
+    ]
     chunks: list[_Piece] = []
     for piece in pieces:
-        if chunks and _belongs(chunks[-1], piece, chunking):
+        if chunks and _is_continuation(chunks[-1], piece, chunking):
             chunks[-1] = chunks[-1].joined(piece)
         else:
             chunks.append(piece)
@@ -99,7 +101,7 @@ def chunk(text: str, chunking: Chunking = DEFAULT_CHUNKING) -> tuple[str, ...]:
     return tuple(text[piece.start : piece.end] for piece in chunks)
 
 
-def passages(document: Document, chunking: Chunking = DEFAULT_CHUNKING) -> tuple[Passage, ...]:
+def cut_into_passages(document: Document, chunking: Chunking = DEFAULT_CHUNKING) -> tuple[Passage, ...]:
     """Return the passages of a document, with the identifiers `document#0`, `document#1` ….
 
     The text, which is also embedded, begins with a line `Title: …`. A chunk may say "the limit is two years"
@@ -113,11 +115,11 @@ def passages(document: Document, chunking: Chunking = DEFAULT_CHUNKING) -> tuple
             text=f"Title: {document.title}\n{text}",
             topic=document.topic,
         )
-        for position, text in enumerate(chunk(document.text, chunking))
+        for position, text in enumerate(split_into_chunks(document.text, chunking))
     )
 
 
-def _belongs(current: _Piece, piece: _Piece, chunking: Chunking) -> bool:
+def _is_continuation(current: _Piece, piece: _Piece, chunking: Chunking) -> bool:
     """Return whether `piece` continues the chunk before it."""
     joined = current.words + piece.words
     if current.words < chunking.min_words:
@@ -129,7 +131,7 @@ def _belongs(current: _Piece, piece: _Piece, chunking: Chunking) -> bool:
     )
 
 
-def _sections(text: str) -> Iterator[_Piece]:
+def _split_sections(text: str) -> Iterator[_Piece]:
     """Yield paragraphs, each with the headings right before it."""
     start: int | None = None
     for paragraph in _PARAGRAPH.finditer(text):
@@ -139,18 +141,18 @@ def _sections(text: str) -> Iterator[_Piece]:
             start, opens = paragraph.start(), heads
         if heads and len(lines) == 1:
             continue
-        yield _piece(text, start, paragraph.end(), opens or heads)
+        yield _build_piece(text, start, paragraph.end(), opens or heads)
         start = None
     if start is not None:
-        yield _piece(text, start, len(text), True)
+        yield _build_piece(text, start, len(text), True)
 
 
-def _piece(text: str, start: int, end: int, opens_section: bool = False) -> _Piece:
-    words = _words(text, start, end)
+def _build_piece(text: str, start: int, end: int, opens_section: bool = False) -> _Piece:
+    words = _find_words(text, start, end)
     return _Piece(start, words[-1].end(), len(words), opens_section)
 
 
-def _words(text: str, start: int, end: int) -> list[re.Match[str]]:
+def _find_words(text: str, start: int, end: int) -> list[re.Match[str]]:
     pattern = _WORD_OR_CHARACTERS if _UNSPACED_TEXT.search(text, start, end) else _WORD
     return list(pattern.finditer(text, start, end))
 
@@ -162,7 +164,7 @@ def _split(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
         return
     target = section.words / -(-section.words // max_words)
     current: _Piece | None = None
-    for sentence in _sentences(text, section, max_words):
+    for sentence in _split_sentences(text, section, max_words):
         if current is None:
             current = sentence
         elif current.words < target and current.words + sentence.words <= max_words:
@@ -174,9 +176,9 @@ def _split(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
     yield current
 
 
-def _sentences(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
+def _split_sentences(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
     """Yield sentences and list items of `section`; cut those over `max_words` between words."""
-    words = _words(text, section.start, section.end)
+    words = _find_words(text, section.start, section.end)
     last = len(words) - 1
     ends = {match.end() for match in _PERHAPS_AN_END.finditer(text, section.start, section.end)}
     first = 0
@@ -185,13 +187,13 @@ def _sentences(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
         if (
             index == last
             or length == max_words
-            or (word.end() in ends and _ends_sentence(text, word, words[index + 1]))
+            or (word.end() in ends and _is_sentence_end(text, word, words[index + 1]))
         ):
             yield _Piece(words[first].start(), word.end(), length, section.opens_section and first == 0)
             first = index + 1
 
 
-def _ends_sentence(text: str, word: re.Match[str], following: re.Match[str]) -> bool:
+def _is_sentence_end(text: str, word: re.Match[str], following: re.Match[str]) -> bool:
     if "\n" in text[word.end() : following.start()] and _LIST_ITEM.match(following.group()):
         return True
     return (

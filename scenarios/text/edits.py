@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from hallulab.scenarios.text.items import Item, find_items
-from hallulab.scenarios.text.library import SentenceBank, follows_the, names_alone
+from hallulab.scenarios.text.library import SentenceBank, is_after_the, is_distinct_name
 
 
 class Edit(NamedTuple):
@@ -109,22 +109,22 @@ _BROKEN = re.compile(r"  |\s[.,;:]|\.\.|\b(?:a|an) (?:all|always)\b|\bnot not\b|
 """Traces of an edit that does not fit the grammar."""
 
 
-def fits(before: str, after: str) -> bool:
+def is_clean_edit(before: str, after: str) -> bool:
     """Return whether an edit of a text left no doubled word, blank or full stop."""
     return not _BROKEN.search(after) or _BROKEN.search(before) is not None
 
 
-def number_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
+def generate_number_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
     """Yield another value for each amount, period and count."""
     for item in find_items(sentence):
         if item.kind in ("quantity", "number"):
-            yield from _other_number(item, generator)
+            yield from _generate_other_numbers(item, generator)
 
 
-def _other_number(item: Item, generator: random.Random) -> Iterator[Edit]:
+def _generate_other_numbers(item: Item, generator: random.Random) -> Iterator[Edit]:
     match = _NUMBER.search(item.text)
     if match is not None:
-        text = _changed(match[0], generator)
+        text = _change_number(match[0], generator)
     else:
         match = _DIGIT_WORD.search(item.text)
         text = match and generator.choice([word for word in _DIGIT_WORDS if word != match[0]])
@@ -132,7 +132,7 @@ def _other_number(item: Item, generator: random.Random) -> Iterator[Edit]:
         yield Edit(item.start + match.start(), item.start + match.end(), text)
 
 
-def _changed(number: str, generator: random.Random) -> str | None:
+def _change_number(number: str, generator: random.Random) -> str | None:
     """Return another number in the same spelling; None below 2, and for anything but a plain number."""
     plain = number.replace(",", "")
     if plain.count(".") > 1 or Decimal(plain) < 2:  # 1 day has no plural, and 1.2.3 is no number
@@ -146,7 +146,7 @@ def _changed(number: str, generator: random.Random) -> str | None:
     return f"{changed:,}" if "," in number else str(changed)
 
 
-def date_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
+def generate_date_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
     """Yield another month for each date."""
     for item in find_items(sentence):
         if item.kind == "date":
@@ -158,7 +158,7 @@ def date_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
                 yield Edit(item.start + match.start(), item.start + match.end(), month)
 
 
-def unit_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
+def generate_unit_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
     """Yield another unit for each amount that has one."""
     for item in find_items(sentence):
         for unit in re.finditer(r"[a-z]+\Z|\b(?:lakh|crore|thousand|million)\b", item.text):
@@ -173,8 +173,8 @@ def unit_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
 def name_edits(sentence: str, library: SentenceBank, generator: random.Random) -> Iterator[Edit]:
     """Yield for each name another one of the documents that fits its article and number."""
     for item in find_items(sentence):
-        if item.kind == "name" and item.start > 0 and names_alone(item.text):
-            form = (follows_the(sentence, item), item.text.endswith("s"), " " in item.text)
+        if item.kind == "name" and item.start > 0 and is_distinct_name(item.text):
+            form = (is_after_the(sentence, item), item.text.endswith("s"), " " in item.text)
             alike = [
                 name
                 for name, the in library.names
@@ -186,28 +186,28 @@ def name_edits(sentence: str, library: SentenceBank, generator: random.Random) -
                 yield Edit(item.start, item.end, generator.choice(of_its_kind or alike))
 
 
-def reference_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
+def generate_reference_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
     """Yield another section or phone number, or add a section if none is named."""
     cited = False
     for item in find_items(sentence):
         digits = list(re.finditer(r"\d+", item.text))
         if item.kind == "reference":
             cited = True
-            yield Edit(*_within(item, digits[0]), str(int(digits[0][0]) + generator.randint(11, 60)))
+            yield Edit(*_locate_in_item(item, digits[0]), str(int(digits[0][0]) + generator.randint(11, 60)))
         elif item.kind == "contact" and digits and "@" not in item.text and "." not in item.text:
             last = digits[-1]
             other = str(generator.randrange(10 ** len(last[0]))).zfill(len(last[0]))
-            yield Edit(*_within(item, last), other)
+            yield Edit(*_locate_in_item(item, last), other)
     if not cited and sentence.endswith("."):
         end = len(sentence) - 1
         yield Edit(end, end, f" under section {generator.randint(61, 190)}")
 
 
-def _within(item: Item, match: re.Match[str]) -> tuple[int, int]:
+def _locate_in_item(item: Item, match: re.Match[str]) -> tuple[int, int]:
     return item.start + match.start(), item.start + match.end()
 
 
-def condition_edits(sentence: str) -> Iterator[Edit]:
+def generate_condition_edits(sentence: str) -> Iterator[Edit]:
     """Yield the sentence with its condition reversed, and without it."""
     for pattern, text in _TURNED:
         for match in pattern.finditer(sentence):
@@ -221,7 +221,7 @@ def condition_edits(sentence: str) -> Iterator[Edit]:
         yield Edit(0, len(sentence), rest[0].upper() + rest[1:])
 
 
-def negated(sentence: str) -> Edit | None:
+def build_negation(sentence: str) -> Edit | None:
     """Return the edit that reverses the main verb, or None if the rules find none."""
     if _INVERTED.match(sentence):
         return None
@@ -236,7 +236,7 @@ def negated(sentence: str) -> Edit | None:
     return None
 
 
-def general_edits(sentence: str) -> Iterator[Edit]:
+def generate_general_edits(sentence: str) -> Iterator[Edit]:
     """Yield the sentence with `some` or `sometimes` made general."""
     for pattern, text in _GENERAL:
         for match in pattern.finditer(sentence):

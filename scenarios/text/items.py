@@ -145,7 +145,14 @@ def find_items(text: str) -> tuple[Item, ...]:
     for mark in _LIST_MARK.finditer(text):
         taken[mark.start() : mark.end()] = b"1" * len(mark[0])
     found: list[Item] = []
-    for finder in (_contacts, _references, _dates, _quantities, _numbers, _names):
+    for finder in (
+        _find_contacts,
+        _find_references,
+        _find_dates,
+        _find_quantities,
+        _find_numbers,
+        _find_names,
+    ):
         for item in finder(text):
             if not any(taken[item.start : item.end]):
                 found.append(item)
@@ -160,19 +167,19 @@ def name_parts(name: Item) -> list[Item]:
     for joint in [*re.finditer(r"\s+(?:and|for|on|&)\s+(?:the\s+)?", name.text), None]:
         end = joint.start() if joint else len(name.text)
         text = name.text[at:end]
-        if key := stems_key(text):
+        if key := build_stems_key(text):
             parts.append(Item("name", name.start + at, name.start + end, text, key))
         at = joint.end() if joint else end
     return parts
 
 
-def stems_key(text: str) -> str:
+def build_stems_key(text: str) -> str:
     """Return the stems of a text's content words, in order."""
     words = (read_word(match[0]) for match in TOKEN.finditer(text))
     return " ".join(word.stem for word in words if word.content)
 
 
-def _contacts(text: str) -> Iterator[Item]:
+def _find_contacts(text: str) -> Iterator[Item]:
     for match in _CONTACT.finditer(text):
         plain = match[0].lower()
         if not re.search(r"[a-z]", plain):
@@ -182,57 +189,60 @@ def _contacts(text: str) -> Iterator[Item]:
         yield Item("contact", *match.span(), match[0], re.sub(r"^(?:https?://)?(?:www\.)?", "", plain))
 
 
-def _references(text: str) -> Iterator[Item]:
+def _find_references(text: str) -> Iterator[Item]:
     for match in _REFERENCE.finditer(text):
         yield Item("reference", *match.span(), match[0], re.sub(r"/e[uc]\Z", "", match[1].lower()))
 
 
-def _dates(text: str) -> Iterator[Item]:
+def _find_dates(text: str) -> Iterator[Item]:
     for match in _DATE.finditer(text):
         day = match[1] or match[4]
         month = (match[2] or match[3] or match[6]).lower()
         year = match[5] or match[7]
-        if month == "may" and not (day or year or _MODAL_MAY.search(_before(text, match.start()))):
+        if month == "may" and not (day or year or _MODAL_MAY.search(_get_text_before(text, match.start()))):
             continue
         key = " ".join(part for part in (day and str(int(day)), month, year) if part)
         yield Item("date", *match.span(), match[0], key)
 
 
-def _quantities(text: str) -> Iterator[Item]:
+def _find_quantities(text: str) -> Iterator[Item]:
     for match in _QUANTITY.finditer(text):
         if match["count"]:
-            yield Item("number", *match.span(), match[0], _value(match["count"], match["count_scale"]))
+            yield Item(
+                "number", *match.span(), match[0], _normalize_value(match["count"], match["count_scale"])
+            )
             continue
         if match["after"]:
-            key = f"t+{_value(match['after'])}"
+            key = f"t+{_normalize_value(match['after'])}"
         elif match["currency"]:
-            key = f"{_value(match['price'], match['price_scale'])} {_unit(match['currency'])}"
+            price = _normalize_value(match["price"], match["price_scale"])
+            key = f"{price} {_normalize_unit(match['currency'])}"
         else:
-            key = f"{_value(match['value'], match['scale'])} {_unit(match['unit'])}"
+            key = f"{_normalize_value(match['value'], match['scale'])} {_normalize_unit(match['unit'])}"
         yield Item("quantity", *match.span(), match[0], key)
 
 
-def _numbers(text: str) -> Iterator[Item]:
+def _find_numbers(text: str) -> Iterator[Item]:
     for match in _PLAIN.finditer(text):
         start, end = match.span()
-        if (start and text[start - 1].isalnum()) or _NUMBERED.search(_before(text, start)):
+        if (start and text[start - 1].isalnum()) or _NUMBERED.search(_get_text_before(text, start)):
             continue
         number = re.sub(r"(?:st|nd|rd|th)\Z", "", match[0])
-        near = _before(text, start) + " | " + text[end : end + _NEAR]
+        near = _get_text_before(text, start) + " | " + text[end : end + _NEAR]
         called = _BARE_PHONE.match(number) and _CALLED.search(near)
         yield Item(
             "contact" if called else "number", start, end, match[0], read_word(number.rstrip(".")).stem
         )
 
 
-def _names(text: str) -> Iterator[Item]:
+def _find_names(text: str) -> Iterator[Item]:
     for match in _NAME.finditer(text):
         start, end = match.span()
         if start and (text[start - 1].isalnum() or text[start - 1] in "'’@"):
             continue
         words = list(TOKEN.finditer(text, start, end))
-        opens = _opens(_before(text, start))
-        while words and not _names_something(words[0][0]):
+        opens = _is_sentence_start(_get_text_before(text, start))
+        while words and not _is_name_word(words[0][0]):
             words.pop(0)
             opens = False
         if not words:
@@ -242,24 +252,24 @@ def _names(text: str) -> Iterator[Item]:
         piece = text[start:end]
         if opens and len(words) == 1 and not (piece.isupper() and len(piece) > 1):
             continue
-        if stems_key(piece):
-            yield Item("name", start, end, piece, stems_key(piece))
+        if build_stems_key(piece):
+            yield Item("name", start, end, piece, build_stems_key(piece))
 
 
-def _before(text: str, at: int) -> str:
+def _get_text_before(text: str, at: int) -> str:
     """Return a few words before a place; to look at all of a long text each time would take too long."""
     return text[max(0, at - _NEAR) : at]
 
 
-def _opens(before: str) -> bool:
+def _is_sentence_start(before: str) -> bool:
     return _OPENS.search(before.rstrip(" \t\"'“‘(*_")[-2:]) is not None
 
 
-def _names_something(word: str) -> bool:
+def _is_name_word(word: str) -> bool:
     return word.lower() not in _NO_NAME and read_word(word).content
 
 
-def _value(number: str, scale: str | None = None) -> str:
+def _normalize_value(number: str, scale: str | None = None) -> str:
     lower = number.lower()
     tens, _, ones = lower.partition("-")
     if lower in _WORDS or tens in _WORDS:
@@ -272,6 +282,6 @@ def _value(number: str, scale: str | None = None) -> str:
     return f"{value.normalize():f}"
 
 
-def _unit(unit: str) -> str:
+def _normalize_unit(unit: str) -> str:
     lower = unit.strip().rstrip(".").lower()
     return _UNITS.get(lower) or _UNITS.get(lower.removesuffix("s")) or lower.removesuffix("s")

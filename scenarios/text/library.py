@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text.items import Item, find_items
-from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.text.word_forms import TOKEN
 
 _WORDS = (6, 45)
@@ -28,40 +28,38 @@ class SentenceBank:
         found: dict[tuple[str, bool], None] = {}
         for _, sentence in self.sentences:
             for item in find_items(sentence):
-                if item.kind == "name" and names_alone(item.text):
-                    found[item.text, follows_the(sentence, item)] = None
+                if item.kind == "name" and is_distinct_name(item.text):
+                    found[item.text, is_after_the(sentence, item)] = None
         return tuple(found)
 
     @cached_property
     def rules(self) -> tuple[tuple[str, str], ...]:
         """Those that say what must or may be done, with a deadline, an amount or a contact."""
-        return tuple(
-            (section, sentence) for section, sentence in self.sentences if _rules_something(sentence)
-        )
+        return tuple((section, sentence) for section, sentence in self.sentences if _is_rule(sentence))
 
 
-def _rules_something(sentence: str) -> bool:
+def _is_rule(sentence: str) -> bool:
     return bool({"must", "may", "shall", "cannot", "can"} & set(sentence.split())) and any(
         item.kind in ("quantity", "contact", "date") for item in find_items(sentence)
     )
 
 
-def names_alone(name: str) -> bool:
+def is_distinct_name(name: str) -> bool:
     """Return whether a name stands for one thing: `Reserve Bank`, `RERA`, not `Directive` or `A and B`."""
     return " and " not in name if " " in name else name.isupper() and len(name) > 2
 
 
-def follows_the(text: str, item: Item) -> bool:
+def is_after_the(text: str, item: Item) -> bool:
     """Return whether `the` stands before an item."""
     return text[: item.start].lower().endswith("the ")
 
 
 # Planting asks for the same passages again and again; a pack has a few hundred.
 @lru_cache(maxsize=10_000)
-def whole_sentences(text: str) -> tuple[str, ...]:
+def find_whole_sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of a text that can stand alone: no headings, list items or fragments."""
     found = []
-    for region in sentences(text):
+    for region in split_sentences(text):
         sentence = region.of(text)
         length = sum(1 for _ in TOKEN.finditer(sentence))
         plain = "\n" not in sentence and '"' not in sentence
@@ -70,12 +68,12 @@ def whole_sentences(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def library_of(documents: Sequence[Document]) -> SentenceBank:
+def collect_sentences(documents: Sequence[Document]) -> SentenceBank:
     """Return the sentences of documents, by the sector of their document, or else by the document."""
     return SentenceBank(
         tuple(
             (document.sector or document.name, sentence)
             for document in documents
-            for sentence in whole_sentences(document.text)
+            for sentence in find_whole_sentences(document.text)
         )
     )

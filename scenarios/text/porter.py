@@ -38,12 +38,12 @@ def stem(word: str) -> str:
     """Return the stem of a word in lower case."""
     if word in _IRREGULAR or len(word) <= 2:
         return _IRREGULAR.get(word, word)
-    word = _without_y(_without_past(_without_plural(word)))
-    word = _replaced(_derived(word), _STEP_3)
-    return _without_last_e(_without_suffix(word))
+    word = _replace_y(_strip_past(_strip_plural(word)))
+    word = _replace_ending(_replace_derivation(word), _STEP_3)
+    return _strip_last_e(_strip_suffix(word))
 
 
-def _pattern(word: str) -> str:
+def _build_pattern(word: str) -> str:
     """Return a `c` for each consonant and a `v` for each vowel; `y` after a consonant is a vowel."""
     found = ""
     for letter in word:
@@ -54,16 +54,16 @@ def _pattern(word: str) -> str:
 
 def _measure(word: str) -> int:
     """Return the number of times that a vowel is followed by a consonant."""
-    return _pattern(word).count("vc")
+    return _build_pattern(word).count("vc")
 
 
 def _is_short(word: str) -> bool:
     """Return whether a word ends like `wil` or `hop`, or is of two letters like `us`."""
-    pattern = _pattern(word)
+    pattern = _build_pattern(word)
     return (pattern.endswith("cvc") and word[-1] not in "wxy") or pattern == "vc"
 
 
-def _without_plural(word: str) -> str:
+def _strip_plural(word: str) -> str:
     if word.endswith("ies"):
         return word[:-1] if len(word) == 4 else word[:-2]
     if word.endswith("sses"):
@@ -71,42 +71,42 @@ def _without_plural(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
 
 
-def _without_past(word: str) -> str:
+def _strip_past(word: str) -> str:
     if word.endswith("ied"):
         return word[:-1] if len(word) == 4 else word[:-2]
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for ending in ("ed", "ing"):
         rest = word.removesuffix(ending)
-        if word.endswith(ending) and "v" in _pattern(rest):
-            return _completed(rest)
+        if word.endswith(ending) and "v" in _build_pattern(rest):
+            return _complete_verb(rest)
     return word
 
 
-def _completed(rest: str) -> str:
+def _complete_verb(rest: str) -> str:
     """Return a verb without `ed` or `ing` as it is spelt: `hopp` is `hop`, `fil` is `file`."""
     if rest.endswith(("at", "bl", "iz")):
         return f"{rest}e"
-    if len(rest) >= 2 and rest[-1] == rest[-2] and _pattern(rest).endswith("c"):
+    if len(rest) >= 2 and rest[-1] == rest[-2] and _build_pattern(rest).endswith("c"):
         return rest if rest[-1] in "lsz" else rest[:-1]
     return f"{rest}e" if _measure(rest) == 1 and _is_short(rest) else rest
 
 
-def _without_y(word: str) -> str:
+def _replace_y(word: str) -> str:
     """Return `happi` for `happy`, and `enjoy` as it is."""
     rest = word.removesuffix("y")
-    return f"{rest}i" if rest != word and len(rest) > 1 and _pattern(rest).endswith("c") else word
+    return f"{rest}i" if rest != word and len(rest) > 1 and _build_pattern(rest).endswith("c") else word
 
 
-def _derived(word: str) -> str:
+def _replace_derivation(word: str) -> str:
     if word.endswith("alli") and _measure(word[:-4]) > 0:
-        return _derived(word[:-2])
+        return _replace_derivation(word[:-2])
     if word.endswith("logi"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
-    return _replaced(word, _STEP_2)
+    return _replace_ending(word, _STEP_2)
 
 
-def _replaced(word: str, rules: _Rules) -> str:
+def _replace_ending(word: str, rules: _Rules) -> str:
     """Return a word by the first rule whose ending it has, if what stands before it is long enough."""
     for ending, new in rules:
         if word.endswith(ending):
@@ -115,7 +115,7 @@ def _replaced(word: str, rules: _Rules) -> str:
     return word
 
 
-def _without_suffix(word: str) -> str:
+def _strip_suffix(word: str) -> str:
     for ending in _STEP_4:
         if word.endswith(ending):
             rest = word.removesuffix(ending)
@@ -124,7 +124,7 @@ def _without_suffix(word: str) -> str:
     return word
 
 
-def _without_last_e(word: str) -> str:
+def _strip_last_e(word: str) -> str:
     rest = word.removesuffix("e")
     if rest != word and (_measure(rest) > 1 or (_measure(rest) == 1 and not _is_short(rest))):
         word = rest

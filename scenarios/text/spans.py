@@ -62,7 +62,7 @@ _STOP = re.compile(
 )
 
 
-def sentences(text: str) -> list[Region]:
+def split_sentences(text: str) -> list[Region]:
     """Return the sentences of a reply, in order; every character but white space is in exactly one.
 
     A sentence ends at a blank line, before a list item, after a Markdown heading, and at `.`, `!`, `?` or `…`
@@ -71,24 +71,24 @@ def sentences(text: str) -> list[Region]:
     nothing.
 
     >>> text = "Ask Dr. Rao. He knows!"
-    >>> [region.of(text) for region in sentences(text)]
+    >>> [region.of(text) for region in split_sentences(text)]
     ['Ask Dr. Rao.', 'He knows!']
     """
-    cuts = {0, len(text), *_line_cuts(text), *_stop_cuts(text)}
-    pieces = (_stripped(text, start, end) for start, end in pairwise(sorted(cuts)))
+    cuts = {0, len(text), *_find_line_cuts(text), *_stop_cuts(text)}
+    pieces = (_strip_region(text, start, end) for start, end in pairwise(sorted(cuts)))
     return [piece for piece in pieces if piece is not None]
 
 
-def spoken_sentences(text: str) -> list[Region]:
+def split_spoken_sentences(text: str) -> list[Region]:
     """Return the sentences with a letter or digit; `---` or an emoji alone says nothing.
 
-    >>> spoken_sentences("It is free. 🙂")
+    >>> split_spoken_sentences("It is free. 🙂")
     [Region(start=0, end=11)]
     """
-    return [region for region in sentences(text) if re.search(r"\w", region.of(text))]
+    return [region for region in split_sentences(text) if re.search(r"\w", region.of(text))]
 
 
-def _line_cuts(text: str) -> Iterable[int]:
+def _find_line_cuts(text: str) -> Iterable[int]:
     start = 0
     in_list = False
     for match in re.finditer(r"\n", text):
@@ -103,31 +103,31 @@ def _line_cuts(text: str) -> Iterable[int]:
 
 def _stop_cuts(text: str) -> Iterable[int]:
     line = seen = 0
-    first = _first_not_blank(text, 0)
+    first = _find_first_not_blank(text, 0)
     for match in _STOP.finditer(text):
         stop, end = match.span()
         before, line = line, text.rfind("\n", seen, stop) + 1 or line
         if line != before:
-            first = _first_not_blank(text, line)
+            first = _find_first_not_blank(text, line)
         seen = stop
-        if text[stop] == "." and _belongs_to_word(text, first, stop, end):
+        if text[stop] == "." and _is_part_of_word(text, first, stop, end):
             continue
-        if match[0].startswith(("..", "…")) and _next_character(text, end).islower():
+        if match[0].startswith(("..", "…")) and _find_next_character(text, end).islower():
             continue
         yield end
 
 
-def _next_character(text: str, at: int) -> str:
+def _find_next_character(text: str, at: int) -> str:
     found = _NO_SPACE.search(text, at)
     return found[0] if found else ""
 
 
-def _first_not_blank(text: str, at: int) -> int:
+def _find_first_not_blank(text: str, at: int) -> int:
     found = _NO_BLANK.search(text, at)
     return found.start() if found else len(text)
 
 
-def _belongs_to_word(text: str, first: int, stop: int, end: int) -> bool:
+def _is_part_of_word(text: str, first: int, stop: int, end: int) -> bool:
     """Return whether the full stop at `stop` belongs to a list mark or an abbreviation.
 
     It looks at few characters: whole lines of a long text would cost more than everything else.
@@ -143,7 +143,7 @@ def _belongs_to_word(text: str, first: int, stop: int, end: int) -> bool:
     since = max(first, stop - _LONGEST)
     tail = text[max(since, text.rfind(" ", since, stop) + 1) : stop]
     word = tail.split()[-1] if tail and not tail[-1].isspace() else ""
-    return is_abbreviation(word, _next_character(text, end))
+    return is_abbreviation(word, _find_next_character(text, end))
 
 
 def strip(text: str, region: Region) -> Region | None:
@@ -152,10 +152,10 @@ def strip(text: str, region: Region) -> Region | None:
     >>> strip(" a b ", Region(0, 5))
     Region(start=1, end=4)
     """
-    return _stripped(text, region.start, min(region.end, len(text)))
+    return _strip_region(text, region.start, min(region.end, len(text)))
 
 
-def _stripped(text: str, start: int, end: int) -> Region | None:
+def _strip_region(text: str, start: int, end: int) -> Region | None:
     while start < end and text[start].isspace():
         start += 1
     while start < end and text[end - 1].isspace():
@@ -188,18 +188,20 @@ def locate(quote: str, text: str, *, near: int | None = None, mention: int = 0) 
     quote = quote.strip()
     if not quote:
         return None
-    verbatim = [Region(at, at + len(quote)) for at in _occurrences(quote, text)]
+    verbatim = [Region(at, at + len(quote)) for at in _find_occurrences(quote, text)]
     found = _pick(verbatim, text, near, mention)
     if found is not None:
         return found
-    likened, origin = _likened(text)
-    wanted = plain(quote)
+    likened, origin = _normalize_cached(text)
+    wanted = normalize_text(quote)
     for form in dict.fromkeys((wanted, wanted.strip(" .,;:!?\"'*_-()[]…"))):
-        spots = [Region(origin[at], origin[at + len(form) - 1] + 1) for at in _occurrences(form, likened)]
+        spots = [
+            Region(origin[at], origin[at + len(form) - 1] + 1) for at in _find_occurrences(form, likened)
+        ]
         found = _pick(spots, text, near, mention)
         if found is not None:
             return strip(text, found)
-    return _fuzzy(wanted, text, likened, origin)
+    return _find_fuzzy(wanted, text, likened, origin)
 
 
 def locate_mentions(quotes: Sequence[str], text: str) -> list[Region | None]:
@@ -211,13 +213,13 @@ def locate_mentions(quotes: Sequence[str], text: str) -> list[Region | None]:
     seen: Counter[str] = Counter()
     regions = []
     for quote in quotes:
-        key = plain(quote)
+        key = normalize_text(quote)
         regions.append(locate(quote, text, mention=seen[key]))
         seen[key] += 1
     return regions
 
 
-def _occurrences(needle: str, text: str) -> Iterable[int]:
+def _find_occurrences(needle: str, text: str) -> Iterable[int]:
     at = text.find(needle) if needle else -1
     while at >= 0:
         yield at
@@ -227,14 +229,14 @@ def _occurrences(needle: str, text: str) -> Iterable[int]:
 def _pick(spots: Sequence[Region], text: str, near: int | None, mention: int) -> Region | None:
     if not spots:
         return None
-    whole = [s for s in spots if not _inside_word(text, s.start) and not _inside_word(text, s.end)]
+    whole = [s for s in spots if not _is_inside_word(text, s.start) and not _is_inside_word(text, s.end)]
     spots = whole or spots
     if near is not None:
         return min(spots, key=lambda spot: abs(spot.start - near))
     return spots[min(mention, len(spots) - 1)]
 
 
-def _inside_word(text: str, at: int) -> bool:
+def _is_inside_word(text: str, at: int) -> bool:
     """Return whether the boundary before character `at` has letters or digits on both sides."""
     return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
 
@@ -242,7 +244,7 @@ def _inside_word(text: str, at: int) -> bool:
 _SAME = {ord(a): b for group, b in (("‘’‚‛`´", "'"), ("“”„‟«»", '"'), ("‐‑‒–—―−", "-")) for a in group}
 
 
-def _plain(text: str) -> tuple[str, list[int]]:
+def _normalize_text(text: str) -> tuple[str, list[int]]:
     """Make case, white space, dashes and quotation marks equal; also return each character's origin."""
     out: list[str] = []
     origin: list[int] = []
@@ -261,12 +263,12 @@ def _plain(text: str) -> tuple[str, list[int]]:
 
 
 @lru_cache(maxsize=2)
-def _likened(text: str) -> tuple[str, list[int]]:
-    """Return `_plain` of a text, cached because quotations are looked for in it one after the other."""
-    return _plain(text)
+def _normalize_cached(text: str) -> tuple[str, list[int]]:
+    """Return `_normalize_text` of a text, cached because many quotations are looked for in one text."""
+    return _normalize_text(text)
 
 
-def _fuzzy(wanted: str, text: str, likened: str, origin: Sequence[int]) -> Region | None:
+def _find_fuzzy(wanted: str, text: str, likened: str, origin: Sequence[int]) -> Region | None:
     from rapidfuzz.fuzz import partial_ratio_alignment
 
     if len(wanted) < FUZZY_MIN_LENGTH or not likened:
@@ -278,45 +280,45 @@ def _fuzzy(wanted: str, text: str, likened: str, origin: Sequence[int]) -> Regio
     if not FUZZY_LENGTHS[0] <= share <= FUZZY_LENGTHS[1]:
         return None
     start, end = origin[best.dest_start], origin[best.dest_end - 1] + 1
-    while _inside_word(text, start):
+    while _is_inside_word(text, start):
         start -= 1
-    while _inside_word(text, end):
+    while _is_inside_word(text, end):
         end += 1
     return strip(text, Region(start, end))
 
 
-def plain(text: str) -> str:
+def normalize_text(text: str) -> str:
     """Return the text that `locate` compares: case, white space, dashes and quotation marks made equal.
 
-    >>> plain("The  “fee” – Rs 5")
+    >>> normalize_text("The  “fee” – Rs 5")
     'the "fee" - rs 5'
     """
-    return _plain(text)[0]
+    return _normalize_text(text)[0]
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words of a text in lower case: runs of letters, digits and underscores.
 
-    >>> words("The fee: Rs 500.")
+    >>> split_words("The fee: Rs 500.")
     ['the', 'fee', 'rs', '500']
     """
     return _WORD.findall(text.lower())
 
 
-def unknown_share(text: str, known: set[str]) -> float | None:
+def compute_unknown_share(text: str, known: set[str]) -> float | None:
     """Return the share of the words of `text` that are not in `known`, in [0, 1]; None without words.
 
-    >>> unknown_share("The fee: Rs 500.", {"the", "fee", "rs"})
+    >>> compute_unknown_share("The fee: Rs 500.", {"the", "fee", "rs"})
     0.25
     """
-    found = words(text)
+    found = split_words(text)
     return sum(word not in known for word in found) / len(found) if found else None
 
 
-def clip(region: Region, bounds: Region) -> Region | None:
+def cut_region(region: Region, bounds: Region) -> Region | None:
     """Return the part of `region` inside `bounds`, or None if they do not meet.
 
-    >>> clip(Region(0, 5), Region(3, 9))
+    >>> cut_region(Region(0, 5), Region(3, 9))
     Region(start=3, end=5)
     """
     start, end = max(region.start, bounds.start), min(region.end, bounds.end)

@@ -54,7 +54,7 @@ class _PartOfSpeech:
 
 
 @cache
-def synonyms(word: str) -> frozenset[str]:
+def find_synonyms(word: str) -> frozenset[str]:
     """Return the words of all synsets of a word in any of its base forms, as they are spelt.
 
     Args:
@@ -62,13 +62,13 @@ def synonyms(word: str) -> frozenset[str]:
     """
     return frozenset(
         synonym
-        for part, words in _wordnet().items()
-        for form in _base_forms(word, words, _ENDINGS[part])
+        for part, words in _load_wordnet().items()
+        for form in _find_base_forms(word, words, _ENDINGS[part])
         for synonym in words.synonyms[form]
     )
 
 
-def _base_forms(word: str, part: _PartOfSpeech, endings: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _find_base_forms(word: str, part: _PartOfSpeech, endings: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yield the known base forms of a word, itself among them, as Morphy finds them in one step."""
     regular = [word.removesuffix(old) + new for old, new in endings if word.endswith(old)]
     for form in dict.fromkeys((word, *part.exceptions.get(word, regular))):
@@ -77,9 +77,9 @@ def _base_forms(word: str, part: _PartOfSpeech, endings: Sequence[tuple[str, str
 
 
 @cache
-def _wordnet() -> Mapping[str, _PartOfSpeech]:
+def _load_wordnet() -> Mapping[str, _PartOfSpeech]:
     parts = {name: _PartOfSpeech() for name in _ENDINGS}
-    for heading, line in _lines():
+    for heading, line in _load_lines():
         name, _, kind = heading.partition(" ")
         words, part = line.split(" "), parts[name]
         if kind == "exceptions":
@@ -90,7 +90,7 @@ def _wordnet() -> Mapping[str, _PartOfSpeech]:
     return parts
 
 
-def _lines() -> Iterator[tuple[str, str]]:
+def _load_lines() -> Iterator[tuple[str, str]]:
     """Yield (heading, line) of the file."""
     heading = ""
     packed = files(__package__).joinpath(FILE).read_bytes()

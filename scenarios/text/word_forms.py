@@ -61,26 +61,26 @@ def read_word(spelling: str) -> Word:
     """Return the forms of a token with that spelling."""
     lower = spelling.lower()
     if lower[0].isdigit():
-        exact = _shortest_number(lower)
-        return Word(exact=exact, stem=_clock(lower) or exact, number=True, content=True)
+        exact = _shorten_number(lower)
+        return Word(exact=exact, stem=_normalize_clock(lower) or exact, number=True, content=True)
     exact = lower[:-2] if lower.endswith(("'s", "’s")) else lower
     content = exact in NUMBER_WORDS or (len(exact) > 1 and exact not in STOP_WORDS)
     return Word(
         exact=exact,
-        stem=NUMBER_WORDS.get(exact) or _stemmer().stemWord(exact),
+        stem=NUMBER_WORDS.get(exact) or _build_stemmer().stemWord(exact),
         number=False,
         content=content,
     )
 
 
-def _shortest_number(number: str) -> str:
+def _shorten_number(number: str) -> str:
     plain = number.replace(",", "").replace(" ", "").replace(".m", "m")
     if re.fullmatch(r"\d+\.\d+", plain):
         plain = plain.rstrip("0").rstrip(".")
     return plain.lstrip("0") or "0"
 
 
-def _clock(text: str) -> str | None:
+def _normalize_clock(text: str) -> str | None:
     """Return a time of day as `hours:minutes` of 24 hours, or None: `5 pm` and `17:0` are `17:00`."""
     match = _CLOCK.match(text)
     if match is None or (match[2] is None and match[3] is None):
@@ -92,7 +92,7 @@ def _clock(text: str) -> str | None:
 
 
 @cache
-def _stemmer() -> Any:
+def _build_stemmer() -> Any:
     import Stemmer
 
     return Stemmer.Stemmer("english")

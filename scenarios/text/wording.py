@@ -11,28 +11,28 @@ BRIEF = 200
 """Most characters shown of a reason."""
 
 
-def noun(number: int, one: str, more: str | None = None) -> str:
+def choose_noun(number: int, one: str, more: str | None = None) -> str:
     """Return `one` for one thing, `more` for any other number; by default `more` is `one` and an s."""
     if number == 1:
         return one
     return f"{one}s" if more is None else more
 
 
-def counted(number: int, word: str) -> str:
+def format_count(number: int, word: str) -> str:
     """Return a number and its noun, such as `1 turn` and `2 turns`."""
-    return f"{number} {noun(number, word)}"
+    return f"{number} {choose_noun(number, word)}"
 
 
 _KEPT = "\n\u200c\u200d"
 """Line breaks, and characters that join letters or keep them apart in Indian scripts, Persian and emoji."""
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Join names for a sentence: `a, b and c`."""
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
-def harmless(text: str) -> str:
+def clean_for_terminal(text: str) -> str:
     """Return lines that a terminal takes for nothing but text; models, servers and strangers may write them.
 
     Control characters (also those that turn the direction of writing) and invisible ones become U+FFFD; any
@@ -40,33 +40,37 @@ def harmless(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(letter if letter.isprintable() or letter in _KEPT else _shown(letter) for letter in text)
+    return "".join(
+        letter if letter.isprintable() or letter in _KEPT else _replace_letter(letter) for letter in text
+    )
 
 
-def _shown(letter: str) -> str:
+def _replace_letter(letter: str) -> str:
     return " " if unicodedata.category(letter) == "Zs" else "�"
 
 
-def one_line(text: str) -> str:
+def render_one_line(text: str) -> str:
     """Return the text as one harmless line, without its line breaks."""
-    return harmless(" ".join(text.split()))
+    return clean_for_terminal(" ".join(text.split()))
 
 
-def in_brief(text: str) -> str:
+def shorten_line(text: str) -> str:
     """Return one harmless, short line of a reason or a name."""
-    line = one_line(text)
+    line = render_one_line(text)
     return line if len(line) <= BRIEF else f"{line[: BRIEF - 1]}…"
 
 
-def number(value: float | None, digits: int, scale: float = 1) -> str:
+def format_number(value: float | None, digits: int, scale: float = 1) -> str:
     """Format a number for people, or a dash."""
     return NOTHING if value is None else f"{value * scale:.{digits}f}"
 
 
-def with_interval(value: float | None, ci95: Sequence[float] | None, digits: int, scale: float = 1) -> str:
+def format_with_interval(
+    value: float | None, ci95: Sequence[float] | None, digits: int, scale: float = 1
+) -> str:
     """Format a number and its interval, such as `0.42 [0.30, 0.55]`; without an interval, the number
     alone."""
     if ci95 is None:
-        return number(value, digits, scale)
-    low, high = (number(bound, digits, scale) for bound in ci95)
-    return f"{number(value, digits, scale)} [{low}, {high}]"
+        return format_number(value, digits, scale)
+    low, high = (format_number(bound, digits, scale) for bound in ci95)
+    return f"{format_number(value, digits, scale)} [{low}, {high}]"

@@ -9,9 +9,14 @@ import numpy as np
 
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.levels import Items, Level, gold_labels, regions
-from hallulab.simulator.bench.rows import ItemCounts, counts
-from hallulab.simulator.measure.detection import Booleans, auroc, average_precision, decisions
+from hallulab.simulator.bench.levels import Items, Level, get_gold_labels, split_items
+from hallulab.simulator.bench.rows import ItemCounts, count_items
+from hallulab.simulator.measure.detection import (
+    Booleans,
+    compute_auroc,
+    compute_average_precision,
+    compute_flag_scores,
+)
 from hallulab.simulator.measure.numbers import Rounded
 
 ALL = "all"
@@ -37,7 +42,7 @@ class PartRow(ItemCounts):
     accuracy: Rounded | None
 
 
-def breakdown(
+def build_part_rows(
     evaluation: Evaluation, level: Level, items: Items, fields: Sequence[str] = ()
 ) -> list[PartRow]:
     """Make a row for each part that has items, by `task`, `length` (thirds by words) and `error_type`.
@@ -52,22 +57,22 @@ def breakdown(
     found = []
     namers: list[tuple[str, Callable[[LabelledReply], str]]] = [
         ("task", lambda reply: reply.task),
-        ("length", _length(replies)),
-        *((f"meta.{field}", _value_of(field)) for field in fields),
+        ("length", _build_length_namer(replies)),
+        *((f"meta.{field}", _build_field_namer(field)) for field in fields),
     ]
     for by, name_of in namers:
         names = [name_of(reply) for reply in replies]
         for name in dict.fromkeys(sorted(names)):
             part = np.array([other == name for other in names])[items.owners]
-            found.append(_row(evaluation, level, by, name, items.part(part)))
+            found.append(_build_row(evaluation, level, by, name, items.part(part)))
     if fields:
-        found.append(_row(evaluation, level, ALL, ALL, items))
-    for kind, part in _by_error_type(replies, level, items):
-        found.append(_row(evaluation, level, "error_type", kind, items.part(part)))
+        found.append(_build_row(evaluation, level, ALL, ALL, items))
+    for kind, part in _group_by_error_type(replies, level, items):
+        found.append(_build_row(evaluation, level, "error_type", kind, items.part(part)))
     return [row for row in found if row.n]
 
 
-def _value_of(field: str) -> Callable[[LabelledReply], str]:
+def _build_field_namer(field: str) -> Callable[[LabelledReply], str]:
     def name(reply: LabelledReply) -> str:
         value = reply.meta.get(field)
         return _UNTOLD if value is None else f"{value}"
@@ -75,9 +80,9 @@ def _value_of(field: str) -> Callable[[LabelledReply], str]:
     return name
 
 
-def _length(replies: Sequence[LabelledReply]) -> Callable[[LabelledReply], str]:
+def _build_length_namer(replies: Sequence[LabelledReply]) -> Callable[[LabelledReply], str]:
     """Return a function that names a reply's third of the data, by number of words."""
-    words = {reply.reply: len(regions(reply.reply, "word")) for reply in replies}
+    words = {reply.reply: len(split_items(reply.reply, "word")) for reply in replies}
     counts = [words[reply.reply] for reply in replies]
     low, high = (int(bound) for bound in np.quantile(counts, [1 / 3, 2 / 3], method="lower"))
 
@@ -90,31 +95,31 @@ def _length(replies: Sequence[LabelledReply]) -> Callable[[LabelledReply], str]:
     return name
 
 
-def _by_error_type(
+def _group_by_error_type(
     replies: Sequence[LabelledReply], level: Level, items: Items
 ) -> Iterable[tuple[str, Booleans]]:
     """Yield each kind with the mask of its items and all clean ones."""
     kinds = sorted({span.label for reply in replies for span in reply.spans or ()})
     owners = np.unique(items.owners)
     for kind in kinds:
-        here = np.concatenate([_of_kind(replies[place], level, kind) for place in owners])
+        here = np.concatenate([_mark_kind(replies[place], level, kind) for place in owners])
         yield kind, here | ~items.gold
 
 
-def _of_kind(reply: LabelledReply, level: Level, kind: str) -> Booleans:
-    found = gold_labels(reply, level, kind)
+def _mark_kind(reply: LabelledReply, level: Level, kind: str) -> Booleans:
+    found = get_gold_labels(reply, level, kind)
     return np.zeros(1, dtype=bool) if found is None else found
 
 
-def _row(evaluation: Evaluation, level: Level, by: str, name: str, items: Items) -> PartRow:
-    decided: dict[str, Any] = decisions(items.sample)
+def _build_row(evaluation: Evaluation, level: Level, by: str, name: str, items: Items) -> PartRow:
+    decided: dict[str, Any] = compute_flag_scores(items.sample)
     return PartRow(
         detector=evaluation.detector,
         level=level,
         by=by,
         part=name,
-        auroc=auroc(items.sample),
-        auprc=average_precision(items.sample),
-        **counts(items),
+        auroc=compute_auroc(items.sample),
+        auprc=compute_average_precision(items.sample),
+        **count_items(items),
         **decided,
     )

@@ -11,11 +11,11 @@ from pathlib import Path
 from hallulab.agents.machine.progress import bars
 from hallulab.scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.text.wording import counted
-from hallulab.simulator.bench.hotpotqa_derived import Derived, account, build_hotpotqa_derived
+from hallulab.scenarios.text.wording import format_count
+from hallulab.simulator.bench.hotpotqa_derived import Derived, build_hotpotqa_derived, list_left_out
 from hallulab.simulator.bench.labelled_file import write_labelled
 from hallulab.simulator.bench.wrong_answers import Wrong
-from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, serve_models
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.runs.outputs import check_outputs
 
@@ -53,8 +53,8 @@ async def build_command(settings: BuildSettings, experiment: Experiment) -> Deri
     check_outputs(
         {"--out": settings.out}, (data / FILE, data / OFFICIAL, settings.config, run.replay, run.record)
     )
-    questions = _chosen(read_hotpotqa(settings.data), settings)
-    async with open_pool(experiment, open_recording(run)) as pool, served(pool, run):
+    questions = _choose_questions(read_hotpotqa(settings.data), settings)
+    async with open_pool(experiment, open_recording(run)) as pool, serve_models(pool, run):
         with bars(settings.run.quiet) as shown:
             task = shown.add_task("questions", total=len(questions))
             derived = await build_hotpotqa_derived(
@@ -66,15 +66,15 @@ async def build_command(settings: BuildSettings, experiment: Experiment) -> Deri
                 on_done=lambda: shown.advance(task),
             )
     if not derived.data:
-        reasons = "; ".join(account(derived)) or "there are none"
+        reasons = "; ".join(list_left_out(derived)) or "there are none"
         raise OperationalError(
-            f"no reply came of {counted(len(questions), 'question')}, nothing is written: {reasons}."
+            f"no reply came of {format_count(len(questions), 'question')}, nothing is written: {reasons}."
         )
     write_labelled(settings.out, derived.data)
     return derived
 
 
-def _chosen(questions: Sequence[HotpotQuestion], settings: BuildSettings) -> list[HotpotQuestion]:
+def _choose_questions(questions: Sequence[HotpotQuestion], settings: BuildSettings) -> list[HotpotQuestion]:
     """Choose at most `limit` questions, in the file's order. A higher limit keeps those of a lower one.
 
     Raises:

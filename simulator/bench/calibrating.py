@@ -21,8 +21,8 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.levels import gold_labels, regions, touched
-from hallulab.simulator.bench.split import fold_replies
+from hallulab.simulator.bench.levels import get_gold_labels, mark_touched, split_items
+from hallulab.simulator.bench.split import split_into_folds
 from hallulab.simulator.measure.detection import Booleans
 from hallulab.simulator.measure.numbers import Rounded
 from hallulab.simulator.measure.statistics import Floats
@@ -74,10 +74,10 @@ def fit(evaluation: Evaluation, seed: int) -> Fit | str:
         return (
             f"it scored {wrong} hallucinated and {clean} clean replies, and a threshold takes {LEAST} of each"
         )
-    weights = _weights(replies, labels)
+    weights = _compute_weights(replies, labels)
     place = {(reply.dataset, reply.id): index for index, reply in enumerate(replies)}
     try:
-        parts = fold_replies(replies, PARTS, seed)
+        parts = split_into_folds(replies, PARTS, seed)
     except UsageError:
         return f"the replies are of fewer than {PARTS} groups (documents), so none can be held out"
     flags = np.zeros(len(labels), dtype=bool)
@@ -86,11 +86,11 @@ def fit(evaluation: Evaluation, seed: int) -> Fit | str:
         held[[place[reply.dataset, reply.id] for reply in part.test]] = True
         if labels[~held].all() or not labels[~held].any():
             return "the replies outside a part of the groups are all hallucinated, or all clean"
-        flags[held] = scores[held] >= best_cut(labels[~held], scores[~held], weights[~held])
+        flags[held] = scores[held] >= find_best_cut(labels[~held], scores[~held], weights[~held])
     sensitivity = float((weights * flags)[labels].sum() / weights[labels].sum())
     specificity = float((weights * ~flags)[~labels].sum() / weights[~labels].sum())
     return Fit(
-        threshold=best_cut(labels, scores, weights),
+        threshold=find_best_cut(labels, scores, weights),
         held_out=HeldOutResult(
             sensitivity=sensitivity,
             specificity=specificity,
@@ -99,7 +99,7 @@ def fit(evaluation: Evaluation, seed: int) -> Fit | str:
     )
 
 
-def best_cut(labels: Booleans, scores: Floats, weights: Floats) -> float:
+def find_best_cut(labels: Booleans, scores: Floats, weights: Floats) -> float:
     """Return the threshold with the largest balanced accuracy; of equals, the highest.
 
     It lies half-way to the next lower score, rounded to six decimals where that changes no flag.
@@ -122,7 +122,7 @@ def best_cut(labels: Booleans, scores: Floats, weights: Floats) -> float:
     return rounded if levels[best + 1] < rounded <= levels[best] else middle
 
 
-def counts(evaluation: Evaluation) -> tuple[GroupCounts, ...]:
+def count_groups(evaluation: Evaluation) -> tuple[GroupCounts, ...]:
     """Count what the detector says of the replies of each group, and of their sentences.
 
     A sentence is wrong if a gold span touches it, and flagged if a located span does. Sentences count where
@@ -134,14 +134,14 @@ def counts(evaluation: Evaluation) -> tuple[GroupCounts, ...]:
             groups[reply.group].append((reply, judgement))
     return tuple(
         GroupCounts(
-            replies=_counted((reply.hallucinated, bool(said.flagged)) for reply, said in judged),
-            sentences=_counted(pair for reply, said in judged for pair in _sentences(reply, said)),
+            replies=_count_units((reply.hallucinated, bool(said.flagged)) for reply, said in judged),
+            sentences=_count_units(pair for reply, said in judged for pair in _pair_sentences(reply, said)),
         )
         for _, judged in sorted(groups.items())
     )
 
 
-def _weights(replies: Sequence[LabelledReply], labels: Booleans) -> Floats:
+def _compute_weights(replies: Sequence[LabelledReply], labels: Booleans) -> Floats:
     """Return (replies,): each data set's hallucinated replies weigh the same together, and so do its clean
     ones."""
     kinds = list(zip((reply.dataset for reply in replies), labels.tolist(), strict=True))
@@ -149,18 +149,18 @@ def _weights(replies: Sequence[LabelledReply], labels: Booleans) -> Floats:
     return np.array([len(replies) / sizes[kind] for kind in kinds])
 
 
-def _sentences(reply: LabelledReply, said: Judgement) -> Iterator[tuple[bool, bool]]:
-    gold = gold_labels(reply, "sentence")
+def _pair_sentences(reply: LabelledReply, said: Judgement) -> Iterator[tuple[bool, bool]]:
+    gold = get_gold_labels(reply, "sentence")
     if gold is None or not said.localised:
         return
     spans = [
         (span.start, span.end) for span in said.spans or () if span.start is not None and span.end is not None
     ]
-    flagged = touched(reply.reply, spans, regions(reply.reply, "sentence"))
+    flagged = mark_touched(reply.reply, spans, split_items(reply.reply, "sentence"))
     yield from zip(gold.tolist(), flagged.tolist(), strict=True)
 
 
-def _counted(pairs: Iterable[tuple[bool, bool]]) -> UnitCounts:
+def _count_units(pairs: Iterable[tuple[bool, bool]]) -> UnitCounts:
     """Count pairs of label and flag."""
     number = Counter(pairs)
     return UnitCounts(

@@ -15,7 +15,7 @@ from typing import Any
 from hallulab.scenarios.labelled import ChatbotTurn, LabelledReply
 from hallulab.scenarios.transcript import Conversation, Frozen, Judgement, Span, Turn, Verdict
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.measure.metrics import Row, Tallies, mean, rows, tally_all
+from hallulab.simulator.measure.metrics import Row, Tallies, build_rows, compute_mean, count_all_verdicts
 from hallulab.simulator.measure.numbers import Interval, Rounded
 from hallulab.simulator.runs.journals import Journals
 
@@ -71,49 +71,53 @@ class ChatbotMean(_Rates):
 ChatbotRows = tuple[ChatbotRow | ChatbotMean, ...]
 
 
-def chatbot_report(evaluations: Sequence[Evaluation]) -> ChatbotRows | None:
+def build_chatbot_rows(evaluations: Sequence[Evaluation]) -> ChatbotRows | None:
     """Make a row for each detector and chatbot, and one for their mean; None without annotated turns."""
-    tallies = annotated_tallies(evaluations)
+    tallies = count_annotated(evaluations)
     if tallies is None:
         return None
-    counted = rows(tallies)
+    counted = build_rows(tallies)
     labels = {row.chatbot: row for row in counted if row.detector == LABELS}
     found: list[ChatbotRow | ChatbotMean] = []
     for detector in (one.detector for one in evaluations):
-        own = [_row(labels[row.chatbot], row) for row in counted if row.detector == detector]
-        found += [*own, _mean(own)]
+        own = [_build_row(labels[row.chatbot], row) for row in counted if row.detector == detector]
+        found += [*own, _compute_mean(own)]
     return tuple(found)
 
 
-def annotated_tallies(evaluations: Sequence[Evaluation]) -> Tallies | None:
+def count_annotated(evaluations: Sequence[Evaluation]) -> Tallies | None:
     """Count each conversation by the labels (as a detector named `LABELS`) and by each detector; None without
     annotated turns."""
-    conversations, verdicts = annotated_run(evaluations)
+    conversations, verdicts = collect_annotated(evaluations)
     if not conversations:
         return None
     chatbots = sorted({conversation.chatbot for conversation in conversations})
     detectors = [LABELS, *(one.detector for one in evaluations)]
-    return tally_all(Journals(conversations, verdicts), chatbots, detectors)
+    return count_all_verdicts(Journals(conversations, verdicts), chatbots, detectors)
 
 
-def annotated_run(evaluations: Sequence[Evaluation]) -> tuple[list[Conversation], list[Verdict]]:
+def collect_annotated(evaluations: Sequence[Evaluation]) -> tuple[list[Conversation], list[Verdict]]:
     """Return the conversations of the annotated turns, and the verdicts on them by the labels (as a detector
     named `LABELS`) and by each detector."""
     replies = evaluations[0].replies if evaluations else ()
     told = [place for place, reply in enumerate(replies) if reply.turns and reply.spans is not None]
     verdicts = [
-        *(verdict for place in told for verdict in _verdicts(replies[place], _gold(replies[place]), LABELS)),
+        *(
+            verdict
+            for place in told
+            for verdict in _build_verdicts(replies[place], _build_gold_judgement(replies[place]), LABELS)
+        ),
         *(
             verdict
             for one in evaluations
             for place in told
-            for verdict in _verdicts(replies[place], one.judgements[place], one.detector)
+            for verdict in _build_verdicts(replies[place], one.judgements[place], one.detector)
         ),
     ]
-    return _conversations([replies[place] for place in told]), verdicts
+    return _group_turns([replies[place] for place in told]), verdicts
 
 
-def _conversations(replies: Sequence[LabelledReply]) -> list[Conversation]:
+def _group_turns(replies: Sequence[LabelledReply]) -> list[Conversation]:
     """Group the annotated turns into conversations."""
     turns: dict[tuple[str, str], list[tuple[ChatbotTurn, LabelledReply]]] = defaultdict(list)
     for reply in replies:
@@ -137,7 +141,7 @@ def _conversations(replies: Sequence[LabelledReply]) -> list[Conversation]:
     ]
 
 
-def _gold(reply: LabelledReply) -> Judgement:
+def _build_gold_judgement(reply: LabelledReply) -> Judgement:
     """Return the annotations as the judgement of a detector."""
     spans = tuple(
         Span(start=span.start, end=span.end, text=reply.reply[span.start : span.end])
@@ -146,7 +150,7 @@ def _gold(reply: LabelledReply) -> Judgement:
     return Judgement(outcome="scored", score=float(bool(spans)), flagged=bool(spans), spans=spans)
 
 
-def _verdicts(reply: LabelledReply, judgement: Judgement, detector: str) -> Iterator[Verdict]:
+def _build_verdicts(reply: LabelledReply, judgement: Judgement, detector: str) -> Iterator[Verdict]:
     """Yield the judgement of a reply as a verdict on each turn in which it was given."""
     for turn in reply.turns:
         yield Verdict.model_construct(
@@ -158,7 +162,7 @@ def _verdicts(reply: LabelledReply, judgement: Judgement, detector: str) -> Iter
         )
 
 
-def _row(labels: Row, row: Row) -> ChatbotRow:
+def _build_row(labels: Row, row: Row) -> ChatbotRow:
     return ChatbotRow(
         detector=row.detector,
         chatbot=row.chatbot,
@@ -171,10 +175,10 @@ def _row(labels: Row, row: Row) -> ChatbotRow:
     )
 
 
-def _mean(found: Sequence[ChatbotRow]) -> ChatbotMean:
+def _compute_mean(found: Sequence[ChatbotRow]) -> ChatbotMean:
     """Average a detector's rows over chatbots."""
     over: dict[str, Any] = {
-        field: mean([value for row in found if (value := getattr(row, field)) is not None])
+        field: compute_mean([value for row in found if (value := getattr(row, field)) is not None])
         for field in ("coverage", "labels_hpt_1", "hpt_1", "error")
     }
     turns = sum(row.turns for row in found)

@@ -20,9 +20,9 @@ from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.friedman import FEWEST, RankTest, rank_test
-from hallulab.simulator.measure.metrics import mean
+from hallulab.simulator.measure.metrics import compute_mean
 from hallulab.simulator.measure.numbers import Rounded
-from hallulab.simulator.measure.statistics import Integers, holm
+from hallulab.simulator.measure.statistics import Integers, adjust_by_holm
 
 Metric = Literal["precision", "recall"]
 METRICS: tuple[Metric, ...] = ("precision", "recall")
@@ -76,39 +76,39 @@ class ChatReport(Frozen):
     tests: tuple[ChatTest, ...]
 
 
-def chat_report(evaluations: Sequence[Evaluation]) -> ChatReport | None:
+def build_chat_report(evaluations: Sequence[Evaluation]) -> ChatReport | None:
     """Compute means by detector and tests between detectors; None where no reply names its conversation."""
     replies = evaluations[0].replies if evaluations else ()
-    chats = [reply for reply in replies if _chat(reply) is not None]
+    chats = [reply for reply in replies if _get_conversation(reply) is not None]
     if not chats:
         return None
     counted: Counted = "turns" if any(reply.spans is None for reply in chats) else "spans"
-    values = {evaluation.detector: by_conversation(evaluation, counted) for evaluation in evaluations}
+    values = {evaluation.detector: score_conversations(evaluation, counted) for evaluation in evaluations}
     return ChatReport(
         counted=counted,
         rows=tuple(
             ChatRow(
                 detector=name,
-                conversations=len({_chat(reply) for reply in chats}),
-                precision=mean(list(found["precision"].values())),
+                conversations=len({_get_conversation(reply) for reply in chats}),
+                precision=compute_mean(list(found["precision"].values())),
                 precision_over=len(found["precision"]),
-                recall=mean(list(found["recall"].values())),
+                recall=compute_mean(list(found["recall"].values())),
                 recall_over=len(found["recall"]),
             )
             for name, found in values.items()
         ),
-        friedman=tuple(test for metric in METRICS for test in _friedman(values, metric)),
-        tests=tuple(test for metric in METRICS for test in _tests(values, metric)),
+        friedman=tuple(test for metric in METRICS for test in _run_friedman_test(values, metric)),
+        tests=tuple(test for metric in METRICS for test in _test_pairs(values, metric)),
     )
 
 
-def by_conversation(evaluation: Evaluation, counted: Counted) -> Values:
+def score_conversations(evaluation: Evaluation, counted: Counted) -> Values:
     """Compute precision and recall of a detector in each conversation."""
     right: dict[str, list[bool]] = defaultdict(list)
     met: dict[str, list[bool]] = defaultdict(list)
-    count = _spans if counted == "spans" else _turn
+    count = _match_spans if counted == "spans" else _turn
     for reply, judgement in zip(evaluation.replies, evaluation.judgements, strict=True):
-        chat = _chat(reply)
+        chat = _get_conversation(reply)
         if chat is not None and judgement.outcome == "scored":
             flags, gold = count(reply, judgement)
             right[chat] += flags
@@ -119,7 +119,7 @@ def by_conversation(evaluation: Evaluation, counted: Counted) -> Values:
     }
 
 
-def _chat(reply: LabelledReply) -> str | None:
+def _get_conversation(reply: LabelledReply) -> str | None:
     """Return the conversation of a reply; None where the reply names none."""
     named = reply.meta.get(CONVERSATION)
     return None if named is None else str(named)
@@ -133,7 +133,7 @@ def _turn(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits]:
     return [label] * flagged, [flagged] * label
 
 
-def _spans(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits]:
+def _match_spans(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits]:
     """Return whether each flagged span is right, and whether each gold span is met.
 
     A flagged span without a place is wrong. A reply flagged without any span counts as one span.
@@ -147,7 +147,7 @@ def _spans(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits]:
     return right + [False] * (len(flagged) - len(placed)), met
 
 
-def wilcoxon_p(first: Sequence[float], second: Sequence[float]) -> float | None:
+def compute_wilcoxon_p(first: Sequence[float], second: Sequence[float]) -> float | None:
     """Compute the two-sided p-value of the signed-rank test, without equal pairs; None if all are equal.
 
     Equal differences share the mean of their ranks. Given these ranks, the p-value is exact: twice the
@@ -166,10 +166,10 @@ def wilcoxon_p(first: Sequence[float], second: Sequence[float]) -> float | None:
     if len(differences) > _MOST_EXACT:
         return float(wilcoxon(differences).pvalue)
     doubled = np.rint(2 * rankdata(np.abs(differences))).astype(np.int64)
-    return _signed_rank_p(doubled, int(doubled[differences > 0].sum()))
+    return _compute_signed_rank_p(doubled, int(doubled[differences > 0].sum()))
 
 
-def _signed_rank_p(ranks: Integers, positive: int) -> float:
+def _compute_signed_rank_p(ranks: Integers, positive: int) -> float:
     """Return twice the smaller tail, at `positive`, of the sum of a random subset of `ranks` (whole)."""
     chances = np.ones(1)
     for rank in np.sort(ranks):
@@ -179,7 +179,7 @@ def _signed_rank_p(ranks: Integers, positive: int) -> float:
     return min(1.0, 2 * float(min(chances[: positive + 1].sum(), chances[positive:].sum())))
 
 
-def _friedman(values: Mapping[str, Values], metric: Metric) -> list[ChatFriedman]:
+def _run_friedman_test(values: Mapping[str, Values], metric: Metric) -> list[ChatFriedman]:
     """Run the test on the conversations in which all detectors have a value; empty with too few of either."""
     shared = sorted(set.intersection(*(set(found[metric]) for found in values.values())))
     if len(values) < FEWEST or len(shared) < FEWEST:
@@ -189,15 +189,15 @@ def _friedman(values: Mapping[str, Values], metric: Metric) -> list[ChatFriedman
     return [ChatFriedman(metric=metric, conversations=len(shared), **dict(rank_test(losses)))]
 
 
-def _tests(values: Mapping[str, Values], metric: Metric) -> list[ChatTest]:
+def _test_pairs(values: Mapping[str, Values], metric: Metric) -> list[ChatTest]:
     found = []
     for a, b in combinations(values, 2):
         one, two = values[a][metric], values[b][metric]
         shared = sorted(one.keys() & two.keys())
         first, second = [one[key] for key in shared], [two[key] for key in shared]
-        difference = mean([x - y for x, y in zip(first, second, strict=True)])
-        found.append((a, b, len(shared), difference, wilcoxon_p(first, second)))
-    adjusted = holm([item[4] for item in found])
+        difference = compute_mean([x - y for x, y in zip(first, second, strict=True)])
+        found.append((a, b, len(shared), difference, compute_wilcoxon_p(first, second)))
+    adjusted = adjust_by_holm([item[4] for item in found])
     return [
         ChatTest(
             metric=metric, a=a, b=b, conversations=pairs, difference=difference, p_value=p, p_holm=p_holm

@@ -11,23 +11,23 @@ from typing import Any
 from hallulab.detectors.base.protocol import Detector, TrainableDetector
 from hallulab.scenarios.datasets import LOADERS, load_labelled
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.paths import expanded, is_file, is_folder
+from hallulab.scenarios.files.paths import expand_home, is_file, is_folder
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.simulator.bench.cross_validation import CrossValidation
 from hallulab.simulator.bench.floors import FLAG_ALL, MAJORITY
 from hallulab.simulator.bench.page import render_page
 from hallulab.simulator.bench.planted import FILE as PLANTED
 from hallulab.simulator.bench.planted import is_planted
-from hallulab.simulator.bench.raters import rater_agreement
+from hallulab.simulator.bench.raters import compute_rater_agreement
 from hallulab.simulator.bench.results import BenchData, Results, measure
-from hallulab.simulator.bench.split import Split, choose_replies, fold_replies, split_replies
-from hallulab.simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
+from hallulab.simulator.bench.split import Split, choose_replies, split_into_folds, split_replies
+from hallulab.simulator.bench.sweep import Sweep, build_sweep_report, list_configurations, load_sweep
 from hallulab.simulator.bench.tables import ROWS
 from hallulab.simulator.bench.terminal import print_report
-from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served, warn_of
-from hallulab.simulator.experiment.casting import make_detectors, needs_model
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, serve_models, warn_of
+from hallulab.simulator.experiment.casting import is_model_needed, make_detectors
 from hallulab.simulator.experiment.config import Component, Experiment, load_experiment
-from hallulab.simulator.report.columns import csv_text
+from hallulab.simulator.report.columns import format_csv
 from hallulab.simulator.runs.folder import write_atomically
 from hallulab.simulator.runs.outputs import check_outputs
 
@@ -76,30 +76,30 @@ class BenchSettings:
     """File for the page."""
 
 
-async def bench_command(settings: BenchSettings) -> None:
+async def run_bench(settings: BenchSettings) -> None:
     """Judge the data set with each detector; print and write the numbers of
     `hallulab.simulator.bench.results`."""
     if settings.folds is not None and settings.train is not None:
         raise UsageError("--folds and --train exclude each other: folds are learnt from the data itself.")
-    settings = replace(settings, dataset=_located(settings.dataset))
+    settings = replace(settings, dataset=_locate_dataset(settings.dataset))
     _check_outputs(settings)
     data = load_labelled(settings.dataset, settings.data, settings.source, settings.options)
     _check_fields(settings.by, data)
     train = _train_data(settings)
     sweep = None if settings.sweep is None else load_sweep(settings.sweep)
-    experiment = _experiment(settings, sweep)
+    experiment = _read_experiment(settings, sweep)
     async with open_pool(experiment, open_recording(settings.run)) as pool:
         detectors = make_detectors(experiment, pool, {})
         for detector in detectors:
             _refuse_floors(detector.name, (FLAG_ALL, MAJORITY))
-        splits = _splits(data, train, detectors, settings, experiment.seed)
+        splits = _split_data(data, train, detectors, settings, experiment.seed)
         groups = set[str]().union(*(split.tested_groups for split in splits))
         measurable = [reply for reply in data if reply.group in groups]
         if not measurable:
             raise UsageError(f"{settings.dataset}: no labelled reply is left to judge.")
         tested = choose_replies(measurable, settings.limit, experiment.seed)
         validation = CrossValidation(splits, tested, experiment.concurrency, settings.run.quiet)
-        async with served(pool, settings.run, needs_model(detectors)):
+        async with serve_models(pool, settings.run, is_model_needed(detectors)):
             warn_of(detectors)
             evaluations = await validation.evaluate(detectors, experiment.seed)
             runs = [evaluations[1:]]
@@ -108,8 +108,8 @@ async def bench_command(settings: BenchSettings) -> None:
                     update={"seed": experiment.seed + repeat, "detectors": experiment.detectors[1:]}
                 )
                 runs.append(await validation.evaluate(make_detectors(again, pool, {}), again.seed))
-    described = _described(settings, data, splits, tested, experiment.seed, validation.not_trained)
-    swept = None if sweep is None else sweep_report(sweep, runs)
+    described = _describe_data(settings, data, splits, tested, experiment.seed, validation.not_trained)
+    swept = None if sweep is None else build_sweep_report(sweep, runs)
     results = measure(evaluations, described, swept, settings.by)
     try:
         print_report(results.report)
@@ -127,11 +127,11 @@ def _check_fields(fields: Sequence[str], data: LabelledData) -> None:
             raise UsageError(f"--by {field}: no reply has this field in its `meta`. {there}")
 
 
-def _located(dataset: str) -> str:
+def _locate_dataset(dataset: str) -> str:
     """Return the file of a folder of planted errors, or what was given."""
     if dataset in LOADERS:
         return dataset
-    folder = expanded(dataset)
+    folder = expand_home(dataset)
     return str(folder / PLANTED) if is_folder(folder) and is_file(folder / PLANTED) else dataset
 
 
@@ -140,14 +140,14 @@ def _write(settings: BenchSettings, results: Results) -> None:
     if settings.json_file is not None:
         write_atomically(settings.json_file, report.text())
     if settings.csv_file is not None:
-        write_atomically(settings.csv_file, csv_text(ROWS, report.rows))
+        write_atomically(settings.csv_file, format_csv(ROWS, report.rows))
     if settings.html_file is not None:
         write_atomically(settings.html_file, render_page(report, results.samples))
 
 
 def _check_outputs(settings: BenchSettings) -> None:
     """Raise UsageError where an output cannot be written, or would overwrite an input or another output."""
-    own = None if settings.dataset in LOADERS else expanded(settings.dataset)
+    own = None if settings.dataset in LOADERS else expand_home(settings.dataset)
     run = settings.run
     check_outputs(
         {"--json": settings.json_file, "--csv": settings.csv_file, "--html": settings.html_file},
@@ -155,7 +155,7 @@ def _check_outputs(settings: BenchSettings) -> None:
     )
 
 
-def _experiment(settings: BenchSettings, sweep: Sweep | None) -> Experiment:
+def _read_experiment(settings: BenchSettings, sweep: Sweep | None) -> Experiment:
     """Read the experiment. Its detectors are the floor and those asked for.
 
     Raises:
@@ -170,9 +170,9 @@ def _experiment(settings: BenchSettings, sweep: Sweep | None) -> Experiment:
         if chosen.name != FLOOR or chosen.kind != FLOOR:
             _refuse_floors(chosen.name, (FLAG_ALL, MAJORITY, FLOOR))
     if sweep is not None:
-        swept = tuple(configurations(sweep))
-        return _with_floor(experiment.model_copy(update={"detectors": swept}))
-    return _with_floor(experiment)
+        swept = tuple(list_configurations(sweep))
+        return _add_floor(experiment.model_copy(update={"detectors": swept}))
+    return _add_floor(experiment)
 
 
 def _refuse_floors(name: str, floors: Sequence[str]) -> None:
@@ -194,7 +194,7 @@ def _train_data(settings: BenchSettings) -> LabelledData | None:
     return train
 
 
-def _splits(
+def _split_data(
     data: LabelledData,
     train: LabelledData | None,
     detectors: Sequence[Detector],
@@ -214,7 +214,7 @@ def _splits(
                 "does."
             )
         if data:
-            return fold_replies(data, settings.folds, seed)
+            return split_into_folds(data, settings.folds, seed)
     if train is None and is_planted(data):
         return [Split((), tuple(data), "all replies")]
     if train is not None:
@@ -229,7 +229,7 @@ def _splits(
     return [split_replies(data, seed)]
 
 
-def _described(
+def _describe_data(
     settings: BenchSettings,
     data: LabelledData,
     splits: Sequence[Split],
@@ -249,13 +249,13 @@ def _described(
         trained_on=round(statistics.fmean(sizes)),
         tested_on=len(tested),
         groups_in_both=sum(len(known & here) for known, here in zip(learnt, groups, strict=True)),
-        raters=rater_agreement(tested),
+        raters=compute_rater_agreement(tested),
         seed=seed,
         not_trained=dict(not_trained),
     )
 
 
-def _with_floor(experiment: Experiment) -> Experiment:
+def _add_floor(experiment: Experiment) -> Experiment:
     """Return the experiment with the floor first, and without detectors that nobody asked for."""
     chosen = experiment.detectors if "detectors" in experiment.model_fields_set else ()
     floor = next((one for one in chosen if one.name == FLOOR), Component(name=FLOOR, kind=FLOOR))

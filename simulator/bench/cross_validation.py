@@ -10,8 +10,8 @@ from hallulab.agents.machine.progress import bars
 from hallulab.detectors.base.protocol import Detector, TrainableDetector
 from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.text.wording import in_brief
-from hallulab.simulator.bench.evaluate import Evaluation, evaluate, joined
+from hallulab.scenarios.text.wording import shorten_line
+from hallulab.simulator.bench.evaluate import Evaluation, evaluate, join_folds
 from hallulab.simulator.bench.split import Split
 
 
@@ -36,7 +36,7 @@ class CrossValidation:
     ) -> None:
         self._tested, self._concurrency = tested, concurrency
         self._quiet = quiet
-        places = [_places(split, tested) for split in splits]
+        places = [_find_places(split, tested) for split in splits]
         self._parts = [(split, found) for split, found in zip(splits, places, strict=True) if found]
         self.not_trained: dict[str, str] = {}
         """Detectors that use the model they come with, and why this data could not train them."""
@@ -75,7 +75,7 @@ class CrossValidation:
             evaluations.append(await evaluate(detector, replies, self._concurrency, judged, seconds))
         if len(evaluations) == 1:
             return evaluations[0]
-        return joined(evaluations, [places for _, places in self._parts])
+        return join_folds(evaluations, [places for _, places in self._parts])
 
     def _train(self, detector: TrainableDetector, split: Split, seed: int, *, first: bool) -> float | None:
         """Train, and return the seconds; None if the detector keeps its own model for all splits."""
@@ -90,12 +90,12 @@ class CrossValidation:
         except HallulabError:
             raise
         except Exception as error:
-            reason = in_brief(f"{type(error).__name__}: {error}").rstrip(".")
+            reason = shorten_line(f"{type(error).__name__}: {error}").rstrip(".")
             raise UsageError(f"detector {detector.name}: its `fit` raised {reason}.") from error
         return time.perf_counter() - started
 
 
-def _places(split: Split, tested: Sequence[LabelledReply]) -> list[int]:
+def _find_places(split: Split, tested: Sequence[LabelledReply]) -> list[int]:
     """Return the positions of the tested replies that the split measures on."""
     groups = split.tested_groups
     return [place for place, reply in enumerate(tested) if reply.group in groups]

@@ -89,7 +89,7 @@ async def evaluate(
     )
 
 
-def joined(folds: Sequence[Evaluation], places: Sequence[Sequence[int]]) -> Evaluation:
+def join_folds(folds: Sequence[Evaluation], places: Sequence[Sequence[int]]) -> Evaluation:
     """Join the evaluations of a detector's folds. Every judgement stays as it is.
 
     Args:
@@ -131,7 +131,7 @@ async def _judge_all(
     async def judge(batch: Sequence[LabelledReply]) -> list[Timed]:
         async with bench:
             started = time.perf_counter()
-            judgements = await run_detector(detector, [_view(detector, reply) for reply in batch])
+            judgements = await run_detector(detector, [_get_view(detector, reply) for reply in batch])
             each = (time.perf_counter() - started) / len(batch)
         on_judged(len(batch))
         return [(judgement, each) for judgement in judgements]
@@ -141,7 +141,7 @@ async def _judge_all(
     return [one for batch in judged for one in batch]
 
 
-def _view(detector: Detector, reply: LabelledReply) -> TurnView:
+def _get_view(detector: Detector, reply: LabelledReply) -> TurnView:
     if detector.traits.reads_origin:
         return reply.view.model_copy(update={"origin": reply.origin})
     return reply.view

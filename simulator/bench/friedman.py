@@ -16,7 +16,7 @@ import numpy as np
 
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.levels import Items
-from hallulab.simulator.measure.detection import brier
+from hallulab.simulator.measure.detection import compute_brier
 from hallulab.simulator.measure.numbers import Rounded
 from hallulab.simulator.measure.statistics import Floats, Integers
 
@@ -41,17 +41,17 @@ class SourceTest(RankTest):
     groups: int
 
 
-def friedman(measured: Mapping[str, Items]) -> SourceTest | None:
+def run_friedman_test(measured: Mapping[str, Items]) -> SourceTest | None:
     """Run the test over sources; None with too few of them or of detectors.
 
     Args:
         measured: the items that each detector scored of the same replies, at response level.
     """
-    compared = {name: items for name, items in measured.items() if brier(items.sample) is not None}
+    compared = {name: items for name, items in measured.items() if compute_brier(items.sample) is not None}
     if len(compared) < FEWEST:
         return None
     shared = reduce(np.intersect1d, (items.replies for items in compared.values()))
-    errors = np.array([_by_source(items, shared) for items in compared.values()])
+    errors = np.array([_compute_source_errors(items, shared) for items in compared.values()])
     sources = errors.shape[1]
     if sources < FEWEST:
         return None
@@ -78,7 +78,7 @@ def rank_test(losses: Mapping[str, Floats]) -> RankTest:
     )
 
 
-def _by_source(items: Items, shared: Integers) -> Floats:
+def _compute_source_errors(items: Items, shared: Integers) -> Floats:
     """Return the mean squared error on the shared replies, for each source that has any."""
     sample = items.sample.only(np.isin(items.replies, shared))
     squared = (sample.scores - sample.labels) ** 2

@@ -22,9 +22,9 @@ from hallulab.agents.models.model import ModelPool, Session
 from hallulab.agents.models.prompt import ChatMessage, load_prompt
 from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
-from hallulab.scenarios.text.spans import words
-from hallulab.scenarios.text.wording import counted
-from hallulab.simulator.bench.same_answer import NUMBER_WORDS, content, same
+from hallulab.scenarios.text.spans import split_words
+from hallulab.scenarios.text.wording import format_count
+from hallulab.simulator.bench.same_answer import NUMBER_WORDS, extract_content, is_same_answer
 from hallulab.simulator.bench.wrong_answers import Wrong
 
 DATASET = "hotpotqa-derived"
@@ -123,7 +123,7 @@ async def build_hotpotqa_derived(
     async def try_one(question: HotpotQuestion) -> _Tried:
         tried = _Tried()
         if question.type == "bridge":
-            tried = await _wrong_answer(pool.session("builder", seed), question, wrong)
+            tried = await _generate_wrong_answer(pool.session("builder", seed), question, wrong)
         on_done()
         return tried
 
@@ -140,12 +140,12 @@ async def build_hotpotqa_derived(
             left_out[NO_VARIANT] += 1
             refused.update(tried.refused)
         else:
-            replies += _drawn(question, tried.variant, seed, both)
+            replies += _draw_answers(question, tried.variant, seed, both)
     errors = (tried.error for tried in outcomes if tried.error is not None)
     return Derived(LabelledData(tuple(replies), dict(left_out)), dict(refused), next(errors, None))
 
 
-def account(derived: Derived) -> list[str]:
+def list_left_out(derived: Derived) -> list[str]:
     """List how many questions were left out, one line a reason."""
     causes = "; ".join(f"{number}: {reason}" for reason, number in derived.refused.items())
     more = {
@@ -153,22 +153,22 @@ def account(derived: Derived) -> list[str]:
         NO_ANSWER: f" (first error: {derived.first_error})",
     }
     return [
-        f"{counted(number, 'question')} left out: {reason}{more.get(reason, '')}"
+        f"{format_count(number, 'question')} left out: {reason}{more.get(reason, '')}"
         for reason, number in derived.data.left_out.items()
     ]
 
 
-def _drawn(question: HotpotQuestion, variant: str, seed: int, both: bool) -> list[LabelledReply]:
-    answers = [_labelled(question, question.answer, False), _labelled(question, variant, True)]
+def _draw_answers(question: HotpotQuestion, variant: str, seed: int, both: bool) -> list[LabelledReply]:
+    answers = [_label_reply(question, question.answer, False), _label_reply(question, variant, True)]
     if both:
         return answers
     return [random.Random(f"{seed} {question.id}").choice(answers)]  # noqa: S311 - a seeded choice of data
 
 
-async def _wrong_answer(session: Session, question: HotpotQuestion, wrong: Wrong) -> _Tried:
-    """Return the model's first answer that passes `refusal`, if any."""
+async def _generate_wrong_answer(session: Session, question: HotpotQuestion, wrong: Wrong) -> _Tried:
+    """Return the model's first answer that passes `explain_refusal`, if any."""
     refused: list[str] = []
-    for messages, sample in (_inventing if wrong == "invented" else _misplacing)(question):
+    for messages, sample in (_prompt_invented if wrong == "invented" else _prompt_misplaced)(question):
         try:
             text = await session.text(
                 "hallucinate",
@@ -179,50 +179,50 @@ async def _wrong_answer(session: Session, question: HotpotQuestion, wrong: Wrong
             )
         except ModelError as error:
             return _Tried(error=str(error))
-        answer = _bare(text, question.answer)
-        reason = refusal(answer, question, wrong)
+        answer = _strip_decoration(text, question.answer)
+        reason = explain_refusal(answer, question, wrong)
         if reason is None:
             return _Tried(answer)
         refused.append(reason)
     return _Tried(refused=tuple(refused))
 
 
-def _inventing(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessage], int]]:
+def _prompt_invented(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessage], int]]:
     """Yield what each try asks, and the number of the sample; 0: the likeliest answer."""
     prompt = load_prompt("hallulab.simulator.bench", "hallucinated_answer")
-    context = "\n".join(_paragraph(question, position) for position in sorted(question.supporting))
+    context = "\n".join(_format_paragraph(question, position) for position in sorted(question.supporting))
     messages = prompt.fill(question=question.question, answer=question.answer, context=context)
     for sample in range(TRIES):
         yield messages, sample
 
 
-def _misplacing(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessage], int]]:
+def _prompt_misplaced(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessage], int]]:
     """Yield the same for answers from the other passages.
 
     The right answer is not shown, because a small model would repeat it.
     """
     prompt = load_prompt("hallulab.simulator.bench", "misplaced_answer")
-    asked = set(words(question.question))
+    asked = set(split_words(question.question))
 
     def shared(position: int) -> int:
-        return len(asked & set(words(_paragraph(question, position))))
+        return len(asked & set(split_words(_format_paragraph(question, position))))
 
     others = [at for at in range(len(question.context)) if at not in question.supporting]
     for position in sorted(others, key=shared, reverse=True)[:TRIES]:
         messages = prompt.fill(
-            passage=_paragraph(question, position),
+            passage=_format_paragraph(question, position),
             question=question.question,
-            kind=_KINDS_ASKED[_kind(question.answer)],
+            kind=_KINDS_ASKED[_determine_kind(question.answer)],
         )
         yield messages, 0
 
 
-def _paragraph(question: HotpotQuestion, position: int) -> str:
+def _format_paragraph(question: HotpotQuestion, position: int) -> str:
     title, sentences = question.context[position]
     return f"{title}: {''.join(sentences).strip()}"
 
 
-def _bare(text: str, gold: str) -> str:
+def _strip_decoration(text: str, gold: str) -> str:
     """Return the first line, without decoration that the right answer lacks."""
     parts = (part.strip() for part in _NO_TEXT.split(text))
     line = next((part for part in parts if part), "").partition("\n")[0].strip()
@@ -239,7 +239,7 @@ def _bare(text: str, gold: str) -> str:
     return line
 
 
-def refusal(answer: str, question: HotpotQuestion, wrong: Wrong = "invented") -> str | None:
+def explain_refusal(answer: str, question: HotpotQuestion, wrong: Wrong = "invented") -> str | None:
     """Say why an answer is not a good hallucinated one; None: it is.
 
     A good answer gives nothing away by its form:
@@ -250,35 +250,37 @@ def refusal(answer: str, question: HotpotQuestion, wrong: Wrong = "invented") ->
     - It is of the same kind (a number or date, a name, or a phrase) and about as long.
     - A misplaced one is in a passage that supports nothing, and in none that does.
     """
-    said = content(answer)
+    said = extract_content(answer)
     if not said:
         return "it is empty"
-    if same(answer, question.answer):
+    if is_same_answer(answer, question.answer):
         return "it says the same as the right answer"
-    if _holds(_supporting_text(question), said):
+    if _is_in_text(_join_supporting(question), said):
         return "it stands in the supporting sentences"
     if wrong == "misplaced":
-        homes = [at for at in range(len(question.context)) if _holds(_paragraph(question, at), said)]
+        homes = [
+            at for at in range(len(question.context)) if _is_in_text(_format_paragraph(question, at), said)
+        ]
         if not homes:
             return "it stands in no passage"
         if not question.supporting.isdisjoint(homes):
             return "it stands in a supporting passage"
-    if _dressed(answer, question.answer):
+    if _is_decorated(answer, question.answer):
         return "it comes with words or marks that the right answer has not"
-    if _kind(answer) != _kind(question.answer):
+    if _determine_kind(answer) != _determine_kind(question.answer):
         return "it is of another kind"
-    length, right = len(_spoken(answer)), len(_spoken(question.answer))
+    length, right = len(_drop_articles(answer)), len(_drop_articles(question.answer))
     if length > 2 * right + 1 or 2 * length + 1 < right:
         return "it is longer or shorter than the right answer"
     return None
 
 
-def _holds(text: str, said: Sequence[str]) -> bool:
+def _is_in_text(text: str, said: Sequence[str]) -> bool:
     """Return whether the words stand in the text, one after the other."""
-    return f" {' '.join(said)} " in f" {' '.join(content(text))} "
+    return f" {' '.join(said)} " in f" {' '.join(extract_content(text))} "
 
 
-def _dressed(answer: str, gold: str) -> bool:
+def _is_decorated(answer: str, gold: str) -> bool:
     """Return whether the answer begins or ends with a mark that the right one lacks, or speaks of itself."""
     if _TALK.search(answer) and not _TALK.search(gold):
         return True
@@ -290,17 +292,17 @@ def _is_mark(character: str) -> bool:
     return category[0] not in "LMN" and category != "Sc" and character != "%"
 
 
-def _spoken(text: str) -> list[str]:
-    return [word for word in words(text) if word not in _ARTICLES]
+def _drop_articles(text: str) -> list[str]:
+    return [word for word in split_words(text) if word not in _ARTICLES]
 
 
-def _kind(answer: str) -> str:
-    if any(map(str.isdigit, answer)) or not NUMBER_WORDS.isdisjoint(words(answer)):
+def _determine_kind(answer: str) -> str:
+    if any(map(str.isdigit, answer)) or not NUMBER_WORDS.isdisjoint(split_words(answer)):
         return "number"
     return "name" if _CAPITAL.search(answer) else "phrase"
 
 
-def _supporting_text(question: HotpotQuestion) -> str:
+def _join_supporting(question: HotpotQuestion) -> str:
     """Return the supporting sentences. HotpotQA names some that do not exist."""
     needed = set(question.supporting_facts)
     return " ".join(
@@ -311,7 +313,7 @@ def _supporting_text(question: HotpotQuestion) -> str:
     )
 
 
-def _labelled(question: HotpotQuestion, reply: str, hallucinated: bool) -> LabelledReply:
+def _label_reply(question: HotpotQuestion, reply: str, hallucinated: bool) -> LabelledReply:
     return LabelledReply(
         id=f"{question.id}-{'hallucinated' if hallucinated else 'faithful'}",
         dataset=DATASET,

@@ -17,11 +17,11 @@ def write_labelled(path: Path, replies: Sequence[LabelledReply]) -> None:
     Raises:
         OperationalError: it cannot be written.
     """
-    lines = [json.dumps(_line(reply), ensure_ascii=False) for reply in replies]
+    lines = [json.dumps(_build_line(reply), ensure_ascii=False) for reply in replies]
     write_atomically(path, "".join(line + "\n" for line in lines))
 
 
-def _line(reply: LabelledReply) -> dict[str, Any]:
+def _build_line(reply: LabelledReply) -> dict[str, Any]:
     line: dict[str, Any] = {
         "id": reply.id,
         "task": reply.task,

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.text.spans import Region, sentences
+from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.measure.detection import Booleans, Sample
@@ -79,16 +79,16 @@ def group_numbers(replies: Sequence[LabelledReply]) -> dict[str, int]:
 
 
 @lru_cache(maxsize=65536)
-def regions(text: str, level: Level) -> tuple[Region, ...]:
+def split_items(text: str, level: Level) -> tuple[Region, ...]:
     """Return the items of a reply: itself, its sentences, or its words (white-space tokens)."""
     if level == "response":
         return (Region(0, len(text)),)
     if level == "sentence":
-        return tuple(sentences(text))
+        return tuple(split_sentences(text))
     return tuple(Region(*match.span()) for match in re.finditer(r"\S+", text))
 
 
-def items_of(evaluation: Evaluation, level: Level, groups: Mapping[str, int]) -> Items:
+def collect_items(evaluation: Evaluation, level: Level, groups: Mapping[str, int]) -> Items:
     """Return the items of a level that have both a gold label and a score.
 
     Sentences and words have gold labels where their reply has gold spans (perhaps none in it).
@@ -100,34 +100,34 @@ def items_of(evaluation: Evaluation, level: Level, groups: Mapping[str, int]) ->
     owners: list[int] = []
     sizes: list[int] = []
     for place, (reply, judgement) in enumerate(zip(evaluation.replies, evaluation.judgements, strict=True)):
-        gold = gold_labels(reply, level)
+        gold = get_gold_labels(reply, level)
         if gold is None and level != "response":
             continue
         labels = np.zeros(1, dtype=bool) if gold is None else gold
         here = np.zeros(len(labels), dtype=bool)
         if gold is not None and judgement.outcome == "scored":
-            here = covered_of(reply.reply, judgement, level)
-            scores.append(scores_of(reply.reply, judgement, level)[here])
-            flags.append(flags_of(reply.reply, judgement, level)[here])
+            here = mark_covered(reply.reply, judgement, level)
+            scores.append(score_items(reply.reply, judgement, level)[here])
+            flags.append(flag_items(reply.reply, judgement, level)[here])
         known.append(labels)
         covered.append(here)
         owners.append(place)
         sizes.append(len(labels))
     of_reply = np.repeat(np.array(owners, dtype=np.int64), sizes)
     numbers = np.array([groups[reply.group] for reply in evaluation.replies], dtype=np.int64)
-    places = np.flatnonzero(_joined(covered, bool))
-    replies, every = of_reply[places], _joined(known, bool)
+    places = np.flatnonzero(_join_arrays(covered, bool))
+    replies, every = of_reply[places], _join_arrays(known, bool)
     sample = Sample(
         labels=every[places],
-        scores=_with_floor(_joined(scores, float)),
-        flags=_joined(flags, bool),
+        scores=_replace_infinite(_join_arrays(scores, float)),
+        flags=_join_arrays(flags, bool),
         clusters=numbers[replies],
         probabilities=evaluation.probabilities,
     )
     return Items(sample, replies, places, gold=every, owners=of_reply)
 
 
-def gold_labels(reply: LabelledReply, level: Level, kind: str | None = None) -> Booleans | None:
+def get_gold_labels(reply: LabelledReply, level: Level, kind: str | None = None) -> Booleans | None:
     """Return whether each item of a reply is hallucinated; None without labels.
 
     Args:
@@ -138,10 +138,10 @@ def gold_labels(reply: LabelledReply, level: Level, kind: str | None = None) -> 
     if reply.spans is None:
         return None
     chosen = ((span.start, span.end) for span in reply.spans if kind in (None, span.label))
-    return touched(reply.reply, chosen, regions(reply.reply, level))
+    return mark_touched(reply.reply, chosen, split_items(reply.reply, level))
 
 
-def touched(text: str, spans: Iterable[tuple[int, int]], places: Sequence[Region]) -> Booleans:
+def mark_touched(text: str, spans: Iterable[tuple[int, int]], places: Sequence[Region]) -> Booleans:
     """Return whether any of `spans` shares a character with each of `places`."""
     marks = np.zeros(len(text), dtype=np.int64)
     for start, end in spans:
@@ -152,29 +152,29 @@ def touched(text: str, spans: Iterable[tuple[int, int]], places: Sequence[Region
     return found
 
 
-def flags_of(text: str, judgement: Judgement, level: Level) -> Booleans:
+def flag_items(text: str, judgement: Judgement, level: Level) -> Booleans:
     """Return whether the detector flags each item. A flag without places flags all items of the reply."""
-    places = regions(text, level)
+    places = split_items(text, level)
     if level != "response" and level in judgement.unit_thresholds:
-        return scores_of(text, judgement, level) >= judgement.unit_thresholds[level]
-    found = located(judgement)
+        return score_items(text, judgement, level) >= judgement.unit_thresholds[level]
+    found = locate_spans(judgement)
     if level == "response" or found is None:
         return np.full(len(places), bool(judgement.flagged))
-    return touched(text, ((start, end) for start, end, _ in found), places)
+    return mark_touched(text, ((start, end) for start, end, _ in found), places)
 
 
-def scores_of(text: str, judgement: Judgement, level: Level) -> Floats:
+def score_items(text: str, judgement: Judgement, level: Level) -> Floats:
     """Return the score of each item: the highest score that overlaps it.
 
     Scores come from the first of these that the detector has: units of the item's kind, units of any kind
     with a place, flagged spans. An item that none overlaps has score −inf: the detector found nothing there.
     A detector that does not say where gives each item the reply's score.
     """
-    places = regions(text, level)
+    places = split_items(text, level)
     whole = float(judgement.score or 0.0)
     if level == "response":
         return np.array([whole])
-    found = _units_used(text, judgement, level) or located(judgement)
+    found = _choose_units(text, judgement, level) or locate_spans(judgement)
     if found is None:
         return np.full(len(places), whole)
     heat = np.full(len(text) + 1, -np.inf)
@@ -185,25 +185,25 @@ def scores_of(text: str, judgement: Judgement, level: Level) -> Floats:
     return highest
 
 
-def covered_of(text: str, judgement: Judgement, level: Level) -> Booleans:
+def mark_covered(text: str, judgement: Judgement, level: Level) -> Booleans:
     """Return whether the detector judged each item. It did not where all units that overlap it lack a score.
 
     A detector that does not say where has judged all items, and so has one without such units.
     """
-    places = regions(text, level)
+    places = split_items(text, level)
     unscored = [
         (unit.start, unit.end)
         for unit in judgement.units
         if unit.score is None and unit.start is not None and unit.end is not None
     ]
-    said = located(judgement)
+    said = locate_spans(judgement)
     if level == "response" or not unscored or said is None:
         return np.ones(len(places), dtype=bool)
-    scored = ((start, end) for start, end, _ in (*_units_used(text, judgement, level), *said))
-    return touched(text, scored, places) | ~touched(text, unscored, places)
+    scored = ((start, end) for start, end, _ in (*_choose_units(text, judgement, level), *said))
+    return mark_touched(text, scored, places) | ~mark_touched(text, unscored, places)
 
 
-def located(judgement: Judgement) -> list[Scored] | None:
+def locate_spans(judgement: Judgement) -> list[Scored] | None:
     """Return the flagged spans with a place; None where the detector flags a reply and does not say where."""
     if judgement.spans is None:
         return None
@@ -215,11 +215,11 @@ def located(judgement: Judgement) -> list[Scored] | None:
     return found if found or not judgement.flagged else None
 
 
-def _units_used(text: str, judgement: Judgement, level: Level) -> list[Scored]:
-    return _units(text, judgement, level) or _units(text, judgement, None)
+def _choose_units(text: str, judgement: Judgement, level: Level) -> list[Scored]:
+    return _collect_units(text, judgement, level) or _collect_units(text, judgement, None)
 
 
-def _units(text: str, judgement: Judgement, kind: Level | None) -> list[Scored]:
+def _collect_units(text: str, judgement: Judgement, kind: Level | None) -> list[Scored]:
     """Return the scored units of a kind, or of any, that have a place. Scored words are units, too."""
     found = [
         (unit.start, unit.end, unit.score)
@@ -228,12 +228,12 @@ def _units(text: str, judgement: Judgement, kind: Level | None) -> list[Scored]:
         if kind is None or unit.kind == kind
     ]
     if judgement.word_scores is not None and kind in ("word", None):
-        words = zip(regions(text, "word"), judgement.word_scores, strict=True)
+        words = zip(split_items(text, "word"), judgement.word_scores, strict=True)
         found += [(word.start, word.end, score) for word, score in words]
     return found
 
 
-def _with_floor(scores: Floats) -> Floats:
+def _replace_infinite(scores: Floats) -> Floats:
     """Replace −inf, the score of items that nothing overlaps, by a finite score that no other one is below.
 
     It is 0, or, if other scores are negative, as log-odds may be, the next number below the lowest of them.
@@ -244,5 +244,5 @@ def _with_floor(scores: Floats) -> Floats:
     return np.where(untouched, math.nextafter(lowest, -sys.float_info.max) if lowest else 0.0, scores)
 
 
-def _joined(parts: Sequence[np.ndarray], kind: type) -> NDArray[Any]:
+def _join_arrays(parts: Sequence[np.ndarray], kind: type) -> NDArray[Any]:
     return np.concatenate(parts).astype(kind) if parts else np.zeros(0, dtype=kind)

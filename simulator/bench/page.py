@@ -8,14 +8,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hallulab.simulator.bench import curves, tables
-from hallulab.simulator.bench.curves import Plot, Priced, frontier, precision_recall, reliability_plot
+from hallulab.simulator.bench.curves import (
+    Plot,
+    Priced,
+    plot_frontier,
+    plot_precision_recall,
+    plot_reliability,
+)
 from hallulab.simulator.bench.levels import LEVELS, Level
 from hallulab.simulator.bench.results import BenchReport
 from hallulab.simulator.bench.rows import LevelRow
 from hallulab.simulator.bench.sweep import SweepRow
-from hallulab.simulator.bench.terminal import chat_friedman_lines, chats_counted, friedman_line, report_notes
+from hallulab.simulator.bench.terminal import (
+    explain_chats_counted,
+    render_chat_friedman_lines,
+    render_friedman_line,
+    report_notes,
+)
 from hallulab.simulator.measure.detection import Sample
-from hallulab.simulator.report.markup import asset, render
+from hallulab.simulator.report.markup import load_asset, render
 
 _COLOURS = 6
 _COSTS = {"p50_ms": "milliseconds a reply (p50)", "tokens_per_reply": "tokens a reply"}
@@ -35,21 +46,22 @@ def render_page(report: BenchReport, samples: Mapping[tuple[str, Level], Sample]
             shown = {name: sample for (name, at), sample in samples.items() if at == level}
             rows = [row for row in report.at(level) if isinstance(row, LevelRow)]
             plots[level] = [
-                precision_recall(level, shown, detectors),
-                reliability_plot(level, rows, detectors),
+                plot_precision_recall(level, shown, detectors),
+                plot_reliability(level, rows, detectors),
             ]
     sweep = report.sweep
     # Configurations share answers, so the clock favours later ones; the sweep's own plot adds up requests.
     costs = ("p50_ms", "tokens_per_reply") if sweep is None else ("tokens_per_reply",)
-    plots["cost"] = _frontiers({row.detector: row for row in report.replies}, detectors, "auroc", costs)
+    plots["cost"] = _plot_frontiers({row.detector: row for row in report.replies}, detectors, "auroc", costs)
     if sweep is not None:
-        plots["sweep"] = _frontiers(
+        plots["sweep"] = _plot_frontiers(
             {row.name: row for row in sweep.best_first}, detectors, "f1", tuple(_COSTS)
         )
     return render(
         "hallulab.simulator.bench",
         "page.html",
-        asset("hallulab.simulator.report", "page.css") + asset("hallulab.simulator.bench", "page.css"),
+        load_asset("hallulab.simulator.report", "page.css")
+        + load_asset("hallulab.simulator.bench", "page.css"),
         report=report,
         detectors=detectors,
         plots=plots,
@@ -58,26 +70,26 @@ def render_page(report: BenchReport, samples: Mapping[tuple[str, Level], Sample]
             {"detector": row.detector, **dict(found)} for row in report.replies for found in row.reasons
         ],
         parts=sorted(report.breakdown, key=lambda row: (row.by, row.part)),
-        friedman_line=friedman_line,
-        chats_counted=chats_counted,
-        chat_friedman_lines=chat_friedman_lines,
+        friedman_line=render_friedman_line,
+        chats_counted=explain_chats_counted,
+        chat_friedman_lines=render_chat_friedman_lines,
         box=curves,
         notes=report_notes(report),
-        paint=paint,
+        paint=get_style_classes,
     )
 
 
-def paint(number: int) -> str:
+def get_style_classes(number: int) -> str:
     """Return the style classes of a detector's number: six colours, then the same ones hollow and dashed."""
     return f"d{number % _COLOURS}" + (" hollow" if number // _COLOURS % 2 else "")
 
 
-def _frontiers(
+def _plot_frontiers(
     rows: Mapping[str, LevelRow | SweepRow], detectors: Sequence[str], quality: str, costs: Sequence[str]
 ) -> list[Plot]:
     """Plot a chart for each cost that any row has; `rows` by name."""
     drawn = (
-        frontier(
+        plot_frontier(
             [
                 Priced(name, getattr(row, quality), getattr(row, cost), row.coverage)
                 for name, row in rows.items()

@@ -15,7 +15,7 @@ from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.measure.numbers import Interval, Rounded
 from hallulab.simulator.measure.prevalence import Accuracy, PairCounts
-from hallulab.simulator.measure.statistics import Ratio, interval, ratio_of_sums
+from hallulab.simulator.measure.statistics import Ratio, compute_interval, compute_ratio_of_sums
 
 FILE = "planted.jsonl"
 """The file of a folder of planted errors."""
@@ -63,25 +63,25 @@ def is_planted(replies: Sequence[LabelledReply]) -> bool:
     return all(TWIN in reply.meta for reply in replies)
 
 
-def planted_rows(evaluations: Sequence[Evaluation]) -> tuple[PlantedRow, ...] | None:
+def build_planted_rows(evaluations: Sequence[Evaluation]) -> tuple[PlantedRow, ...] | None:
     """Return a row for each detector and each combination of kind, turn and context, and their margins.
 
     None: the data has no pairs.
     """
-    found = [row for one in evaluations for row in _rows(one.detector, list(_pairs(one)))]
+    found = [row for one in evaluations for row in _build_rows(one.detector, list(_pair_replies(one)))]
     return tuple(found) or None
 
 
-def planted_counts(evaluations: Sequence[Evaluation]) -> tuple[Accuracy, ...] | None:
+def count_planted(evaluations: Sequence[Evaluation]) -> tuple[Accuracy, ...] | None:
     """Count what each detector says of errors and twins, for `hallulab report --planted`.
 
     None: the data has no pairs.
     """
-    found = tuple(_accuracy(one, pairs) for one in evaluations if (pairs := list(_pairs(one))))
+    found = tuple(_count_accuracy(one, pairs) for one in evaluations if (pairs := list(_pair_replies(one))))
     return found or None
 
 
-def _accuracy(evaluation: Evaluation, pairs: Sequence[_ErrorAndTwin]) -> Accuracy:
+def _count_accuracy(evaluation: Evaluation, pairs: Sequence[_ErrorAndTwin]) -> Accuracy:
     groups: dict[str, list[tuple[Judgement, Judgement]]] = defaultdict(list)
     for pair in pairs:
         if pair.wrong and pair.clean and pair.wrong.localised and pair.clean.localised:
@@ -103,7 +103,7 @@ def _accuracy(evaluation: Evaluation, pairs: Sequence[_ErrorAndTwin]) -> Accurac
     )
 
 
-def _pairs(evaluation: Evaluation) -> Iterator[_ErrorAndTwin]:
+def _pair_replies(evaluation: Evaluation) -> Iterator[_ErrorAndTwin]:
     judged = {
         reply.id: (reply, judgement if judgement.outcome == "scored" else None)
         for reply, judgement in zip(evaluation.replies, evaluation.judgements, strict=True)
@@ -111,19 +111,19 @@ def _pairs(evaluation: Evaluation) -> Iterator[_ErrorAndTwin]:
     for reply, wrong in judged.values():
         twin = judged.get(str(reply.meta.get(TWIN)))
         if reply.label and twin is not None:
-            cell = (_told(reply, "kind"), _told(reply, "turn"), _told(reply, "context"))
+            cell = (_get_meta(reply, "kind"), _get_meta(reply, "turn"), _get_meta(reply, "context"))
             yield _ErrorAndTwin(reply.group, cell, reply, wrong, twin[1])
 
 
-def _told(reply: LabelledReply, key: str) -> str:
+def _get_meta(reply: LabelledReply, key: str) -> str:
     return str(reply.meta.get(key, "?"))
 
 
-def _rows(detector: str, pairs: Sequence[_ErrorAndTwin]) -> Iterator[PlantedRow]:
+def _build_rows(detector: str, pairs: Sequence[_ErrorAndTwin]) -> Iterator[PlantedRow]:
     """Yield the row of all pairs, then of each kind, of each turn, of each context, and of all three."""
     if not pairs:
         return
-    kinds, turns, contexts = (sorted({pair.cell[at] for pair in pairs}, key=_in_order) for at in range(3))
+    kinds, turns, contexts = (sorted({pair.cell[at] for pair in pairs}, key=_get_sort_key) for at in range(3))
     cells = [
         (ALL, ALL, ALL),
         *((kind, ALL, ALL) for kind in kinds),
@@ -134,19 +134,19 @@ def _rows(detector: str, pairs: Sequence[_ErrorAndTwin]) -> Iterator[PlantedRow]
     for cell in dict.fromkeys(cells):
         inside = [pair for pair in pairs if all(x in (ALL, y) for x, y in zip(cell, pair.cell, strict=True))]
         if inside:
-            yield _row(detector, cell, inside)
+            yield _build_row(detector, cell, inside)
 
 
-def _in_order(value: str) -> tuple[bool, int, str]:
+def _get_sort_key(value: str) -> tuple[bool, int, str]:
     return (not value.isdecimal(), int(value) if value.isdecimal() else 0, value)
 
 
-def _row(detector: str, cell: tuple[str, str, str], pairs: Sequence[_ErrorAndTwin]) -> PlantedRow:
+def _build_row(detector: str, cell: tuple[str, str, str], pairs: Sequence[_ErrorAndTwin]) -> PlantedRow:
     scored = [(pair, pair.wrong, pair.clean) for pair in pairs if pair.wrong and pair.clean]
-    found = _by_group((pair.group, wrong.flagged) for pair, wrong, _ in scored)
-    alarms = _by_group((pair.group, clean.flagged) for pair, _, clean in scored)
-    placed = [_at_its_place(pair.error, wrong) for pair, wrong, _ in scored if wrong.spans is not None]
-    apart = [_apart(wrong, clean) for _, wrong, clean in scored]
+    found = _count_by_group((pair.group, wrong.flagged) for pair, wrong, _ in scored)
+    alarms = _count_by_group((pair.group, clean.flagged) for pair, _, clean in scored)
+    placed = [_is_at_its_place(pair.error, wrong) for pair, wrong, _ in scored if wrong.spans is not None]
+    apart = [_compare_scores(wrong, clean) for _, wrong, clean in scored]
     return PlantedRow(
         detector=detector,
         kind=cell[0],
@@ -154,16 +154,16 @@ def _row(detector: str, cell: tuple[str, str, str], pairs: Sequence[_ErrorAndTwi
         context=cell[2],
         pairs=len(pairs),
         coverage=len(scored) / len(pairs),
-        recall=ratio_of_sums(found),
-        recall_ci95=_spread(found),
+        recall=compute_ratio_of_sums(found),
+        recall_ci95=_compute_interval(found),
         placed=sum(placed) / len(placed) if placed else None,
-        false_alarms=ratio_of_sums(alarms),
-        false_alarms_ci95=_spread(alarms),
+        false_alarms=compute_ratio_of_sums(alarms),
+        false_alarms_ci95=_compute_interval(alarms),
         told_apart=sum(apart) / len(apart) if apart else None,
     )
 
 
-def _by_group(flags: Iterable[tuple[str, bool | None]]) -> list[Ratio]:
+def _count_by_group(flags: Iterable[tuple[str, bool | None]]) -> list[Ratio]:
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for group, flag in flags:
         counts[group][0] += bool(flag)
@@ -171,13 +171,13 @@ def _by_group(flags: Iterable[tuple[str, bool | None]]) -> list[Ratio]:
     return [Ratio(flagged, total) for flagged, total in counts.values()]
 
 
-def _spread(sample: Sequence[Ratio]) -> tuple[float, float] | None:
+def _compute_interval(sample: Sequence[Ratio]) -> tuple[float, float] | None:
     """Return the interval, or None where all are alike: a bootstrap of those has no width."""
-    found = interval(sample)
+    found = compute_interval(sample)
     return None if found is None or found[0] == found[1] else found
 
 
-def _at_its_place(error: LabelledReply, judgement: Judgement) -> bool:
+def _is_at_its_place(error: LabelledReply, judgement: Judgement) -> bool:
     """Check whether a flagged span overlaps the planted words."""
     return any(
         span.start is not None and span.end is not None and span.start < gold.end and gold.start < span.end
@@ -186,7 +186,7 @@ def _at_its_place(error: LabelledReply, judgement: Judgement) -> bool:
     )
 
 
-def _apart(wrong: Judgement, clean: Judgement) -> float:
+def _compare_scores(wrong: Judgement, clean: Judgement) -> float:
     """Return 1 where the error has the higher score, 0.5 where both have the same."""
     one, two = wrong.score or 0.0, clean.score or 0.0
     return float(one > two) + 0.5 * (one == two)

@@ -16,11 +16,11 @@ import numpy as np
 from hallulab.scenarios.labelled import LabelledReply, Ratings
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.levels import group_numbers
-from hallulab.simulator.measure.agreement import krippendorffs_alpha
-from hallulab.simulator.measure.bootstrap import replicates
-from hallulab.simulator.measure.detection import Sample, auroc, decisions
+from hallulab.simulator.measure.agreement import compute_krippendorffs_alpha
+from hallulab.simulator.measure.bootstrap import compute_replicates
+from hallulab.simulator.measure.detection import Sample, compute_auroc, compute_flag_scores
 from hallulab.simulator.measure.numbers import Interval, Rounded
-from hallulab.simulator.measure.statistics import percentiles
+from hallulab.simulator.measure.statistics import compute_percentile_interval
 
 Rating = tuple[float, Ratings, int]
 """One person's rating, the label that it is compared with, and the number of the reply's group."""
@@ -50,7 +50,7 @@ class RaterAgreement(Frozen):
     others: RatingNumbers
 
 
-def rater_agreement(replies: Sequence[LabelledReply]) -> RaterAgreement | None:
+def compute_rater_agreement(replies: Sequence[LabelledReply]) -> RaterAgreement | None:
     """Compute the agreement of a data set's raters; None where no reply has two ratings."""
     groups = group_numbers(replies)
     rated = [
@@ -64,20 +64,24 @@ def rater_agreement(replies: Sequence[LabelledReply]) -> RaterAgreement | None:
     return RaterAgreement(
         replies=len(rated),
         ratings=sum(map(len, decided)),
-        alpha=krippendorffs_alpha(list(zip_longest(*decided))),
-        label=_numbers([(value, ratings, group) for ratings, group in rated for value in ratings.values]),
-        others=_numbers([found for ratings, group in rated for found in _left_out(ratings, group)]),
+        alpha=compute_krippendorffs_alpha(list(zip_longest(*decided))),
+        label=_compute_numbers(
+            [(value, ratings, group) for ratings, group in rated for value in ratings.values]
+        ),
+        others=_compute_numbers(
+            [found for ratings, group in rated for found in _leave_one_out(ratings, group)]
+        ),
     )
 
 
-def _left_out(ratings: Ratings, group: int) -> Iterator[Rating]:
+def _leave_one_out(ratings: Ratings, group: int) -> Iterator[Rating]:
     """Yield each person's rating with those of the others."""
     for place, value in enumerate(ratings.values):
         others = ratings.values[:place] + ratings.values[place + 1 :]
         yield value, ratings.model_copy(update={"values": others}), group
 
 
-def _numbers(ratings: Sequence[Rating]) -> RatingNumbers:
+def _compute_numbers(ratings: Sequence[Rating]) -> RatingNumbers:
     sample = Sample(
         labels=np.array([against.hallucinated for _, against, _ in ratings]),
         scores=np.array([-value for value, _, _ in ratings]),
@@ -85,13 +89,13 @@ def _numbers(ratings: Sequence[Rating]) -> RatingNumbers:
         clusters=np.array([group for _, _, group in ratings], dtype=np.int64),
         probabilities=False,
     )
-    drawn = replicates(sample, int(sample.clusters.max()) + 1)
-    decided = decisions(sample)
+    drawn = compute_replicates(sample, int(sample.clusters.max()) + 1)
+    decided = compute_flag_scores(sample)
     return RatingNumbers(
-        auroc=auroc(sample),
-        auroc_ci95=percentiles(drawn["auroc"]),
+        auroc=compute_auroc(sample),
+        auroc_ci95=compute_percentile_interval(drawn["auroc"]),
         f1=decided["f1"],
-        f1_ci95=percentiles(drawn["f1"]),
+        f1_ci95=compute_percentile_interval(drawn["f1"]),
         balanced_accuracy=decided["balanced_accuracy"],
-        balanced_accuracy_ci95=percentiles(drawn["balanced_accuracy"]),
+        balanced_accuracy_ci95=compute_percentile_interval(drawn["balanced_accuracy"]),
     )

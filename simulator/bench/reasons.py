@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from hallulab.scenarios.text.wording import in_brief
+from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Frozen, Judgement, Outcome
 
 SHOWN = 5
@@ -20,10 +20,10 @@ class Missing(Frozen):
     n: int
 
 
-def reasons(judgements: Sequence[Judgement]) -> tuple[Missing, ...]:
+def count_reasons(judgements: Sequence[Judgement]) -> tuple[Missing, ...]:
     """Return the `SHOWN` most frequent reasons; of equally frequent ones, the first met."""
     counts = Counter(
-        (judgement.outcome, in_brief(judgement.error or ""))
+        (judgement.outcome, shorten_line(judgement.error or ""))
         for judgement in judgements
         if judgement.outcome != "scored"
     )

@@ -11,23 +11,28 @@ from typing import Literal
 from pydantic import Field
 
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.bench.breakdown import ALL, PartRow, breakdown
-from hallulab.simulator.bench.chatbots import ChatbotRows, chatbot_report
-from hallulab.simulator.bench.chats import ChatReport, chat_report
+from hallulab.simulator.bench.breakdown import ALL, PartRow, build_part_rows
+from hallulab.simulator.bench.chatbots import ChatbotRows, build_chatbot_rows
+from hallulab.simulator.bench.chats import ChatReport, build_chat_report
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.floors import FLAG_ALL, MAJORITY, flag_all, majority
-from hallulab.simulator.bench.friedman import SourceTest, friedman
-from hallulab.simulator.bench.levels import LEVELS, Items, Level, group_numbers, items_of
-from hallulab.simulator.bench.planted import PlantedRow, planted_counts, planted_rows
+from hallulab.simulator.bench.floors import FLAG_ALL, MAJORITY, flag_all, predict_majority
+from hallulab.simulator.bench.friedman import SourceTest, run_friedman_test
+from hallulab.simulator.bench.levels import LEVELS, Items, Level, collect_items, group_numbers
+from hallulab.simulator.bench.planted import PlantedRow, build_planted_rows, count_planted
 from hallulab.simulator.bench.raters import RaterAgreement
-from hallulab.simulator.bench.rows import AnyRow, LevelRow, level_row, span_row
+from hallulab.simulator.bench.rows import AnyRow, LevelRow, build_level_row, build_span_row
 from hallulab.simulator.bench.sweep import SweepReport
 from hallulab.simulator.bench.thresholds import Thresholds
-from hallulab.simulator.measure.bootstrap import Replicates, replicates
-from hallulab.simulator.measure.detection import Sample, auroc, average_precision, decisions
+from hallulab.simulator.measure.bootstrap import Replicates, compute_replicates
+from hallulab.simulator.measure.detection import (
+    Sample,
+    compute_auroc,
+    compute_average_precision,
+    compute_flag_scores,
+)
 from hallulab.simulator.measure.numbers import Interval, Rounded
 from hallulab.simulator.measure.prevalence import Accuracy
-from hallulab.simulator.measure.statistics import percentiles
+from hallulab.simulator.measure.statistics import compute_percentile_interval
 
 Metric = Literal["auroc", "auprc", "f1"]
 _COMPARED: tuple[Metric, ...] = ("auroc", "auprc", "f1")
@@ -147,34 +152,38 @@ def measure(
     samples: dict[tuple[str, Level], Sample] = {}
     for level in LEVELS:
         resamples = _Resamples(len(groups))
-        floors = (flag_all(replies), majority(replies, level))
-        measured = {one.detector: items_of(one, level, groups) for one in (*floors, *evaluations)}
+        floors = (flag_all(replies), predict_majority(replies, level))
+        measured = {one.detector: collect_items(one, level, groups) for one in (*floors, *evaluations)}
         if not any(items.n for items in measured.values()):
             continue
         for one in (*floors, *evaluations):
             items = measured[one.detector]
-            row = level_row(one, data.dataset, level, items, resamples(one.detector, items), len(groups))
+            row = build_level_row(
+                one, data.dataset, level, items, resamples(one.detector, items), len(groups)
+            )
             if one in floors:  # another threshold would only make another floor of it
                 row = row.model_copy(update={"thresholds": Thresholds(default=row.thresholds.default)})
             rows.append(row)
         for one in evaluations:
-            parts += breakdown(one, level, measured[one.detector], fields)
+            parts += build_part_rows(one, level, measured[one.detector], fields)
             samples[one.detector, level] = measured[one.detector].sample
         compared = {one.detector: measured[one.detector] for one in evaluations}
-        differences += _differences(level, compared, resamples)
-    for one in (flag_all(replies), majority(replies, "word"), *evaluations):
-        spans = span_row(one, data.dataset, groups)
+        differences += _compute_differences(level, compared, resamples)
+    for one in (flag_all(replies), predict_majority(replies, "word"), *evaluations):
+        spans = build_span_row(one, data.dataset, groups)
         rows += [spans] if spans is not None else []
     report = BenchReport(
         data=data,
         rows=tuple(rows),
         comparisons=tuple(differences),
-        friedman=friedman({one.detector: items_of(one, "response", groups) for one in evaluations}),
+        friedman=run_friedman_test(
+            {one.detector: collect_items(one, "response", groups) for one in evaluations}
+        ),
         breakdown=tuple(parts),
-        chats=chat_report(evaluations),
-        chatbots=chatbot_report(evaluations),
-        planted=planted_rows(evaluations),
-        planted_counts=planted_counts(evaluations),
+        chats=build_chat_report(evaluations),
+        chatbots=build_chatbot_rows(evaluations),
+        planted=build_planted_rows(evaluations),
+        planted_counts=count_planted(evaluations),
         sweep=sweep,
     )
     return Results(report, samples)
@@ -190,11 +199,11 @@ class _Resamples:
     def __call__(self, detector: str, items: Items) -> Replicates:
         key = (detector, items.places.tobytes())
         if key not in self._made:
-            self._made[key] = replicates(items.sample, self._groups)
+            self._made[key] = compute_replicates(items.sample, self._groups)
         return self._made[key]
 
 
-def _differences(
+def _compute_differences(
     level: Level, measured: Mapping[str, Items], resamples: _Resamples
 ) -> list[DetectorDifference]:
     """Compute first minus second for every two detectors, paired over groups, on items that both scored."""
@@ -202,7 +211,7 @@ def _differences(
     for a, b in combinations(measured, 2):
         shared = measured[a].scored & measured[b].scored
         one, two = measured[a].only(shared), measured[b].only(shared)
-        first, second = _numbers(one.sample), _numbers(two.sample)
+        first, second = _compute_metrics(one.sample), _compute_metrics(two.sample)
         for metric in _COMPARED:
             x, y = first[metric], second[metric]
             found.append(
@@ -215,11 +224,15 @@ def _differences(
                     difference=None if x is None or y is None else x - y,
                     ci95=None
                     if x is None or y is None
-                    else percentiles(resamples(a, one)[metric] - resamples(b, two)[metric]),
+                    else compute_percentile_interval(resamples(a, one)[metric] - resamples(b, two)[metric]),
                 )
             )
     return found
 
 
-def _numbers(sample: Sample) -> dict[Metric, float | None]:
-    return {"auroc": auroc(sample), "auprc": average_precision(sample), "f1": decisions(sample)["f1"]}
+def _compute_metrics(sample: Sample) -> dict[Metric, float | None]:
+    return {
+        "auroc": compute_auroc(sample),
+        "auprc": compute_average_precision(sample),
+        "f1": compute_flag_scores(sample)["f1"],
+    }

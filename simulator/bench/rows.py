@@ -15,20 +15,20 @@ from hallulab.detectors.base.protocol import ThresholdProtocol
 from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import Items, Level
-from hallulab.simulator.bench.reasons import Missing, reasons
-from hallulab.simulator.bench.spans import SpanCounts, count_spans, span_numbers
-from hallulab.simulator.bench.thresholds import Thresholds, threshold_protocols
-from hallulab.simulator.measure.bootstrap import Replicates, f1_replicates
+from hallulab.simulator.bench.reasons import Missing, count_reasons
+from hallulab.simulator.bench.spans import SpanCounts, compute_span_numbers, count_spans
+from hallulab.simulator.bench.thresholds import Thresholds, decide_by_protocols
+from hallulab.simulator.measure.bootstrap import Replicates, compute_f1_replicates
 from hallulab.simulator.measure.detection import (
-    auroc,
-    average_precision,
-    brier,
-    calibration_error,
-    decisions,
-    reliability,
+    compute_auroc,
+    compute_average_precision,
+    compute_brier,
+    compute_calibration_error,
+    compute_flag_scores,
+    sort_into_bins,
 )
 from hallulab.simulator.measure.numbers import Interval, Rounded
-from hallulab.simulator.measure.statistics import percentiles
+from hallulab.simulator.measure.statistics import compute_percentile_interval
 
 
 class Costs(Frozen):
@@ -117,7 +117,7 @@ class SpanRow(_BenchRow):
 AnyRow = LevelRow | SpanRow
 
 
-def level_row(
+def build_level_row(
     evaluation: Evaluation, dataset: str, level: Level, items: Items, drawn: Replicates, groups: int
 ) -> LevelRow:
     """Compute ranking and calibration of the scores, agreement of the flags, coverage and cost.
@@ -128,37 +128,37 @@ def level_row(
         groups: number of groups, the clusters of the intervals.
     """
     sample = items.sample
-    decided = decisions(sample)
+    decided = compute_flag_scores(sample)
     threshold = evaluation.threshold if level == "response" else None
     return LevelRow(
         detector=evaluation.detector,
         dataset=dataset,
         level=level,
         groups=groups,
-        **counts(items),
-        auroc=auroc(sample),
-        auroc_ci95=percentiles(drawn["auroc"]),
-        auprc=average_precision(sample),
-        auprc_ci95=percentiles(drawn["auprc"]),
+        **count_items(items),
+        auroc=compute_auroc(sample),
+        auroc_ci95=compute_percentile_interval(drawn["auroc"]),
+        auprc=compute_average_precision(sample),
+        auprc_ci95=compute_percentile_interval(drawn["auprc"]),
         precision=decided["precision"],
         recall=decided["recall"],
         f1=decided["f1"],
-        f1_ci95=percentiles(drawn["f1"]),
+        f1_ci95=compute_percentile_interval(drawn["f1"]),
         accuracy=decided["accuracy"],
         balanced_accuracy=decided["balanced_accuracy"],
-        balanced_accuracy_ci95=percentiles(drawn["balanced_accuracy"]),
-        ece=calibration_error(sample),
-        brier=brier(sample),
-        reliability=tuple((item.n, item.score, item.positive) for item in reliability(sample)),
+        balanced_accuracy_ci95=compute_percentile_interval(drawn["balanced_accuracy"]),
+        ece=compute_calibration_error(sample),
+        brier=compute_brier(sample),
+        reliability=tuple((item.n, item.score, item.positive) for item in sort_into_bins(sample)),
         threshold=threshold,
         fold_thresholds=evaluation.fold_thresholds if level == "response" else (),
         threshold_protocol=evaluation.threshold_protocol,
-        thresholds=threshold_protocols(sample, groups, threshold),
-        **dict(costs(evaluation)),
+        thresholds=decide_by_protocols(sample, groups, threshold),
+        **dict(compute_costs(evaluation)),
     )
 
 
-def counts(items: Items) -> dict[str, Any]:
+def count_items(items: Items) -> dict[str, Any]:
     """Return the fields of `ItemCounts`."""
     sample = items.sample
     return {
@@ -170,7 +170,7 @@ def counts(items: Items) -> dict[str, Any]:
     }
 
 
-def span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) -> SpanRow | None:
+def build_span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) -> SpanRow | None:
     """Compute the agreement of flagged and gold spans (`hallulab.simulator.bench.spans`); None without gold
     spans."""
     counted: list[SpanCounts] = []
@@ -186,7 +186,7 @@ def span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) ->
     if not n:
         return None
     sums = [(item.characters.hits, item.characters.flagged, item.characters.gold) for item in counted]
-    agreement: dict[str, Any] = span_numbers(counted)
+    agreement: dict[str, Any] = compute_span_numbers(counted)
     return SpanRow(
         detector=evaluation.detector,
         dataset=dataset,
@@ -198,24 +198,24 @@ def span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) ->
         groups=len(groups),
         coverage=len(counted) / n,
         **agreement,
-        f1_ci95=percentiles(f1_replicates(sums, places, len(groups))),
+        f1_ci95=compute_percentile_interval(compute_f1_replicates(sums, places, len(groups))),
         threshold_protocol=evaluation.threshold_protocol,
-        **dict(costs(evaluation)),
+        **dict(compute_costs(evaluation)),
     )
 
 
-def costs(evaluation: Evaluation) -> Costs:
+def compute_costs(evaluation: Evaluation) -> Costs:
     """Compute the costs and failures of judging."""
     judgements = evaluation.judgements
     calls = [call for judgement in judgements for call in judgement.calls]
     tokens = sum(call.tokens for call in calls)
-    times = _times(evaluation)
+    times = _collect_times(evaluation)
     p50, p95 = np.quantile(times, [0.5, 0.95]) * 1000 if times else (None, None)
     return Costs(
         abstained=sum(judgement.outcome == "abstained" for judgement in judgements),
         failed=sum(judgement.outcome == "failed" for judgement in judgements),
-        parse_failures=sum(map(_unparseable, judgements)),
-        reasons=reasons(judgements),
+        parse_failures=sum(map(_is_unparseable, judgements)),
+        reasons=count_reasons(judgements),
         truncated=sum(judgement.truncated for judgement in judgements),
         truncated_scored=sum(one.truncated and one.outcome == "scored" for one in judgements),
         truncated_abstained=sum(one.truncated and one.outcome == "abstained" for one in judgements),
@@ -224,7 +224,7 @@ def costs(evaluation: Evaluation) -> Costs:
         tokens=tokens,
         calls_per_reply=len(calls) / len(judgements) if judgements else None,
         tokens_per_reply=tokens / len(judgements) if judgements else None,
-        computed_tokens_per_reply=_computed_tokens(judgements),
+        computed_tokens_per_reply=_compute_mean_tokens(judgements),
         seconds=round(evaluation.seconds, 3),
         train_s=evaluation.train_s,
         cold_s=evaluation.cold_s,
@@ -235,14 +235,14 @@ def costs(evaluation: Evaluation) -> Costs:
     )
 
 
-def _computed_tokens(judgements: Sequence[Judgement]) -> float | None:
+def _compute_mean_tokens(judgements: Sequence[Judgement]) -> float | None:
     """Return the mean of tokens that the server computed for a reply; None if a call lacks them."""
     counts = [call.computed_tokens for one in judgements for call in one.calls if call.error is None]
     told = [count for count in counts if count is not None]
     return sum(told) / len(judgements) if judgements and len(told) == len(counts) else None
 
 
-def _times(evaluation: Evaluation) -> list[float]:
+def _collect_times(evaluation: Evaluation) -> list[float]:
     """Return the seconds of scored judgements, without those with a replayed answer, which takes no time."""
     return [
         seconds
@@ -253,7 +253,7 @@ def _times(evaluation: Evaluation) -> list[float]:
     ]
 
 
-def _unparseable(judgement: Judgement) -> bool:
+def _is_unparseable(judgement: Judgement) -> bool:
     """Return whether the judgement failed although every request was answered: in another form than asked."""
     calls = judgement.calls
     return judgement.outcome == "failed" and bool(calls) and all(call.error is None for call in calls)

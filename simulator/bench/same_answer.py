@@ -7,15 +7,15 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from hallulab.scenarios.text.spans import words
+from hallulab.scenarios.text.spans import split_words
 
 _SMALL_WORDS = frozenset({"a", "an", "the", "of", "and", "for"})
-_UNITS = words(
+_UNITS = split_words(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen"
 )
-_TENS = words("twenty thirty forty fifty sixty seventy eighty ninety")
-_FIRST = words(
+_TENS = split_words("twenty thirty forty fifty sixty seventy eighty ninety")
+_FIRST = split_words(
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
     "fifteenth sixteenth seventeenth eighteenth nineteenth"
 )
@@ -40,35 +40,38 @@ _TOKEN = re.compile(r"\d+\.\d+|\w+")
 _FIGURES = re.compile(r"(\d+(?:\.\d+)?)(st|nd|rd|th)?")
 
 
-def content(text: str) -> list[str]:
+def extract_content(text: str) -> list[str]:
     """Return the words that matter, in lower case and one spelling: `Zürich` is `zurich`, `two` is `2`.
 
     Numbers are in figures without separators (`1,200`, `twelve hundred` and `1.2 thousand` are `1200`,
     `third` and `3rd` are `3th`). `U. S.` is `us`. Articles, `of`, `and` and `for` are left out.
     """
     decomposed = unicodedata.normalize("NFKD", _THOUSANDS.sub("", text))
-    plain = _undotted("".join(letter for letter in decomposed if not unicodedata.combining(letter)))
+    plain = _remove_dots("".join(letter for letter in decomposed if not unicodedata.combining(letter)))
     tokens = _TOKEN.findall(plain.casefold().translate(_LETTERS))
-    return list(_with_figures([token for token in tokens if token not in _SMALL_WORDS]))
+    return list(_convert_to_figures([token for token in tokens if token not in _SMALL_WORDS]))
 
 
-def same(first: str, second: str) -> bool:
+def is_same_answer(first: str, second: str) -> bool:
     """Return whether two answers differ in additions, omissions or initials at most."""
-    one, other = content(first), content(second)
-    one, other = _shortened(one, _initials(second)), _shortened(other, _initials(first))
+    one, other = extract_content(first), extract_content(second)
+    one, other = (
+        _shorten_to_initials(one, _find_initials(second)),
+        _shorten_to_initials(other, _find_initials(first)),
+    )
     return set(one) <= set(other) or set(other) <= set(one)
 
 
-def _undotted(text: str) -> str:
+def _remove_dots(text: str) -> str:
     return _DOTTED.sub(lambda found: _DOTS.sub("", found[0]), text)
 
 
-def _initials(text: str) -> set[str]:
+def _find_initials(text: str) -> set[str]:
     """Return words such as `NYC` and `U.S.`, in lower case without their dots."""
-    return {found.lower() for found in _CAPITALS.findall(_undotted(text))}
+    return {found.lower() for found in _CAPITALS.findall(_remove_dots(text))}
 
 
-def _shortened(said: Sequence[str], initials: set[str]) -> list[str]:
+def _shorten_to_initials(said: Sequence[str], initials: set[str]) -> list[str]:
     """Return the words, with the initials in place of each run of words that they stand for."""
     left = list(said)
     for short in sorted(initials):
@@ -120,7 +123,7 @@ class _NumberParser:
         return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
-def _with_figures(tokens: Sequence[str]) -> Iterator[str]:
+def _convert_to_figures(tokens: Sequence[str]) -> Iterator[str]:
     """Yield the tokens, with the words of each number joined into one token."""
     number = _NumberParser()
     for token in tokens:

@@ -20,7 +20,7 @@ import numpy as np
 
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Judgement
-from hallulab.simulator.measure.detection import precision_recall_f1
+from hallulab.simulator.measure.detection import compute_precision_recall_f1
 
 Ends = tuple[int, int]
 
@@ -65,30 +65,30 @@ def count_spans(reply: LabelledReply, judgement: Judgement) -> SpanCounts | None
     ]
     unlocated = len(judgement.spans) - len(flagged)
     gold = [(span.start, span.end) for span in reply.spans]
-    characters = _characters(length, flagged, gold)
+    characters = _count_characters(length, flagged, gold)
     union = characters.flagged + characters.gold - characters.hits
     once, gold_once = set(flagged), set(gold)
     return SpanCounts(
         characters=characters,
-        pairwise=_pairwise(flagged, gold),
+        pairwise=_count_pairwise(flagged, gold),
         iou=characters.hits / union if union else None,
         exact=HitCounts(len(once & gold_once), len(once) + unlocated, len(gold_once)),
         unlocated=unlocated,
     )
 
 
-def span_numbers(counted: Sequence[SpanCounts]) -> dict[str, float | None]:
+def compute_span_numbers(counted: Sequence[SpanCounts]) -> dict[str, float | None]:
     """Compute precision, recall and F1 under the rules, the primary one without a prefix, and `iou`."""
     ious = [item.iou for item in counted if item.iou is not None]
     return {
-        **_numbers("", [item.characters for item in counted]),
-        **_numbers("pairwise_", [item.pairwise for item in counted]),
+        **_compute_numbers("", [item.characters for item in counted]),
+        **_compute_numbers("pairwise_", [item.pairwise for item in counted]),
         "iou": sum(ious) / len(ious) if ious else None,
-        **_numbers("exact_", [item.exact for item in counted]),
+        **_compute_numbers("exact_", [item.exact for item in counted]),
     }
 
 
-def _characters(length: int, flagged: Sequence[Ends], gold: Sequence[Ends]) -> HitCounts:
+def _count_characters(length: int, flagged: Sequence[Ends], gold: Sequence[Ends]) -> HitCounts:
     masks = np.zeros((2, length), dtype=bool)
     for mask, spans in zip(masks, (flagged, gold), strict=True):
         for start, end in spans:
@@ -96,16 +96,16 @@ def _characters(length: int, flagged: Sequence[Ends], gold: Sequence[Ends]) -> H
     return HitCounts(int((masks[0] & masks[1]).sum()), int(masks[0].sum()), int(masks[1].sum()))
 
 
-def _pairwise(flagged: Sequence[Ends], gold: Sequence[Ends]) -> HitCounts:
+def _count_pairwise(flagged: Sequence[Ends], gold: Sequence[Ends]) -> HitCounts:
     overlap = sum(max(0, min(a[1], b[1]) - max(a[0], b[0])) for a in flagged for b in gold)
     return HitCounts(overlap, sum(end - start for start, end in flagged), sum(b - a for a, b in gold))
 
 
-def _numbers(prefix: str, counts: Sequence[HitCounts]) -> dict[str, float | None]:
+def _compute_numbers(prefix: str, counts: Sequence[HitCounts]) -> dict[str, float | None]:
     hits, flagged, gold = (
         sum(getattr(item, field) for item in counts) for field in ("hits", "flagged", "gold")
     )
-    found = precision_recall_f1(hits, flagged, gold)
+    found = compute_precision_recall_f1(hits, flagged, gold)
     if hits > min(flagged, gold):
         precision, recall = min(1.0, hits / flagged), min(1.0, hits / gold)
         found = {

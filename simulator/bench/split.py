@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.text.wording import counted
+from hallulab.scenarios.text.wording import format_count
 
 SPLIT = "split"
 """Key of `meta` for the part of the data that a reply is in."""
@@ -73,7 +73,7 @@ def split_replies(replies: Sequence[LabelledReply], seed: int) -> Split:
     )
 
 
-def fold_replies(replies: Sequence[LabelledReply], folds: int, seed: int) -> list[Split]:
+def split_into_folds(replies: Sequence[LabelledReply], folds: int, seed: int) -> list[Split]:
     """Make one split a fold: its groups are measured on, all others learnt from. No group is in two folds.
 
     Groups go to folds in the seed's order, the largest first, each to the fold with the fewest replies so
@@ -85,7 +85,8 @@ def fold_replies(replies: Sequence[LabelledReply], folds: int, seed: int) -> lis
     sizes = Counter(reply.group for reply in replies)
     if len(sizes) < folds:
         raise UsageError(
-            f"--folds {folds}: the replies are of {counted(len(sizes), 'group')}, and no group may be in two "
+            f"--folds {folds}: the replies are of {format_count(len(sizes), 'group')}, and no group may "
+            "be in two "
             "folds. Give a smaller number."
         )
     groups = random.Random(seed).sample(sorted(sizes), len(sizes))  # noqa: S311 - a seeded choice
@@ -96,7 +97,7 @@ def fold_replies(replies: Sequence[LabelledReply], folds: int, seed: int) -> lis
         filled[fold_of[group]] += sizes[group]
     return [
         Split(
-            tuple(_unmarked(reply) for reply in replies if fold_of[reply.group] != fold),
+            tuple(_remove_mark(reply) for reply in replies if fold_of[reply.group] != fold),
             tuple(reply for reply in replies if fold_of[reply.group] == fold),
             f"{folds} folds over sources, seed {seed}",
         )
@@ -104,7 +105,7 @@ def fold_replies(replies: Sequence[LabelledReply], folds: int, seed: int) -> lis
     ]
 
 
-def _unmarked(reply: LabelledReply) -> LabelledReply:
+def _remove_mark(reply: LabelledReply) -> LabelledReply:
     """Return the reply without its mark. Else detectors would choose thresholds on one split alone."""
     if SPLIT not in reply.meta:
         return reply

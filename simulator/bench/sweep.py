@@ -18,12 +18,12 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.levels import group_numbers, items_of
-from hallulab.simulator.bench.rows import costs
+from hallulab.simulator.bench.levels import collect_items, group_numbers
+from hallulab.simulator.bench.rows import compute_costs
 from hallulab.simulator.experiment.config import NAME, Component
-from hallulab.simulator.measure.detection import auroc, decisions
+from hallulab.simulator.measure.detection import compute_auroc, compute_flag_scores
 from hallulab.simulator.measure.numbers import Rounded
-from hallulab.simulator.measure.pareto import pareto_front
+from hallulab.simulator.measure.pareto import find_pareto_front
 
 SCHEMA = "docs/bench.md"
 """Page that describes the file."""
@@ -65,7 +65,7 @@ class Sweep(Frozen):
     ) -> list[dict[str, Any]]:
         grid = info.data.get("grid")
         if not listed and grid == {}:
-            raise ValueError("give `grid`, `configurations`, or both")
+            raise ValueError("give `grid`, `list_configurations`, or both")
         names = set(grid or (listed[0] if listed else ()))
         for number, one in enumerate(listed, 1):
             if set(one) != names:
@@ -108,7 +108,7 @@ def load_sweep(path: Path) -> Sweep:
     return read_yaml(path, SCHEMA).check(Sweep)
 
 
-def configurations(sweep: Sweep) -> list[Component]:
+def list_configurations(sweep: Sweep) -> list[Component]:
     """Return every combination of the grid (the last option varies fastest), then the listed ones.
 
     Their names are the detector's kind and a number from 1.
@@ -165,27 +165,27 @@ class SweepReport(Frozen):
         return sorted(self.rows, key=lambda row: -1.0 if row.f1 is None else row.f1, reverse=True)
 
 
-def sweep_report(sweep: Sweep, runs: Sequence[Sequence[Evaluation]]) -> SweepReport:
+def build_sweep_report(sweep: Sweep, runs: Sequence[Sequence[Evaluation]]) -> SweepReport:
     """Make the report, with a row a configuration.
 
     Args:
         runs: for each repeat, the evaluations of `configurations(sweep)`, in their order.
     """
     rows = [
-        _row(component, sweep, evaluations)
-        for component, evaluations in zip(configurations(sweep), zip(*runs, strict=True), strict=True)
+        _build_row(component, sweep, evaluations)
+        for component, evaluations in zip(list_configurations(sweep), zip(*runs, strict=True), strict=True)
     ]
-    fronts = {name: _front(rows, *fields) for name, fields in _FRONTS.items()}
+    fronts = {name: _mark_front(rows, *fields) for name, fields in _FRONTS.items()}
     unbeaten = ([name for name in fronts if fronts[name][place]] for place in range(len(rows)))
     marked = (row.model_copy(update={"pareto": tuple(at)}) for row, at in zip(rows, unbeaten, strict=True))
     return SweepReport(file=sweep, rows=tuple(marked))
 
 
-def _row(component: Component, sweep: Sweep, evaluations: Sequence[Evaluation]) -> SweepRow:
-    measured = [_numbers(evaluation) for evaluation in evaluations]
+def _build_row(component: Component, sweep: Sweep, evaluations: Sequence[Evaluation]) -> SweepRow:
+    measured = [_compute_numbers(evaluation) for evaluation in evaluations]
     values = {name: [one[name] for one in measured] for name in ("coverage", *_MEASURED)}
-    means: dict[str, Any] = {name: _mean(values[name]) for name in values}
-    spreads: dict[str, Any] = {f"{name}_sd": _deviation(values[name]) for name in _MEASURED}
+    means: dict[str, Any] = {name: _compute_mean(values[name]) for name in values}
+    spreads: dict[str, Any] = {f"{name}_sd": _compute_deviation(values[name]) for name in _MEASURED}
     f1, spread = means["f1"], spreads["f1_sd"]
     return SweepRow(
         name=component.name,
@@ -197,19 +197,19 @@ def _row(component: Component, sweep: Sweep, evaluations: Sequence[Evaluation]) 
     )
 
 
-def _numbers(evaluation: Evaluation) -> dict[str, float | None]:
-    items = items_of(evaluation, "response", group_numbers(evaluation.replies))
-    times = _seconds(evaluation)
+def _compute_numbers(evaluation: Evaluation) -> dict[str, float | None]:
+    items = collect_items(evaluation, "response", group_numbers(evaluation.replies))
+    times = _sum_seconds(evaluation)
     return {
-        **decisions(items.sample),
-        "auroc": auroc(items.sample),
+        **compute_flag_scores(items.sample),
+        "auroc": compute_auroc(items.sample),
         "coverage": len(items.sample.labels) / items.n if items.n else None,
-        "tokens_per_reply": costs(evaluation).tokens_per_reply,
+        "tokens_per_reply": compute_costs(evaluation).tokens_per_reply,
         "p50_ms": statistics.median(times) * 1000 if times else None,
     }
 
 
-def _seconds(evaluation: Evaluation) -> list[float]:
+def _sum_seconds(evaluation: Evaluation) -> list[float]:
     """Return the seconds of each scored reply's requests, added up; without requests, those of judging it.
 
     Configurations share equal requests. By the clock, the second one to ask would get the answer in no time.
@@ -223,23 +223,25 @@ def _seconds(evaluation: Evaluation) -> list[float]:
     return [seconds for seconds in found if seconds is not None]
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
+def _compute_mean(values: Sequence[float | None]) -> float | None:
     """Return the mean; None if one repeat has no value, because a mean over the others would hide that."""
     known = [value for value in values if value is not None]
     return round(math.fsum(known) / len(known), 6) if known and len(known) == len(values) else None
 
 
-def _deviation(values: Sequence[float | None]) -> float | None:
+def _compute_deviation(values: Sequence[float | None]) -> float | None:
     """Return the sample standard deviation (n − 1); None with fewer than two values, or a missing one."""
     known = [value for value in values if value is not None]
     return round(statistics.stdev(known), 6) if len(known) > 1 and len(known) == len(values) else None
 
 
-def _front(rows: Sequence[SweepRow], *columns: str) -> list[bool]:
+def _mark_front(rows: Sequence[SweepRow], *columns: str) -> list[bool]:
     """Return which rows are optimal by these columns (lower costs are better) and by coverage."""
-    return pareto_front([(row.coverage, *(_criterion(row, name) for name in columns)) for row in rows])
+    return find_pareto_front(
+        [(row.coverage, *(_get_criterion(row, name) for name in columns)) for row in rows]
+    )
 
 
-def _criterion(row: SweepRow, column: str) -> float | None:
+def _get_criterion(row: SweepRow, column: str) -> float | None:
     value: float | None = getattr(row, column)
     return -value if value is not None and column in _COSTS else value

@@ -6,32 +6,32 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from hallulab.simulator.report.columns import Column, Format, decimals
-from hallulab.simulator.report.tables import lacking
+from hallulab.simulator.report.columns import Column, Format, build_decimal_format
+from hallulab.simulator.report.tables import is_lacking
 
-_THREE = decimals(3)
-_PERCENT = decimals(0, 100)
+_THREE = build_decimal_format(3)
+_PERCENT = build_decimal_format(0, 100)
 
 
-def option_value(value: Any) -> str:
+def format_option(value: Any) -> str:
     """Format an option's value: lists are joined by `+`, and an empty one is `own`."""
     if isinstance(value, list):
-        return "+".join(map(option_value, value)) or "own"
+        return "+".join(map(format_option, value)) or "own"
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _config(config: dict[str, Any]) -> str:
-    return "/".join(map(option_value, config.values()))
+def _format_config(config: dict[str, Any]) -> str:
+    return "/".join(map(format_option, config.values()))
 
 
-def _fronts(words: dict[str, str], between: str) -> Format:
+def _build_front_format(words: dict[str, str], between: str) -> Format:
     return lambda fronts: between.join(words[front] for front in fronts)
 
 
 _DETECTOR = Column("Detector", "detector", "name of the detector or floor", kind="name", short="Detector")
 _LEVEL = Column("Level", "level", "what is judged", kind="text")
 _COVERAGE = Column("Coverage %", "coverage", "share of the items that were scored", _PERCENT, short="Cov\n%",
-                   warns=lacking)  # fmt: skip
+                   warns=is_lacking)  # fmt: skip
 _PRECISION = Column("Precision", "precision", "share of the flagged items that are hallucinated", _THREE,
                     short="P")  # fmt: skip
 _RECALL = Column("Recall", "recall", "share of the hallucinated items that are flagged", _THREE, short="R")
@@ -88,15 +88,15 @@ COSTS = (
     Column("of these unreadable", "parse_failures", "failures although the model answered every request"),
     Column("Cut to fit", "truncated", "replies with a cut in reply or evidence",
            short="Cut"),
-    Column("Calls / reply", "calls_per_reply", "model calls", decimals(1), short="Calls\n/reply"),
-    Column("Tokens / reply", "tokens_per_reply", "tokens read and written", decimals(0),
+    Column("Calls / reply", "calls_per_reply", "model calls", build_decimal_format(1), short="Calls\n/reply"),
+    Column("Tokens / reply", "tokens_per_reply", "tokens read and written", build_decimal_format(0),
            short="Tokens\n/reply"),
-    Column("Training s", "train_s", "seconds of training here", decimals(1)),
-    Column("First reply s", "cold_s", "seconds of the first reply, judged alone", decimals(2),
+    Column("Training s", "train_s", "seconds of training here", build_decimal_format(1)),
+    Column("First reply s", "cold_s", "seconds of the first reply, judged alone", build_decimal_format(2),
            short="Cold\ns"),
-    Column("p50 ms", "p50_ms", "median time of the other scored replies", decimals(1),
+    Column("p50 ms", "p50_ms", "median time of the other scored replies", build_decimal_format(1),
            short="p50\nms"),
-    Column("p95 ms", "p95_ms", "95th percentile of these times", decimals(1), short="p95\nms"),
+    Column("p95 ms", "p95_ms", "95th percentile of these times", build_decimal_format(1), short="p95\nms"),
 )  # fmt: skip
 """For `rows` at response level."""
 
@@ -136,7 +136,7 @@ CHAT_TESTS = (
     Column("b", "b", "another one", kind="name"),
     Column("Conversations", "conversations", "conversations in which both have a value"),
     Column("Difference", "difference", "mean of a minus b", _THREE),
-    Column("p (Wilcoxon, Holm)", "p_holm", "signed-rank test, adjusted by Holm", decimals(4)),
+    Column("p (Wilcoxon, Holm)", "p_holm", "signed-rank test, adjusted by Holm", build_decimal_format(4)),
 )
 """For `tests` in `chats`."""
 
@@ -195,15 +195,16 @@ PARTS = (
 """For `breakdown`."""
 
 
-def sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
+def build_sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
     """Return the columns for `sweep`. The terminal has one for all varied options, the page one for each."""
     return (
         Column("Configuration", "name", "name of the configuration", kind="name", short="ID"),
-        Column("", "config", "the options that vary", _config, kind="long", short="Config"),
-        *(Column(name, f"config.{name}", "an option", option_value, kind="text") for name in options),
+        Column("", "config", "the options that vary", _format_config, kind="long", short="Config"),
+        *(Column(name, f"config.{name}", "an option", format_option, kind="text") for name in options),
         Column("Coverage %", "coverage", "share of the replies that were scored", _PERCENT),
         Column("F1", "f1", "of the flags", _THREE, beside="f1_sd", short="F1 ± sd"),
-        Column("CV %", "f1_cv", "coefficient of variation of F1 over the repeats", decimals(2, 100),
+        Column("CV %", "f1_cv", "coefficient of variation of F1 over the repeats", build_decimal_format(2,
+               100),
                short="CV %"),
         Column("Precision", "precision", _PRECISION.hint, _THREE, beside="precision_sd", short="P",
                brief=True),
@@ -211,15 +212,16 @@ def sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
         Column("Accuracy", "accuracy", "share of the replies that are decided rightly", _THREE,
                beside="accuracy_sd", short="Acc", brief=True),
         Column("AUROC", "auroc", _AUROC.hint, _THREE, beside="auroc_sd"),
-        Column("Tokens / reply", "tokens_per_reply", "tokens read and written", decimals(0),
+        Column("Tokens / reply", "tokens_per_reply", "tokens read and written", build_decimal_format(0),
                beside="tokens_per_reply_sd", short="Tokens\n/reply", brief=True),
-        Column("p50 ms", "p50_ms", "median time of a reply: its requests, added up", decimals(1),
+        Column("p50 ms", "p50_ms", "median time of a reply: its requests, added up", build_decimal_format(1),
                beside="p50_ms_sd", short="p50\nms", brief=True),
         Column("Unbeaten in", "pareto", "criteria in which no other is as good, as cheap and covers as much",
-               _fronts({"tokens": "tokens", "latency": "time", "precision_recall": "P/R"}, ", "),
+               _build_front_format({"tokens": "tokens", "latency": "time", "precision_recall": "P/R"}, ", "),
                kind="long"),
         Column("", "pareto", "the same in letters",
-               _fronts({"tokens": "T", "latency": "L", "precision_recall": "P"}, ""), short="Front"),
+               _build_front_format({"tokens": "T", "latency": "L", "precision_recall": "P"}, ""),
+               short="Front"),
     )  # fmt: skip
 
 
@@ -231,7 +233,7 @@ TABLES = {
     "Spans": SPANS,
     "Cost and failures": COSTS,
     "Why judgements are missing": REASONS,
-    "Sweep": sweep_columns(()),
+    "Sweep": build_sweep_columns(()),
     "Differences": DIFFERENCES,
     "Means over conversations": CHATS,
     "Tests over conversations": CHAT_TESTS,

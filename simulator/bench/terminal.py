@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from hallulab.scenarios.text.wording import NOTHING, counted, in_brief, noun, number, one_line
+from hallulab.scenarios.text.wording import (
+    NOTHING,
+    choose_noun,
+    format_count,
+    format_number,
+    render_one_line,
+    shorten_line,
+)
 from hallulab.simulator.bench.chats import ChatFriedman, ChatReport
 from hallulab.simulator.bench.friedman import RankTest, SourceTest
 from hallulab.simulator.bench.raters import RaterAgreement
@@ -22,56 +29,56 @@ from hallulab.simulator.bench.tables import (
     PARTS,
     PLANTED,
     SPANS,
-    sweep_columns,
+    build_sweep_columns,
 )
-from hallulab.simulator.measure.statistics import LEAST_FOR_INTERVAL, no_interval
-from hallulab.simulator.report.columns import NARROW, terminal_table
-from hallulab.simulator.report.terminal import standard_output
+from hallulab.simulator.measure.statistics import LEAST_FOR_INTERVAL, explain_no_interval
+from hallulab.simulator.report.columns import NARROW, build_terminal_table
+from hallulab.simulator.report.terminal import build_console
 
 _NOUNS = {"response": "replies", "sentence": "sentences", "word": "words", "span": "replies with gold spans"}
 
 
 def print_report(report: BenchReport, console: Console | None = None) -> None:
     """Print the tables of a benchmark. An undefined number is a dash."""
-    console = console or standard_output()
+    console = console or build_console()
     narrow = console.width < NARROW
     for level in report.levels:
         rows = report.at(level)
-        console.print(Text(_heading(rows[0])))
+        console.print(Text(_render_heading(rows[0])))
         columns = SPANS if level == "span" else LEVELS
-        console.print(terminal_table(columns, [rows], narrow=narrow, bound=brief_bound))
+        console.print(build_terminal_table(columns, [rows], narrow=narrow, bound=format_bound))
     console.print(Text("Cost and failures"))
-    console.print(terminal_table(COSTS, [report.replies]))
+    console.print(build_terminal_table(COSTS, [report.replies]))
     if report.parts_by_meta:
         console.print(Text("Replies by fields of meta"))
-        console.print(terminal_table(PARTS, [report.parts_by_meta]))
+        console.print(build_terminal_table(PARTS, [report.parts_by_meta]))
     if report.friedman is not None:
-        console.print(Text(one_line(friedman_line(report.friedman))))
+        console.print(Text(render_one_line(render_friedman_line(report.friedman))))
     if report.chats is not None:
         _print_chats(report.chats, console)
     if report.chatbots is not None:
         console.print(Text("Hallucinations per turn (HPT-1) of each chatbot, by the labels and by detectors"))
-        console.print(terminal_table(CHATBOTS, [report.chatbots]))
+        console.print(build_terminal_table(CHATBOTS, [report.chatbots]))
     if report.planted is not None:
         console.print(Text("Planted errors, by kind, turns before the reply, and passages of the evidence"))
         by_detector = [
             [row for row in report.planted_margins if row.detector == name]
             for name in dict.fromkeys(row.detector for row in report.planted)
         ]
-        console.print(terminal_table(PLANTED, by_detector, narrow=narrow, bound=brief_bound))
+        console.print(build_terminal_table(PLANTED, by_detector, narrow=narrow, bound=format_bound))
     console.print(
         Text(
             "F1 tun.: threshold tuned on the other half of the groups; F1 max: the best single threshold on "
             "these scores, chosen on these very items."
         )
     )
-    for note in (*report_notes(report), *reason_lines(report.replies)):
-        console.print(Text(one_line(note)))
+    for note in (*report_notes(report), *render_reason_lines(report.replies)):
+        console.print(Text(render_one_line(note)))
     if report.sweep is not None:
         print_sweep(report.sweep, console)
 
 
-def brief_bound(bound: float) -> str:
+def format_bound(bound: float) -> str:
     """Format a bound of an interval in [0, 1], such as `.71`."""
     return f"{bound:.2f}".removeprefix("0")
 
@@ -79,18 +86,18 @@ def brief_bound(bound: float) -> str:
 def report_notes(report: BenchReport) -> list[str]:
     """Write sentences on what the numbers leave out, and on what flatters them."""
     return [
-        *data_notes(report.data),
-        *interval_notes(report),
-        *notes(report.replies),
-        *caveats(report.rows),
+        *render_data_notes(report.data),
+        *render_interval_notes(report),
+        *render_notes(report.replies),
+        *render_caveats(report.rows),
     ]
 
 
-def data_notes(data: BenchData) -> list[str]:
+def render_data_notes(data: BenchData) -> list[str]:
     """Write sentences on replies that are not measured on, and on the training part."""
     found = []
     if data.left_out:
-        reasons = (f"{in_brief(reason)} ({lines:,})" for reason, lines in data.left_out.items())
+        reasons = (f"{shorten_line(reason)} ({lines:,})" for reason, lines in data.left_out.items())
         found.append(f"Left out of the data, and in no number: {', '.join(reasons)}.")
     if data.folds:
         found.append(
@@ -98,24 +105,24 @@ def data_notes(data: BenchData) -> list[str]:
             f"{data.trained_on:,} replies in the mean; measured on {data.tested_on:,}."
         )
     elif data.trained_on:
-        learnt = counted(data.trained_on, "training example")
+        learnt = format_count(data.trained_on, "training example")
         found.append(f"{learnt}: {data.split}; measured on {data.tested_on}.")
     if data.groups_in_both:
-        both = counted(data.groups_in_both, "group")
+        both = format_count(data.groups_in_both, "group")
         found.append(f"{both} learnt from and measured on: what was learnt there flatters the numbers.")
     found += [f"{name} was not trained here: {reason}" for name, reason in data.not_trained.items()]
     if data.raters is not None:
-        found.append(raters_line(data.raters))
+        found.append(render_raters_line(data.raters))
     return found
 
 
-def interval_notes(report: BenchReport) -> list[str]:
+def render_interval_notes(report: BenchReport) -> list[str]:
     """Explain why numbers have no interval."""
     found = []
     for level in report.levels:
         rows = report.at(level)
-        too_few = no_interval(rows[0].groups, "group")
-        lacking = [row.detector for row in rows if _lacks_an_interval(row)]
+        too_few = explain_no_interval(rows[0].groups, "group")
+        lacking = [row.detector for row in rows if _is_interval_missing(row)]
         if too_few is not None:
             found.append(f"{level} level: {too_few}.")
         elif lacking:
@@ -126,33 +133,34 @@ def interval_notes(report: BenchReport) -> list[str]:
     return found
 
 
-def _lacks_an_interval(row: AnyRow) -> bool:
+def _is_interval_missing(row: AnyRow) -> bool:
     """Return whether a number could have an interval and has none."""
     fields = ("f1",) if isinstance(row, SpanRow) else ("auroc", "auprc", "f1", "balanced_accuracy")
     return any(getattr(row, f"{field}_ci95") is None and getattr(row, field) is not None for field in fields)
 
 
-def raters_line(found: RaterAgreement) -> str:
+def render_raters_line(found: RaterAgreement) -> str:
     """Say how far the people behind the labels agree."""
     label, others = (
-        f"AUROC {number(one.auroc, 3)}, balanced accuracy {number(one.balanced_accuracy, 3)}, "
-        f"F1 {number(one.f1, 3)}"
+        f"AUROC {format_number(one.auroc, 3)}, balanced accuracy {format_number(one.balanced_accuracy, 3)}, "
+        f"F1 {format_number(one.f1, 3)}"
         for one in (found.label, found.others)
     )
-    made = f"{found.ratings:,} ratings of {found.replies:,} {noun(found.replies, 'reply', 'replies')}"
+    made = f"{found.ratings:,} ratings of {found.replies:,} {choose_noun(found.replies, 'reply', 'replies')}"
     return (
-        f"Raters ({made}): Krippendorff's alpha {number(found.alpha, 3)}. One rater against the label, in "
+        f"Raters ({made}): Krippendorff's alpha {format_number(found.alpha, 3)}. One rater against the "
+        "label, in "
         f"which that one has a say: {label}; against the median of the others: {others}."
     )
 
 
-def notes(costs: Sequence[LevelRow]) -> list[str]:
+def render_notes(costs: Sequence[LevelRow]) -> list[str]:
     """Write sentences on what the numbers leave out, and on how to read them."""
     found = []
     for row in costs:
         gaps = {"abstained": "abstention", "failed": "failure"}
         listed = ", ".join(
-            counted(count, word) for field, word in gaps.items() if (count := getattr(row, field))
+            format_count(count, word) for field, word in gaps.items() if (count := getattr(row, field))
         )
         if row.parse_failures:
             listed += f" ({row.parse_failures} by an unreadable answer)"
@@ -161,7 +169,7 @@ def notes(costs: Sequence[LevelRow]) -> list[str]:
     for row in costs:
         own = row.fold_thresholds
         if len(set(own)) > 1:
-            spread = f"{number(min(own), 3)} to {number(max(own), 3)}"
+            spread = f"{format_number(min(own), 3)} to {format_number(max(own), 3)}"
             found.append(
                 f"{row.detector}: its threshold is the mean of {len(own)} folds' own, {spread}; each "
                 "reply was decided by its fold's."
@@ -184,7 +192,7 @@ def notes(costs: Sequence[LevelRow]) -> list[str]:
     return found
 
 
-def caveats(rows: Sequence[AnyRow]) -> list[str]:
+def render_caveats(rows: Sequence[AnyRow]) -> list[str]:
     """Write sentences on what flatters a detector's numbers: cut replies, quotations not in the reply."""
     found = []
     for row in rows:
@@ -198,80 +206,81 @@ def caveats(rows: Sequence[AnyRow]) -> list[str]:
     for row in rows:
         if isinstance(row, SpanRow) and row.unlocated:
             found.append(
-                f"{row.detector}: {counted(row.unlocated, 'flagged span')} without a place in the "
+                f"{row.detector}: {format_count(row.unlocated, 'flagged span')} without a place in the "
                 "reply: wrong by the exact rule, in no other number on spans."
             )
     return found
 
 
-def friedman_line(found: SourceTest) -> str:
+def render_friedman_line(found: SourceTest) -> str:
     """Describe the test over all detectors in a sentence."""
     return (
         f"Friedman test over {found.groups:,} sources, detectors ranked in each by their Brier score: "
-        f"{p_value(found.p_value)}. Mean ranks (1: least error): {_ranks(found)}."
+        f"{format_p_value(found.p_value)}. Mean ranks (1: least error): {_format_ranks(found)}."
     )
 
 
-def chats_counted(chats: ChatReport) -> str:
+def explain_chats_counted(chats: ChatReport) -> str:
     """Say what the means over conversations count."""
     if chats.counted == "spans":
         return "Counted are hallucinations: flagged spans that meet annotated ones."
     return "Counted are turns, not single hallucinations: not every turn says where they are."
 
 
-def chat_friedman_lines(tests: Sequence[ChatFriedman]) -> list[str]:
+def render_chat_friedman_lines(tests: Sequence[ChatFriedman]) -> list[str]:
     """Describe the tests over all detectors on conversations, one sentence each."""
     return [
-        f"Friedman test of {found.metric} over {counted(found.conversations, 'chat')}: "
-        f"{p_value(found.p_value)}. Mean ranks (1: highest): {_ranks(found)}."
+        f"Friedman test of {found.metric} over {format_count(found.conversations, 'chat')}: "
+        f"{format_p_value(found.p_value)}. Mean ranks (1: highest): {_format_ranks(found)}."
         for found in tests
     ]
 
 
-def _ranks(found: RankTest) -> str:
+def _format_ranks(found: RankTest) -> str:
     ranked = sorted(found.mean_ranks.items(), key=lambda pair: pair[1])
-    return ", ".join(f"{name} {number(rank, 2)}" for name, rank in ranked)
+    return ", ".join(f"{name} {format_number(rank, 2)}" for name, rank in ranked)
 
 
-def p_value(p: float | None) -> str:
+def format_p_value(p: float | None) -> str:
     """Format a p-value for people; a dash where there was nothing to test."""
     return f"p = {NOTHING if p is None else format(p, '.3g')}"
 
 
-def reason_lines(costs: Sequence[LevelRow]) -> list[str]:
+def render_reason_lines(costs: Sequence[LevelRow]) -> list[str]:
     """Say why judgements are missing, by detector."""
     return [
         f"{row.detector}: {found.n} {found.outcome}: {found.reason}" for row in costs for found in row.reasons
     ]
 
 
-def _heading(row: AnyRow) -> str:
-    groups = f"{row.groups:,} {noun(row.groups, 'group')}"
+def _render_heading(row: AnyRow) -> str:
+    groups = f"{row.groups:,} {choose_noun(row.groups, 'group')}"
     words = f"{row.level} level: {row.n:,} {_NOUNS[row.level]} in {groups}"
     if isinstance(row, SpanRow):
         return f"{words}, {row.positives:,} gold spans"
-    share = number(row.positives / row.n if row.n else None, 1, 100)
+    share = format_number(row.positives / row.n if row.n else None, 1, 100)
     return f"{words}, {share}% hallucinated"
 
 
 def _print_chats(chats: ChatReport, console: Console) -> None:
-    console.print(Text(f"Means over conversations. {chats_counted(chats)}"))
-    console.print(terminal_table(CHATS, [chats.rows]))
+    console.print(Text(f"Means over conversations. {explain_chats_counted(chats)}"))
+    console.print(build_terminal_table(CHATS, [chats.rows]))
     tests = [
-        f"{test.metric}, {test.a} − {test.b}: {number(test.difference, 3)} over {test.conversations} chats, "
-        f"{p_value(test.p_holm)} (Wilcoxon, Holm)"
+        f"{test.metric}, {test.a} − {test.b}: {format_number(test.difference, 3)} over "
+        f"{test.conversations} chats, "
+        f"{format_p_value(test.p_holm)} (Wilcoxon, Holm)"
         for test in chats.tests
     ]
-    for line in (*chat_friedman_lines(chats.friedman), *tests):
-        console.print(Text(one_line(line)))
+    for line in (*render_chat_friedman_lines(chats.friedman), *tests):
+        console.print(Text(render_one_line(line)))
 
 
 def print_sweep(sweep: SweepReport, console: Console) -> None:
     """Print the configurations, highest F1 first: the columns of MetaRAG's tables 2 and 3."""
     rows = [row.model_copy(update={"name": row.name.rsplit("-", 1)[-1]}) for row in sweep.best_first]
     heading = f"Sweep of {sweep.file.detector}, {sweep.file.repeats} seeds each. "
-    console.print(Text(one_line(f"{heading}Config: {' / '.join(sweep.file.varied)}")))
-    console.print(terminal_table(sweep_columns(sweep.file.varied), [rows]))
+    console.print(Text(render_one_line(f"{heading}Config: {' / '.join(sweep.file.varied)}")))
+    console.print(build_terminal_table(build_sweep_columns(sweep.file.varied), [rows]))
     console.print(
         Text("Front: none is as good, as cheap, and covers as much; F1 and T tokens, L latency; P: P and R.")
     )

@@ -15,7 +15,7 @@ import random
 import numpy as np
 
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.measure.detection import Booleans, Sample, best_threshold, decisions
+from hallulab.simulator.measure.detection import Booleans, Sample, compute_flag_scores, find_best_threshold
 from hallulab.simulator.measure.numbers import Rounded
 
 _SEED = 17
@@ -42,29 +42,29 @@ class Thresholds(Frozen):
     """At the best threshold on the very items."""
 
 
-def threshold_protocols(sample: Sample, clusters: int, threshold: float | None) -> Thresholds:
+def decide_by_protocols(sample: Sample, clusters: int, threshold: float | None) -> Thresholds:
     """Decide under every protocol.
 
     Args:
         clusters: number of groups; `sample.clusters` are their numbers.
         threshold: the detector's own at this level, if any.
     """
-    halves = dev_half(clusters)[sample.clusters] if len(sample.clusters) else np.zeros(0, dtype=bool)
-    fitted = [best_threshold(sample.only(half)) for half in (halves, ~halves)]
+    halves = draw_dev_half(clusters)[sample.clusters] if len(sample.clusters) else np.zeros(0, dtype=bool)
+    fitted = [find_best_threshold(sample.only(half)) for half in (halves, ~halves)]
     tuned = dataclasses.replace(
         sample,
         flags=np.where(halves, sample.flagged_from(fitted[1]).flags, sample.flagged_from(fitted[0]).flags),
     )
-    oracle = best_threshold(sample)
+    oracle = find_best_threshold(sample)
     one, other = fitted
     return Thresholds(
-        default=_decided(sample, threshold),
-        tuned=Decided() if one is None or other is None else _decided(tuned, (one, other)),
-        oracle=_decided(sample.flagged_from(oracle), oracle),
+        default=_decide_at(sample, threshold),
+        tuned=Decided() if one is None or other is None else _decide_at(tuned, (one, other)),
+        oracle=_decide_at(sample.flagged_from(oracle), oracle),
     )
 
 
-def dev_half(clusters: int) -> Booleans:
+def draw_dev_half(clusters: int) -> Booleans:
     """Draw a seeded half of the groups, as a mask over their numbers."""
     chosen = random.Random(_SEED).sample(range(clusters), clusters // 2)  # noqa: S311 - a seeded choice
     mask = np.zeros(clusters, dtype=bool)
@@ -72,6 +72,6 @@ def dev_half(clusters: int) -> Booleans:
     return mask
 
 
-def _decided(sample: Sample, threshold: float | tuple[float, float] | None) -> Decided:
-    found = decisions(sample)
+def _decide_at(sample: Sample, threshold: float | tuple[float, float] | None) -> Decided:
+    found = compute_flag_scores(sample)
     return Decided(threshold=threshold, **{name: found[name] for name in found if name != "accuracy"})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hallulab.simulator.cli.options import AsJson
-from hallulab.simulator.cli.saying import say, say_json
+from hallulab.simulator.cli.saying import print_json, print_lines
 
 if TYPE_CHECKING:
     from hallulab.simulator.runs.audit_log import Chain, Entry
@@ -28,24 +28,24 @@ def audit(
     """
     import json
 
-    from hallulab.scenarios.text.wording import counted
+    from hallulab.scenarios.text.wording import format_count
 
-    chain = _checked(log, head)
+    chain = _read_log(log, head)
     escalated = [entry for entry in chain.entries if entry.escalated]
     if as_json:
         found = [entry.model_dump(mode="json") for entry in escalated]
         value = {"lines": len(chain.entries), "head": chain.head, "escalated": found}
-        say_json(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+        print_json(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
         return
     for entry in escalated:
-        say(_told(entry))
-    say(
-        f"{counted(len(chain.entries), 'line')}, {len(escalated)} escalated; the chain is whole, "
+        print_lines(_render_entry(entry))
+    print_lines(
+        f"{format_count(len(chain.entries), 'line')}, {len(escalated)} escalated; the chain is whole, "
         f"its last hash is {chain.head}"
     )
 
 
-def _checked(log: Path, head: str | None) -> Chain:
+def _read_log(log: Path, head: str | None) -> Chain:
     """Return the log.
 
     Raises:
@@ -74,11 +74,11 @@ def _checked(log: Path, head: str | None) -> Chain:
     return chain
 
 
-def _told(entry: Entry) -> str:
+def _render_entry(entry: Entry) -> str:
     from hallulab.chatbots.guarded.wording import DONE
-    from hallulab.scenarios.text.wording import one_line
+    from hallulab.scenarios.text.wording import render_one_line
 
-    return one_line(
+    return render_one_line(
         f"line {entry.sequence + 1}, {entry.chatbot}, conversation {entry.conversation}, turn {entry.turn}: "
         f"{DONE[entry.action]}: {entry.reason}"
     )

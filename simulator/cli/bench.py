@@ -10,11 +10,17 @@ import typer
 
 from hallulab.agents.machine.stopping import run_until_stopped
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.cli.options import Detectors, ModelOptions, RecordingOptions, grouped, names
-from hallulab.simulator.cli.running import flags_of, settings
+from hallulab.simulator.cli.options import (
+    Detectors,
+    ModelOptions,
+    RecordingOptions,
+    expand_option_groups,
+    split_names,
+)
+from hallulab.simulator.cli.running import build_settings, collect_flags
 
 
-def _options(given: list[str]) -> dict[str, Any]:
+def _read_options(given: list[str]) -> dict[str, Any]:
     """Read the options of a data set by name; values are YAML.
 
     Raises:
@@ -92,7 +98,7 @@ class ResultOptions:
     html: Annotated[Path | None, typer.Option(help="Write a page with curves into this file.")] = None
 
 
-@grouped
+@expand_option_groups
 def bench(
     context: typer.Context,
     dataset: Annotated[
@@ -109,25 +115,25 @@ def bench(
 
     What stands after `--` is passed on to the model server.
     """
-    from hallulab.simulator.bench.command import BenchSettings, bench_command
+    from hallulab.simulator.bench.command import BenchSettings, run_bench
 
     chosen = BenchSettings(
         dataset=dataset,
         data=measured.data,
         source=measured.source,
-        options=_options(measured.option or []),
+        options=_read_options(measured.option or []),
         train=learning.train,
         folds=learning.folds,
         sweep=learning.sweep,
-        detectors=names(detectors),
+        detectors=split_names(detectors),
         by=tuple(measured.by or ()),
         limit=measured.limit,
         seed=measured.seed,
         config=models.config,
-        flags=flags_of(models),
-        run=settings(context, recording),
+        flags=collect_flags(models),
+        run=build_settings(context, recording),
         json_file=results.as_json,
         csv_file=results.csv,
         html_file=results.html,
     )
-    run_until_stopped(bench_command(chosen))
+    run_until_stopped(run_bench(chosen))

@@ -14,14 +14,14 @@ from hallulab.simulator.cli.options import (
     ModelOptions,
     RecordingOptions,
     RunArgument,
-    grouped,
-    names,
-    whole_numbers,
+    expand_option_groups,
+    read_whole_numbers,
+    split_names,
 )
-from hallulab.simulator.cli.running import ANSWERING, flags_of, saved_experiment, settings
+from hallulab.simulator.cli.running import ANSWERING, build_settings, collect_flags, load_saved_experiment
 
 
-@grouped
+@expand_option_groups
 def branch(
     context: typer.Context,
     run: RunArgument,
@@ -49,16 +49,16 @@ def branch(
     """
     from hallulab.simulator.cli.folders import show_report
     from hallulab.simulator.experiment.build import execute_experiment
-    from hallulab.simulator.runs.branching_off import branching_off
-    from hallulab.simulator.runs.folder import RunFolder, folder_by_time
+    from hallulab.simulator.runs.branching_off import find_branching
+    from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
     from hallulab.simulator.runs.outputs import check_outputs
 
-    chosen = None if turns == "all" else whole_numbers("--turns", turns, 0)
-    old, new = RunFolder(run), RunFolder(folder.out or folder_by_time())
-    branching = branching_off(old, source, chosen)
-    flags = {**flags_of(models), "detectors": names(detectors)}
-    experiment = saved_experiment(old, models.config, flags, names(chatbots), ANSWERING)
+    chosen = None if turns == "all" else read_whole_numbers("--turns", turns, 0)
+    old, new = RunFolder(run), RunFolder(folder.out or name_folder_by_time())
+    branching = find_branching(old, source, chosen)
+    flags = {**collect_flags(models), "detectors": split_names(detectors)}
+    experiment = load_saved_experiment(old, models.config, flags, split_names(chatbots), ANSWERING)
     check_outputs({}, folders={"--out": new.path})
-    how = settings(context, recording, folder.fresh)
+    how = build_settings(context, recording, folder.fresh)
     pack = run_until_stopped(execute_experiment(experiment, new, how, simulate=True, branching=branching))
     show_report(new, as_json, new.read_journals(), pack)

@@ -9,9 +9,9 @@ import typer
 
 from hallulab.agents.machine.stopping import run_until_stopped
 from hallulab.simulator.bench.wrong_answers import Wrong
-from hallulab.simulator.cli.options import ModelOptions, RecordingOptions, grouped
-from hallulab.simulator.cli.running import flags_of, settings
-from hallulab.simulator.cli.saying import say
+from hallulab.simulator.cli.options import ModelOptions, RecordingOptions, expand_option_groups
+from hallulab.simulator.cli.running import build_settings, collect_flags
+from hallulab.simulator.cli.saying import print_lines
 
 if TYPE_CHECKING:
     from hallulab.scenarios.labelled import LabelledData
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Out = Annotated[Path, typer.Option(help="JSON-lines file to write.")]
 
 
-@grouped
+@expand_option_groups
 def hotpotqa_derived(
     context: typer.Context,
     data: Annotated[Path, typer.Option(help="Folder that holds HotpotQA's distractor setting.")],
@@ -43,15 +43,17 @@ def hotpotqa_derived(
     What stands after `--` is passed on to the model server.
     """
     from hallulab.simulator.bench.building import BuildSettings, build_command
-    from hallulab.simulator.bench.hotpotqa_derived import account
+    from hallulab.simulator.bench.hotpotqa_derived import list_left_out
     from hallulab.simulator.experiment.config import load_experiment
 
-    experiment = load_experiment(models.config, flags_of(models))
-    chosen = BuildSettings(data, models.config, out, limit, seed, wrong, both, settings(context, recording))
+    experiment = load_experiment(models.config, collect_flags(models))
+    chosen = BuildSettings(
+        data, models.config, out, limit, seed, wrong, both, build_settings(context, recording)
+    )
     derived = run_until_stopped(build_command(chosen, experiment))
-    _say_written(derived.data, out)
-    for line in account(derived):
-        say(line, err=True)
+    _print_written(derived.data, out)
+    for line in list_left_out(derived):
+        print_lines(line, err=True)
 
 
 def audit_corpus(out: Out) -> None:
@@ -63,11 +65,11 @@ def audit_corpus(out: Out) -> None:
     check_outputs({"--out": out})
     replies = generate()
     write_labelled(out, replies)
-    _say_written(replies, out)
+    _print_written(replies, out)
 
 
-def _say_written(replies: LabelledData, out: Path) -> None:
-    from hallulab.scenarios.text.wording import noun
+def _print_written(replies: LabelledData, out: Path) -> None:
+    from hallulab.scenarios.text.wording import choose_noun
 
-    written = f"{len(replies)} {noun(len(replies), 'reply', 'replies')} written to {out}"
-    say(f"{written}, {sum(reply.hallucinated for reply in replies)} hallucinated")
+    written = f"{len(replies)} {choose_noun(len(replies), 'reply', 'replies')} written to {out}"
+    print_lines(f"{written}, {sum(reply.hallucinated for reply in replies)} hallucinated")

@@ -9,12 +9,19 @@ import typer
 
 from hallulab.agents.machine.stopping import run_until_stopped
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.cli.options import AsJson, Detectors, ModelOptions, RecordingOptions, grouped, names
-from hallulab.simulator.cli.running import flags_of, settings
-from hallulab.simulator.cli.saying import say, say_json
+from hallulab.simulator.cli.options import (
+    AsJson,
+    Detectors,
+    ModelOptions,
+    RecordingOptions,
+    expand_option_groups,
+    split_names,
+)
+from hallulab.simulator.cli.running import build_settings, collect_flags
+from hallulab.simulator.cli.saying import print_json, print_lines
 
 
-@grouped
+@expand_option_groups
 def calibrate(
     context: typer.Context,
     models: ModelOptions,
@@ -47,28 +54,28 @@ def calibrate(
     from hallulab.simulator.experiment.config import load_experiment
     from hallulab.simulator.stress.calibration import CalibrateSettings, calibrate_command
     from hallulab.simulator.stress.calibration_table import print_calibration, print_policy
-    from hallulab.simulator.stress.policy_calibration import guarding, policy_command
+    from hallulab.simulator.stress.policy_calibration import add_guard_detector, calibrate_policy
 
-    flags = {**flags_of(models), "detectors": names(detectors), "seed": seed}
+    flags = {**collect_flags(models), "detectors": split_names(detectors), "seed": seed}
     experiment = load_experiment(models.config, flags)
     chosen = CalibrateSettings(source or experiment.scenario, count, tuple(data or ()))
-    run = settings(context, recording)
+    run = build_settings(context, recording)
     if policy is not None or out is not None:
         if policy is None or out is None:
             raise UsageError(
                 "--policy and --out go together: name the policy, and the file to write it into."
             )
-        guarded = guarding(experiment, names(detectors))
-        found = run_until_stopped(policy_command(chosen, guarded, run, policy, out, models.config))
+        guarded = add_guard_detector(experiment, split_names(detectors))
+        found = run_until_stopped(calibrate_policy(chosen, guarded, run, policy, out, models.config))
         if as_json:
-            say_json(found.model_dump_json(indent=2) + "\n")
+            print_json(found.model_dump_json(indent=2) + "\n")
         else:
             print_policy(found)
-            say(f"\nwritten to {out}")
+            print_lines(f"\nwritten to {out}")
         return
     report = run_until_stopped(calibrate_command(chosen, experiment, run))
     if as_json:
-        say_json(report.model_dump_json(indent=2) + "\n")
+        print_json(report.model_dump_json(indent=2) + "\n")
     else:
         print_calibration(report)
-        say(f"\nkept in {report.kept_in}")
+        print_lines(f"\nkept in {report.kept_in}")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.cli.options import AsJson, RunArgument, names
-from hallulab.simulator.cli.saying import say, say_json
+from hallulab.simulator.cli.options import AsJson, RunArgument, split_names
+from hallulab.simulator.cli.saying import print_json, print_lines
 
 if TYPE_CHECKING:
     from hallulab.simulator.report.chosen_chats import ExportSelection, SelectionCounts
@@ -61,7 +61,7 @@ def export(
     run.require()
     wanted = ExportSelection(
         detector=detector,
-        without=_parts(without),
+        without=_read_parts(without),
         clean_by=clean_by,
         audited=audited,
         min_turns=min_turns or 1,
@@ -76,22 +76,22 @@ def export(
         raise UsageError(f"--format {format}: unknown. Give one of: {', '.join((BENCH, *FORMATS))}.")
 
 
-def _parts(value: str | None) -> frozenset[str]:
+def _read_parts(value: str | None) -> frozenset[str]:
     from hallulab.scenarios.chats.record import PARTS
 
-    given = frozenset(names(value) or ())
+    given = frozenset(split_names(value) or ())
     if given - set(PARTS):
         raise UsageError(f"--without {value}: give some of {', '.join(PARTS)}, with commas between.")
     return given
 
 
 def _tell(exported: SelectionCounts, out: Path, as_json: bool) -> None:
-    from hallulab.scenarios.text.wording import counted
+    from hallulab.scenarios.text.wording import format_count
 
     if as_json:
-        say_json(json.dumps(dataclasses.asdict(exported), indent=2) + "\n")
+        print_json(json.dumps(dataclasses.asdict(exported), indent=2) + "\n")
         return
-    say(f"{counted(exported.written, 'conversation')} written to {out}")
+    print_lines(f"{format_count(exported.written, 'conversation')} written to {out}")
     for count, why in (
         (exported.too_short, "too few turns"),
         (exported.not_clean, "flagged, or not scored in every turn"),
@@ -99,11 +99,11 @@ def _tell(exported: SelectionCounts, out: Path, as_json: bool) -> None:
         (exported.near_duplicates, "nearly the same as an earlier one (--keep-duplicates keeps them)"),
     ):
         if count:
-            say(f"{count} left out: {why}", err=True)
+            print_lines(f"{count} left out: {why}", err=True)
 
 
 def _export_replies(run: RunFolder, wanted: ExportSelection, out: Path, as_json: bool) -> None:
-    from hallulab.scenarios.text.wording import noun
+    from hallulab.scenarios.text.wording import choose_noun
     from hallulab.simulator.report.chosen_chats import ExportSelection
     from hallulab.simulator.report.exporting import export_annotated
 
@@ -114,14 +114,16 @@ def _export_replies(run: RunFolder, wanted: ExportSelection, out: Path, as_json:
         )
     exported = export_annotated(run, wanted.detector, out)
     if as_json:
-        say_json(json.dumps(dataclasses.asdict(exported), indent=2) + "\n")
+        print_json(json.dumps(dataclasses.asdict(exported), indent=2) + "\n")
     else:
-        say(f"{exported.written} {noun(exported.written, 'reply', 'replies')} written to {out}")
+        print_lines(
+            f"{exported.written} {choose_noun(exported.written, 'reply', 'replies')} written to {out}"
+        )
     if wanted.detector is None:
-        say(
+        print_lines(
             "no line has a label: fill in `label` or `spans` before `hallulab bench` reads them, or give "
             "--detector",
             err=True,
         )
     if exported.without_evidence:
-        say(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)
+        print_lines(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)

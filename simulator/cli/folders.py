@@ -9,7 +9,7 @@ import typer
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.cli.options import AsJson, RunArgument
-from hallulab.simulator.cli.saying import say, say_json
+from hallulab.simulator.cli.saying import print_json, print_lines
 
 if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
@@ -57,7 +57,7 @@ def view(folder: RunArgument) -> None:
     run = RunFolder(folder)
     # Anybody may have written an existing page, and a browser would run its scripts.
     write_reports(run)
-    say(run.page)
+    print_lines(run.page)
     webbrowser.open(run.page.resolve().as_uri())
 
 
@@ -81,8 +81,8 @@ def show_report(
         raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
     made = write_reports(folder, journals, scenario, measured or CorrectionData())
     if as_json:
-        say_json(folder.report.read_text(encoding="utf-8"))
+        print_json(folder.report.read_text(encoding="utf-8"))
     else:
         print_report(made)
-        say(f"\nreport: {folder.page}")
+        print_lines(f"\nreport: {folder.page}")
     require_a_reply(journals)

@@ -11,7 +11,7 @@ import typer
 
 from hallulab.agents.machine.stopping import run_until_stopped
 from hallulab.simulator.cli.options import AsJson
-from hallulab.simulator.cli.saying import say, say_json
+from hallulab.simulator.cli.saying import print_json, print_lines
 
 if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
@@ -40,10 +40,10 @@ def import_(
     from hallulab.scenarios.chats.formats import FORMATS, format_of
     from hallulab.scenarios.chats.record import SCENARIO
     from hallulab.scenarios.errors import UsageError
-    from hallulab.scenarios.packs.pack_files import load_scenario, located
+    from hallulab.scenarios.packs.pack_files import load_scenario, locate_pack
     from hallulab.simulator.runs.experiment_json import Imported
-    from hallulab.simulator.runs.folder import RunFolder, folder_by_time
-    from hallulab.simulator.runs.importing import import_chats, imported_documents
+    from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
+    from hallulab.simulator.runs.importing import import_chats, load_imported_documents
     from hallulab.simulator.runs.outputs import check_outputs
 
     if documents is not None and scenario is not None:
@@ -51,21 +51,21 @@ def import_(
     known = next((name for name in FORMATS if name == format), None)
     if format is not None and known is None:
         raise UsageError(f"--format {format}: unknown. Give one of: {', '.join(FORMATS)}.")
-    run = RunFolder(out or folder_by_time())
+    run = RunFolder(out or name_folder_by_time())
     check_outputs({}, inputs=[file], folders={"--out": run.path})
-    pack = load_scenario(scenario) if scenario is not None else imported_documents(documents)
+    pack = load_scenario(scenario) if scenario is not None else load_imported_documents(documents)
     found = known or format_of(file)
     about = Imported(file=str(file), format=found, documents=None if documents is None else str(documents))
-    name = SCENARIO if scenario is None else located(scenario)
-    source = _source(pack)
+    name = SCENARIO if scenario is None else locate_pack(scenario)
+    source = _build_evidence_source(pack)
     counts = run_until_stopped(import_chats(file, found, run, about, name, source))
     if as_json:
-        say_json(json.dumps(_json(counts, found), indent=2) + "\n")
+        print_json(json.dumps(_convert_to_json(counts, found), indent=2) + "\n")
     else:
         _tell(counts, found, run.path)
 
 
-def _source(pack: Scenario) -> EvidenceSource | None:
+def _build_evidence_source(pack: Scenario) -> EvidenceSource | None:
     """Return where evidence is searched; None without documents."""
     from hallulab.agents.retrieval.knowledge import KnowledgeBase
     from hallulab.simulator.experiment.config import Experiment
@@ -77,7 +77,7 @@ def _source(pack: Scenario) -> EvidenceSource | None:
     return EvidenceSource(KnowledgeBase(pack, embedding_model=defaults.embedding_model), defaults.top_k)
 
 
-def _json(counts: ImportCounts, format: str) -> dict[str, object]:
+def _convert_to_json(counts: ImportCounts, format: str) -> dict[str, object]:
     numbers = {
         key: value for key, value in dataclasses.asdict(counts).items() if key not in ("chatbots", "seeds")
     }
@@ -85,17 +85,22 @@ def _json(counts: ImportCounts, format: str) -> dict[str, object]:
 
 
 def _tell(counts: ImportCounts, format: str, folder: Path) -> None:
-    from hallulab.scenarios.text.wording import counted
+    from hallulab.scenarios.text.wording import format_count
 
-    chats, turns = counted(counts.conversations, "conversation"), counted(counts.turns, "turn")
-    say(f"{chats} with {turns} imported as {format} to {folder}")
+    chats, turns = format_count(counts.conversations, "conversation"), format_count(counts.turns, "turn")
+    print_lines(f"{chats} with {turns} imported as {format} to {folder}")
     if counts.without_reply:
-        say(f"{counted(counts.without_reply, 'conversation')} left out: nobody replied", err=True)
+        print_lines(
+            f"{format_count(counts.without_reply, 'conversation')} left out: nobody replied", err=True
+        )
     if counts.searched:
-        say(f"{counted(counts.searched, 'turn')} without passages: they were searched for", err=True)
+        print_lines(
+            f"{format_count(counts.searched, 'turn')} without passages: they were searched for", err=True
+        )
     if counts.without_evidence:
-        say(
-            f"{counted(counts.without_evidence, 'turn')} without evidence: detectors that need some abstain. "
+        print_lines(
+            f"{format_count(counts.without_evidence, 'turn')} without evidence: detectors that need some "
+            "abstain. "
             "--documents DIR has it searched",
             err=True,
         )

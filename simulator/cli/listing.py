@@ -23,7 +23,7 @@ def list_things(
     from rich.table import Table
     from rich.text import Text
 
-    from hallulab.scenarios.text.wording import one_line
+    from hallulab.scenarios.text.wording import render_one_line
 
     headings, rows = _TABLES[kind](scenario)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -31,24 +31,24 @@ def list_things(
     for heading in headings[1:]:
         table.add_column(heading, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(one_line(cell)) for cell in row))
+        table.add_row(*(Text(render_one_line(cell)) for cell in row))
     Console().print(table)
 
 
 _Content = tuple[list[str], list[tuple[str, ...]]]
 
 
-def _scenarios(scenario: str | None) -> _Content:
-    from hallulab.scenarios.packs.pack_files import built_in_packs, load_scenario
+def _list_scenarios(scenario: str | None) -> _Content:
+    from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
 
     rows: list[tuple[str, ...]] = []
-    for name in built_in_packs():
+    for name in list_built_in_packs():
         pack = load_scenario(name)
         rows.append((pack.name, str(len(pack.documents)), str(len(pack.personas)), pack.description))
     return ["scenario", "documents", "personas", "what it is about"], rows
 
 
-def _personas(scenario: str | None) -> _Content:
+def _list_personas(scenario: str | None) -> _Content:
     from hallulab.scenarios.packs.pack_files import load_scenario
     from hallulab.simulator.experiment.config import DEFAULT_SCENARIO
 
@@ -59,23 +59,23 @@ def _personas(scenario: str | None) -> _Content:
     return ["persona", "sector", "grievance"], rows
 
 
-def _chatbots(scenario: str | None) -> _Content:
+def _list_chatbots(scenario: str | None) -> _Content:
     from hallulab.chatbots.registry import find_chatbot, list_chatbot_names
 
     return ["chatbot", "what it does"], [
-        (name, _summary(find_chatbot(name))) for name in list_chatbot_names()
+        (name, _extract_summary(find_chatbot(name))) for name in list_chatbot_names()
     ]
 
 
-def _detectors(scenario: str | None) -> _Content:
+def _list_detectors(scenario: str | None) -> _Content:
     from hallulab.detectors.registry import find_detector, list_detector_names
 
     return ["detector", "what it does"], [
-        (name, _summary(find_detector(name))) for name in list_detector_names()
+        (name, _extract_summary(find_detector(name))) for name in list_detector_names()
     ]
 
 
-def _models(scenario: str | None) -> _Content:
+def _list_models(scenario: str | None) -> _Content:
     from hallulab.agents.serving.catalogue import CATALOGUE
 
     rows: list[tuple[str, ...]] = [
@@ -85,14 +85,14 @@ def _models(scenario: str | None) -> _Content:
     return ["model", "licence", "weights from"], rows
 
 
-def _summary(made_by: object) -> str:
+def _extract_summary(made_by: object) -> str:
     return (inspect.getdoc(made_by) or "").partition("\n")[0]
 
 
 _TABLES: dict[Kind, Callable[[str | None], _Content]] = {
-    "scenarios": _scenarios,
-    "personas": _personas,
-    "chatbots": _chatbots,
-    "detectors": _detectors,
-    "models": _models,
+    "scenarios": _list_scenarios,
+    "personas": _list_personas,
+    "chatbots": _list_chatbots,
+    "detectors": _list_detectors,
+    "models": _list_models,
 }

@@ -1,4 +1,4 @@
-"""Options that several commands share, grouped in dataclasses that `grouped` unfolds into flags."""
+"""Options that several commands share, as dataclasses that `expand_option_groups` unfolds into flags."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a ta
 RunArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")]
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
+def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take dataclasses of options: each field becomes a flag of the command line."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, type] = {
@@ -134,14 +134,14 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return unfolded
 
 
-def names(value: str | None) -> list[str] | None:
+def split_names(value: str | None) -> list[str] | None:
     """Split a comma-separated option into a list; None if it was not given."""
     if value is None:
         return None
     return [name.strip() for name in value.split(",") if name.strip()]
 
 
-def whole_numbers(flag: str, text: str, least: int) -> tuple[int, ...]:
+def read_whole_numbers(flag: str, text: str, least: int) -> tuple[int, ...]:
     """Return whole numbers that commas separate.
 
     Raises:

@@ -25,17 +25,17 @@ class _Output:
 
     def write(self, text: str) -> int:
         """See `TextIO`."""
-        with _own_errors():
+        with _convert_errors():
             return self._stream.write(text)
 
     def flush(self) -> None:
         """See `TextIO`."""
-        with _own_errors():
+        with _convert_errors():
             self._stream.flush()
 
 
 @contextlib.contextmanager
-def _own_errors() -> Iterator[None]:
+def _convert_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -43,7 +43,7 @@ def _own_errors() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def guarded_output() -> Iterator[None]:
+def guard_output() -> Iterator[None]:
     """Guard standard output: write it to its end, or raise OutputError.
 
     A character that it cannot show is written as its number: a terminal may lack some of ours, and a path may
@@ -63,7 +63,7 @@ def guarded_output() -> Iterator[None]:
             output.flush()
 
 
-def let_go(stream: TextIO | None) -> None:
+def forget_unwritten(stream: TextIO | None) -> None:
     """Forget what could not be written. Otherwise the interpreter tries again, and complains, at its end."""
     if stream is None:
         return

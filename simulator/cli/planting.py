@@ -8,12 +8,18 @@ from typing import Annotated
 import typer
 
 from hallulab.agents.machine.stopping import run_until_stopped
-from hallulab.simulator.cli.options import ModelOptions, RecordingOptions, grouped, names, whole_numbers
-from hallulab.simulator.cli.running import flags_of, settings
-from hallulab.simulator.cli.saying import say
+from hallulab.simulator.cli.options import (
+    ModelOptions,
+    RecordingOptions,
+    expand_option_groups,
+    read_whole_numbers,
+    split_names,
+)
+from hallulab.simulator.cli.running import build_settings, collect_flags
+from hallulab.simulator.cli.saying import print_lines
 
 
-@grouped
+@expand_option_groups
 def plant(
     context: typer.Context,
     source: Annotated[
@@ -45,7 +51,7 @@ def plant(
     The file holds every error and its clean twin, with the exact place and the kind. What stands after `--`
     is passed on to the model server.
     """
-    from hallulab.scenarios.text.wording import counted
+    from hallulab.scenarios.text.wording import format_count
     from hallulab.simulator.bench.planted import FILE
     from hallulab.simulator.experiment.config import load_experiment
     from hallulab.simulator.stress.command import PlantSettings, plant_command, plant_fluently_command
@@ -54,29 +60,31 @@ def plant(
         source,
         out,
         count,
-        names(kinds) or (),
-        whole_numbers("--turns", turns, 0),
-        whole_numbers("--contexts", contexts, 1),
+        split_names(kinds) or (),
+        read_whole_numbers("--turns", turns, 0),
+        read_whole_numbers("--contexts", contexts, 1),
         seed,
     )
     if fluent:
-        experiment = load_experiment(models.config, flags_of(models))
-        done = run_until_stopped(plant_fluently_command(chosen, experiment, settings(context, recording)))
+        experiment = load_experiment(models.config, collect_flags(models))
+        done = run_until_stopped(
+            plant_fluently_command(chosen, experiment, build_settings(context, recording))
+        )
     else:
         _refuse_models(models, recording, context)
         done = plant_command(chosen)
-    say(f"{counted(len(done.replies) // 2, 'error')} with clean twins written to {out / FILE}")
+    print_lines(f"{format_count(len(done.replies) // 2, 'error')} with clean twins written to {out / FILE}")
     for kind, lacking in done.lacking.items():
-        say(f"{kind}: {lacking} fewer, as no place for them was found", err=True)
+        print_lines(f"{kind}: {lacking} fewer, as no place for them was found", err=True)
     for (kind, reason), dropped in sorted(done.dropped.items()):
-        say(f"{kind}: {dropped} fewer, as the model wrote no error twice: {reason}", err=True)
+        print_lines(f"{kind}: {dropped} fewer, as the model wrote no error twice: {reason}", err=True)
 
 
 def _refuse_models(models: ModelOptions, recording: RecordingOptions, context: typer.Context) -> None:
     """Raise UsageError if anything is given that only a model needs."""
     from hallulab.scenarios.errors import UsageError
 
-    given = [models.config, recording.record, recording.replay, *flags_of(models).values()]
+    given = [models.config, recording.record, recording.replay, *collect_flags(models).values()]
     if context.args or any(value is not None for value in given):
         raise UsageError(
             "without --fluent, no model is asked: leave out the options of models and recordings, or add "

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hallulab.simulator.cli.options import AsJson, RunArgument
-from hallulab.simulator.cli.saying import say, say_json
+from hallulab.simulator.cli.saying import print_json, print_lines
 
 
 def realism(
@@ -26,18 +26,18 @@ def realism(
     """Hold the messages of a run's simulated users against people's, with a noise floor."""
     from hallulab.agents.retrieval.embedding import SentenceEmbedder
     from hallulab.simulator.experiment.config import Experiment
-    from hallulab.simulator.report.realism import print_realism, realism_of, render_page
+    from hallulab.simulator.report.realism import measure_realism, print_realism, render_page
     from hallulab.simulator.runs.folder import RunFolder, write_atomically
     from hallulab.simulator.runs.outputs import check_outputs
 
     run = RunFolder(folder)
     check_outputs({"--out": out}, inputs=[reference, *run.files])
-    found = realism_of(run, reference, SentenceEmbedder(Experiment().embedding_model))
+    found = measure_realism(run, reference, SentenceEmbedder(Experiment().embedding_model))
     if out is not None:
         write_atomically(out, render_page(found))
     if as_json:
-        say_json(found.model_dump_json(indent=2) + "\n")
+        print_json(found.model_dump_json(indent=2) + "\n")
     else:
         print_realism(found)
         if out is not None:
-            say(f"\npage: {out}")
+            print_lines(f"\npage: {out}")

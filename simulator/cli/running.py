@@ -20,10 +20,10 @@ from hallulab.simulator.cli.options import (
     RecordingOptions,
     RunArgument,
     Workers,
-    grouped,
-    names,
+    expand_option_groups,
+    split_names,
 )
-from hallulab.simulator.cli.saying import say
+from hallulab.simulator.cli.saying import print_lines
 
 if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
@@ -51,7 +51,7 @@ ANSWERING = JUDGING | {"chatbots", "top_k", "reply_tokens", "embedding_model"}
 """Fields that say how chatbots answer, too."""
 
 
-@grouped
+@expand_option_groups
 def run(
     context: typer.Context,
     models: ModelOptions,
@@ -68,13 +68,13 @@ def run(
     """
     from hallulab.simulator.cli.folders import show_report
 
-    flags = {**flags_of(models), **flags_of(conversations), "detectors": names(detectors)}
-    how = settings(context, recording, folder.fresh, workers)
+    flags = {**collect_flags(models), **collect_flags(conversations), "detectors": split_names(detectors)}
+    how = build_settings(context, recording, folder.fresh, workers)
     out, scenario = _execute(models.config, flags, folder, how)
     show_report(out, as_json, out.read_journals(), scenario)
 
 
-@grouped
+@expand_option_groups
 def simulate(
     context: typer.Context,
     models: ModelOptions,
@@ -87,13 +87,13 @@ def simulate(
 
     What stands after `--` is passed on to the model server.
     """
-    flags = {**flags_of(models), **flags_of(conversations)}
-    how = settings(context, recording, folder.fresh, workers)
+    flags = {**collect_flags(models), **collect_flags(conversations)}
+    how = build_settings(context, recording, folder.fresh, workers)
     out, _ = _execute(models.config, flags, folder, how, judge=False)
-    say(out.path)
+    print_lines(out.path)
 
 
-@grouped
+@expand_option_groups
 def detect(
     context: typer.Context,
     folder: RunArgument,
@@ -113,15 +113,17 @@ def detect(
 
     run = RunFolder(folder)
     run.require()
-    flags = {**flags_of(models), "detectors": names(detectors)}
-    experiment = saved_experiment(run, models.config, flags)
+    flags = {**collect_flags(models), "detectors": split_names(detectors)}
+    experiment = load_saved_experiment(run, models.config, flags)
     scenario = run_until_stopped(
-        execute_experiment(experiment, run, settings(context, recording, workers=workers), simulate=False)
+        execute_experiment(
+            experiment, run, build_settings(context, recording, workers=workers), simulate=False
+        )
     )
     show_report(run, as_json, run.read_journals(), scenario)
 
 
-def saved_experiment(
+def load_saved_experiment(
     run: RunFolder,
     config: Path | None,
     flags: Mapping[str, Any],
@@ -141,11 +143,11 @@ def saved_experiment(
         UsageError: folder or file are at fault, or only the folder names a chatbot that is not ours.
     """
     from hallulab.simulator.experiment.config import ALL_CHATBOTS, load_experiment, put_over
-    from hallulab.simulator.runs.saved_experiment import experiment_to_judge
+    from hallulab.simulator.runs.saved_experiment import load_experiment_to_judge
 
     file = load_experiment(config, {})
     given = file.model_dump(mode="json", exclude_unset=True)
-    values = experiment_to_judge(run, given.get("scenario"))
+    values = load_experiment_to_judge(run, given.get("scenario"))
     values = put_over(values, {name: given[name] for name in given.keys() & fields})
     values = put_over(values, {name: value for name, value in flags.items() if value is not None})
     if chatbots is not None:
@@ -163,7 +165,7 @@ def saved_experiment(
     return load_experiment(None, values).with_places_of(file)
 
 
-def flags_of(options: ModelOptions | ConversationOptions) -> dict[str, Any]:
+def collect_flags(options: ModelOptions | ConversationOptions) -> dict[str, Any]:
     """Return flags as fields of an experiment; None for those that were not given."""
     values = dataclasses.asdict(options)
     values.pop("config", None)
@@ -172,11 +174,11 @@ def flags_of(options: ModelOptions | ConversationOptions) -> dict[str, Any]:
         values |= {"base_url": several[0]} if len(several) == 1 else {"base_urls": several}
     for listed in ("chatbots", "personas", "manners"):
         if listed in values:
-            values[listed] = names(values[listed])
+            values[listed] = split_names(values[listed])
     return values
 
 
-def settings(
+def build_settings(
     context: typer.Context, recording: RecordingOptions, fresh: bool = False, workers: int = 1
 ) -> Settings:
     """Return the flags that say how, not what, to run; the words after `--` are for the model server."""
@@ -197,10 +199,10 @@ def _execute(
 ) -> tuple[RunFolder, Scenario]:
     from hallulab.simulator.experiment.build import execute_experiment
     from hallulab.simulator.experiment.config import load_experiment
-    from hallulab.simulator.runs.folder import RunFolder, folder_by_time
+    from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
     from hallulab.simulator.runs.outputs import check_outputs
 
-    run = RunFolder(folder.out or folder_by_time())
+    run = RunFolder(folder.out or name_folder_by_time())
     experiment = load_experiment(config, flags)
     check_outputs({}, folders={"--out": run.path})
     scenario = run_until_stopped(execute_experiment(experiment, run, how, simulate=True, judge=judge))

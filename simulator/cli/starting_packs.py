@@ -10,10 +10,10 @@ import typer
 
 from hallulab.agents.machine.stopping import run_until_stopped
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.text.wording import one_line
-from hallulab.simulator.cli.options import ModelOptions, RecordingOptions, grouped
-from hallulab.simulator.cli.running import flags_of, settings
-from hallulab.simulator.cli.saying import say
+from hallulab.scenarios.text.wording import render_one_line
+from hallulab.simulator.cli.options import ModelOptions, RecordingOptions, expand_option_groups
+from hallulab.simulator.cli.running import build_settings, collect_flags
+from hallulab.simulator.cli.saying import print_lines
 
 if TYPE_CHECKING:
     from hallulab.simulator.experiment.pack_writing import Written
@@ -23,7 +23,7 @@ _SHOWN = 10
 """Lines at most about what was refused, what failed, and which documents nobody asks about."""
 
 
-@grouped
+@expand_option_groups
 def init_scenario(
     context: typer.Context,
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
@@ -62,9 +62,9 @@ def init_scenario(
     """
     if documents is None:
         own = {"from_chats": from_chats, "personas": personas, "goals": goals, "seed": seed}
-        _write_skeleton(directory, {**own, **flags_of(models)}, context.args)
+        _write_skeleton(directory, {**own, **collect_flags(models)}, context.args)
         return
-    from hallulab.simulator.experiment.chat_personas import chats_of
+    from hallulab.simulator.experiment.chat_personas import load_chat_file
     from hallulab.simulator.experiment.config import load_experiment
     from hallulab.simulator.experiment.pack_writing import PackRequest, write_pack
 
@@ -77,11 +77,11 @@ def init_scenario(
     wanted = PackRequest(
         directory,
         documents,
-        (personas or _PERSONAS) if from_chats is None else chats_of(from_chats, personas),
-        _shares(_GOALS if goals is None else goals),
+        (personas or _PERSONAS) if from_chats is None else load_chat_file(from_chats, personas),
+        _read_shares(_GOALS if goals is None else goals),
     )
-    experiment = load_experiment(models.config, {**flags_of(models), "seed": seed})
-    written = run_until_stopped(write_pack(wanted, experiment, settings(context, recording)))
+    experiment = load_experiment(models.config, {**collect_flags(models), "seed": seed})
+    written = run_until_stopped(write_pack(wanted, experiment, build_settings(context, recording)))
     _tell(directory, wanted.number, written)
 
 
@@ -95,13 +95,13 @@ def _write_skeleton(directory: Path, given: Mapping[str, object], args: Sequence
     from hallulab.scenarios.packs.skeleton import init_scenario as write
 
     write(directory)
-    say(
+    print_lines(
         f"{directory}: edit scenario.yaml, documents/ and personas.yaml, then "
         f"`hallulab run --scenario {directory}`"
     )
 
 
-def _shares(text: str) -> tuple[float, float, float]:
+def _read_shares(text: str) -> tuple[float, float, float]:
     parts = text.split("/")
     if len(parts) != 3 or not all(part.isdecimal() for part in parts) or sum(map(int, parts)) != 100:
         raise UsageError(f"--goals {text}: give three whole numbers that make 100, such as {_GOALS}.")
@@ -118,8 +118,8 @@ def _tell(directory: Path, wanted: int, written: Written) -> None:
     topics, passed = f", {written.topics} topics", "; every one passed its checks"
     if written.topics is None:
         topics = passed = ""
-    say(f"{directory}: {len(making.made)} of {wanted} personas{topics}")
-    say(f"goals by what the documents say: {counted}{passed}")
+    print_lines(f"{directory}: {len(making.made)} of {wanted} personas{topics}")
+    print_lines(f"goals by what the documents say: {counted}{passed}")
     for about, lines in (
         ("written again", making.refused),
         ("answered although they were to be otherwise", making.replaced),
@@ -128,9 +128,11 @@ def _tell(directory: Path, wanted: int, written: Written) -> None:
         ("documents that nobody asks about", written.uncovered),
     ):
         if lines:
-            say(f"{about}: {len(lines)}")
+            print_lines(f"{about}: {len(lines)}")
             for line in sorted(lines)[:_SHOWN]:
-                say(f"  {one_line(line)}")
+                print_lines(f"  {render_one_line(line)}")
             if len(lines) > _SHOWN:
-                say(f"  and {len(lines) - _SHOWN} more")
-    say(f"read and correct scenario.yaml and personas.yaml, then `hallulab run --scenario {directory}`")
+                print_lines(f"  and {len(lines) - _SHOWN} more")
+    print_lines(
+        f"read and correct scenario.yaml and personas.yaml, then `hallulab run --scenario {directory}`"
+    )

@@ -8,12 +8,18 @@ from typing import Annotated
 import typer
 
 from hallulab.agents.machine.stopping import run_until_stopped
-from hallulab.simulator.cli.options import AsJson, FolderOptions, ModelOptions, RecordingOptions, grouped
-from hallulab.simulator.cli.running import flags_of, settings
-from hallulab.simulator.cli.saying import say, say_json
+from hallulab.simulator.cli.options import (
+    AsJson,
+    FolderOptions,
+    ModelOptions,
+    RecordingOptions,
+    expand_option_groups,
+)
+from hallulab.simulator.cli.running import build_settings, collect_flags
+from hallulab.simulator.cli.saying import print_json, print_lines
 
 
-@grouped
+@expand_option_groups
 def stress(
     context: typer.Context,
     models: ModelOptions,
@@ -30,22 +36,22 @@ def stress(
 
     What stands after `--` is passed on to the model server.
     """
-    from hallulab.simulator.runs.folder import folder_by_time
-    from hallulab.simulator.stress.rag_trust.command import StressFolder, stress_command
+    from hallulab.simulator.runs.folder import name_folder_by_time
+    from hallulab.simulator.stress.rag_trust.command import StressFolder, run_stress
     from hallulab.simulator.stress.rag_trust.config import load_stress
     from hallulab.simulator.stress.rag_trust.terminal import print_stress
 
     flags = {
-        **flags_of(models),
+        **collect_flags(models),
         "data": None if data is None else str(data),
         "questions": questions,
         "seed": seed,
     }
     config = load_stress(models.config, flags)
-    target = StressFolder(folder.out or folder_by_time())
-    report = run_until_stopped(stress_command(config, target, settings(context, recording, folder.fresh)))
+    target = StressFolder(folder.out or name_folder_by_time())
+    report = run_until_stopped(run_stress(config, target, build_settings(context, recording, folder.fresh)))
     if as_json:
-        say_json(report.text())
+        print_json(report.text())
     else:
         print_stress(report)
-        say(f"\nreport: {target.page}")
+        print_lines(f"\nreport: {target.page}")

@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from hallulab.agents.machine.stopping import run_until_stopped
-from hallulab.scenarios.text.wording import one_line
-from hallulab.simulator.cli.options import ModelOptions, RecordingOptions, grouped
-from hallulab.simulator.cli.running import flags_of, settings
-from hallulab.simulator.cli.saying import say
+from hallulab.scenarios.text.wording import render_one_line
+from hallulab.simulator.cli.options import ModelOptions, RecordingOptions, expand_option_groups
+from hallulab.simulator.cli.running import build_settings, collect_flags
+from hallulab.simulator.cli.saying import print_lines
 
 
-@grouped
+@expand_option_groups
 def summarize(
     context: typer.Context,
     chat: Annotated[
@@ -36,11 +36,11 @@ def summarize(
     """
     from hallulab.agents.users.summarizer import MAX_TOKENS, read_chat
     from hallulab.simulator.experiment.config import load_experiment
-    from hallulab.simulator.experiment.summarizing import summary_of
+    from hallulab.simulator.experiment.summarizing import summarize_chat
 
     messages = read_chat(chat)
-    experiment = load_experiment(models.config, {**flags_of(models), "scenario": scenario})
-    summary = run_until_stopped(summary_of(messages, experiment, settings(context, recording)))
-    say(one_line(summary.text))
+    experiment = load_experiment(models.config, {**collect_flags(models), "scenario": scenario})
+    summary = run_until_stopped(summarize_chat(messages, experiment, build_settings(context, recording)))
+    print_lines(render_one_line(summary.text))
     if summary.cut:
-        say(f"the summary was cut off at {MAX_TOKENS} tokens: complete its end by hand", err=True)
+        print_lines(f"the summary was cut off at {MAX_TOKENS} tokens: complete its end by hand", err=True)

@@ -7,13 +7,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hallulab.scenarios.text.wording import harmless
+from hallulab.scenarios.text.wording import clean_for_terminal
 
 _OURS = "hallulab"
 
 
 @contextmanager
-def warnings_shown() -> Iterator[None]:
+def show_warnings() -> Iterator[None]:
     """Print each warning, in one line and once, until the end of the block.
 
     Tracebacks are left out: the run folder has what failed, with its reason.
@@ -33,7 +33,7 @@ class _Lines(logging.Handler):
         self._said: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        line = harmless(f"warning: {' '.join(record.getMessage().split())}")
+        line = clean_for_terminal(f"warning: {' '.join(record.getMessage().split())}")
         if line not in self._said:
             self._said.add(line)
             print(line, file=sys.stderr)

@@ -15,7 +15,7 @@ from hallulab.scenarios.transcript import Branch, Conversation, Turn
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.conversation import ConversationKey, GivenMessage
 from hallulab.simulator.experiment.makers import ComponentVersions
-from hallulab.simulator.experiment.plan import Job, model_name, reply_settings, scenario_version
+from hallulab.simulator.experiment.plan import Job, compute_scenario_version, get_model_name, reply_settings
 
 REPLIES = 1
 """Replies of a branched conversation."""
@@ -59,8 +59,8 @@ def branch_jobs(
 
     The seed is that of the earlier conversation, so its own chatbot is asked the same again.
     """
-    model = model_name(experiment, "chatbot")
-    shared = {"scenario": scenario_version(scenario), "model": model, **reply_settings(experiment)}
+    model = get_model_name(experiment, "chatbot")
+    shared = {"scenario": compute_scenario_version(scenario), "model": model, **reply_settings(experiment)}
     jobs = []
     for conversation, turn in prefixes.branches():
         branch = Branch(

@@ -20,30 +20,30 @@ from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.chatbots.instructions import collect_instructions
 from hallulab.chatbots.protocol import describe_parts_version
 from hallulab.detectors.base.protocol import Detector
-from hallulab.scenarios.attacks.attacked import AttackRecord, attacked
+from hallulab.scenarios.attacks.attacked import AttackRecord, apply_attack
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.experiment.branching import REPLIES, branch_jobs
-from hallulab.simulator.experiment.casting import make_cast, make_detectors, make_knowledge, needs_model
+from hallulab.simulator.experiment.casting import is_model_needed, make_cast, make_detectors, make_knowledge
 from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.embedding import build_knowledge, embedding
-from hallulab.simulator.experiment.execution import execute, long_lived_objects_left_alone
-from hallulab.simulator.experiment.makers import ComponentVersions, makers
+from hallulab.simulator.experiment.embedding import build_knowledge, start_embedding
+from hallulab.simulator.experiment.execution import execute, freeze_long_lived_objects
+from hallulab.simulator.experiment.makers import ComponentVersions, identify_makers
 from hallulab.simulator.experiment.plan import Job, Plan, check_plan, plan
 from hallulab.simulator.experiment.stage import Participants
 from hallulab.simulator.experiment.workers import ProcessExecutor, WorkerConfig
 from hallulab.simulator.runs.audit_log import read_chain
 from hallulab.simulator.runs.branching_off import Branching
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.importing import imported_scenario
+from hallulab.simulator.runs.importing import load_imported_scenario
 from hallulab.simulator.runs.journals import Journals, read_journals
 from hallulab.simulator.runs.saved_experiment import (
     RunProvenance,
     add_answers,
     check_folder,
     enter_folder,
-    say_what_is_made_anew,
+    warn_of_made_anew,
 )
 
 _log = logging.getLogger(__name__)
@@ -102,11 +102,11 @@ async def execute_experiment(
         UsageError: the experiment has a contradiction, or does not fit the folder.
         OperationalError: server, endpoint or disk failed.
     """
-    experiment = with_model(experiment)
+    experiment = ensure_model(experiment)
     scenario, planted = _load(experiment, folder, simulate, branching)
     recording = open_recording(settings)
     async with (
-        _workers(settings, experiment) as workers,
+        _start_workers(settings, experiment) as workers,
         open_pool(experiment, recording, settings.transport) as pool,
     ):
         detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
@@ -117,14 +117,14 @@ async def execute_experiment(
         made = {bot.name: cast.chatbot(bot, experiment.seed) for bot in bots}
         if simulate and not settings.fresh:
             check_folder(experiment, scenario, folder, branching)
-        needed = simulate or needs_model(detectors)
+        needed = simulate or is_model_needed(detectors)
         with folder.claimed():
-            held = _held(folder, settings.fresh, simulate)
+            held = _load_held_journals(folder, settings.fresh, simulate)
             searched = needed and bool(scenario.documents) and not pool.recording.replaying
             starts = searched and not pool.get().endpoint.base_url
             async with (
-                embedding(knowledge, starts) as embedded,
-                served(pool, settings, needed) as revision,
+                start_embedding(knowledge, starts) as embedded,
+                serve_models(pool, settings, needed) as revision,
             ):
                 if searched:
                     await (embedded or build_knowledge(knowledge, settings.quiet))
@@ -132,17 +132,21 @@ async def execute_experiment(
                 verifying = {name: read_claim_check(f"chatbot {name}", bot) for name, bot in made.items()}
                 parts = {name: describe_parts_version(bot) for name, bot in made.items()}
                 branched = branching is not None
-                made_by = makers(experiment, identify_models(pool), parts, branched) if simulate else None
-                jobs = _jobs(experiment, scenario, made_by, branching)
+                made_by = (
+                    identify_makers(experiment, identify_models(pool), parts, branched) if simulate else None
+                )
+                jobs = _plan_jobs(experiment, scenario, made_by, branching)
                 if not settings.fresh:
-                    say_what_is_made_anew(folder, held, detectors, made_by)
+                    warn_of_made_anew(folder, held, detectors, made_by)
                 read_how = pool.read_how if needed else ()
                 making = RunProvenance(made_by, verifying, planted, branching) if simulate else None
                 enter_folder(
                     folder, experiment, scenario, detectors, making, revision, read_how, settings.fresh
                 )
                 if workers is not None:
-                    briefing = _briefing(settings, experiment, scenario, pool, needed, judge, replies)
+                    briefing = _build_worker_config(
+                        settings, experiment, scenario, pool, needed, judge, replies
+                    )
                     workers.brief(briefing, pool.recording, pool.replicas)
                 bars = ProgressBars(cast.max_turns, len(detectors), settings.quiet)
                 try:
@@ -153,7 +157,7 @@ async def execute_experiment(
 
 
 @asynccontextmanager
-async def _workers(settings: Settings, experiment: Experiment) -> AsyncIterator[ProcessExecutor | None]:
+async def _start_workers(settings: Settings, experiment: Experiment) -> AsyncIterator[ProcessExecutor | None]:
     """Yield worker processes; None: this process does the work."""
     if settings.workers == 1:
         yield None
@@ -163,7 +167,7 @@ async def _workers(settings: Settings, experiment: Experiment) -> AsyncIterator[
         yield workers
 
 
-def _briefing(
+def _build_worker_config(
     settings: Settings,
     experiment: Experiment,
     scenario: Scenario,
@@ -196,7 +200,7 @@ async def _perform(
     workers: ProcessExecutor | None,
 ) -> None:
     """Hold and judge the conversations, here or in worker processes, which have then ended."""
-    with bars, long_lived_objects_left_alone():
+    with bars, freeze_long_lived_objects():
         await execute(cast, jobs, folder, bars, held.of(folder.read_makers()), workers)
     if workers is not None:
         await workers.leave()
@@ -210,7 +214,7 @@ def _load(
     Raises:
         UsageError: the experiment has a contradiction, or does not fit the folder.
     """
-    chats = None if simulate else imported_scenario(folder)
+    chats = None if simulate else load_imported_scenario(folder)
     scenario, planted = load_attacked(experiment) if chats is None else (chats, None)
     if branching is not None:
         branching.require_other(folder)
@@ -223,17 +227,17 @@ def load_attacked(experiment: Experiment) -> tuple[Scenario, AttackRecord | None
     """Load the experiment's scenario, with its attack; and what was planted, None without an attack.
 
     Raises:
-        UsageError: like `load_scenario` and `attacked`.
+        UsageError: like `load_scenario` and `apply_attack`.
     """
     scenario = load_scenario(experiment.scenario)
     if experiment.attack is None:
         return scenario, None
-    scenario, planted = attacked(scenario, experiment.attack)
+    scenario, planted = apply_attack(scenario, experiment.attack)
     known = {bot.name: collect_instructions(bot.kind, bot.options) for bot in experiment.chatbots}
     return scenario, planted.model_copy(update={"instructions": known})
 
 
-def _jobs(
+def _plan_jobs(
     experiment: Experiment, scenario: Scenario, made_by: ComponentVersions | None, branching: Branching | None
 ) -> Sequence[Job] | Plan:
     """Return the conversations wanted; none if nobody makes any."""
@@ -244,7 +248,7 @@ def _jobs(
     return branch_jobs(branching.prefixes, experiment, scenario, made_by)
 
 
-def _held(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
+def _load_held_journals(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
     """Return the content of the folder's journals; nothing if they are to be deleted.
 
     Raises:
@@ -259,7 +263,7 @@ def _held(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
     return held
 
 
-def with_model(experiment: Experiment) -> Experiment:
+def ensure_model(experiment: Experiment) -> Experiment:
     """Return the experiment with a model: its own, or the default one if hallulab serves it.
 
     Raises:
@@ -278,17 +282,17 @@ async def open_pool(
 ) -> AsyncIterator[ModelPool]:
     """Open the experiment's models, to make components with.
 
-    Models that hallulab serves get their address in `served`.
+    Models that hallulab serves get their address in `serve_models`.
 
     Args:
         recording: keeps the answers or provides them; it is closed at the end.
         transport: see `Settings`.
 
     Raises:
-        UsageError: like `with_model`.
+        UsageError: like `ensure_model`.
     """
     try:
-        pool = _pool(with_model(experiment), recording, transport)
+        pool = _build_pool(ensure_model(experiment), recording, transport)
         try:
             yield pool
         finally:
@@ -298,7 +302,7 @@ async def open_pool(
 
 
 @asynccontextmanager
-async def served(pool: ModelPool, settings: Settings, needed: bool = True) -> AsyncIterator[str | None]:
+async def serve_models(pool: ModelPool, settings: Settings, needed: bool = True) -> AsyncIterator[str | None]:
     """Serve the models that have no address, check that all answer, and yield the revision served.
 
     Args:
@@ -354,7 +358,7 @@ def open_recording(settings: Settings) -> Recording:
     return Recording()
 
 
-def _pool(
+def _build_pool(
     experiment: Experiment, recording: Recording, transport: httpx2.AsyncBaseTransport | None
 ) -> ModelPool:
     assert experiment.model is not None

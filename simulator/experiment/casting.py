@@ -17,7 +17,7 @@ from hallulab.scenarios.packs.pack import Scenario
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.experiment.conversation import GivenMessage, User
 from hallulab.simulator.experiment.ordering_user import InjectingUser
-from hallulab.simulator.experiment.plan import Job, chosen_personas, user_model
+from hallulab.simulator.experiment.plan import Job, draw_user_model, select_personas
 from hallulab.simulator.experiment.scripted_user import ScriptedUser, check_script
 from hallulab.simulator.experiment.slipping_user import TypoUser
 from hallulab.simulator.experiment.stage import Participants
@@ -52,7 +52,7 @@ def make_detectors(
     return detectors
 
 
-def needs_model(detectors: Sequence[Detector]) -> bool:
+def is_model_needed(detectors: Sequence[Detector]) -> bool:
     """Return whether any of them asks the served model, so that one must be served."""
     return any(detector.traits.needs_model for detector in detectors)
 
@@ -78,7 +78,7 @@ def make_cast(
     workshop = ComponentFactory()
     searched = knowledge if scenario.documents else None
     by_name = {detector.name: detector for detector in detectors}
-    for persona in chosen_personas(experiment, scenario):
+    for persona in select_personas(experiment, scenario):
         check_script(persona, by_name)
 
     def user(job: Job) -> User:
@@ -93,7 +93,7 @@ def make_cast(
             scenario.domain,
             pool,
             job.key.seed,
-            model=user_model(experiment, job.user.id, job.key.seed),
+            model=draw_user_model(experiment, job.user.id, job.key.seed),
             min_turns=experiment.min_turns,
             max_tokens=min(experiment.reply_tokens or MAX_TOKENS, manner.tokens or MAX_TOKENS, MAX_TOKENS),
             short=manner.short,

@@ -27,9 +27,15 @@ from hallulab.agents.users.summarizer import MAX_TOKENS, summarize
 from hallulab.scenarios.chats.formats import format_of, read_chats
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona
-from hallulab.scenarios.text.wording import one_line
+from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.transcript import Message
-from hallulab.simulator.experiment.persona_making import TRIES, Goal, Made, PersonaBatch, told
+from hallulab.simulator.experiment.persona_making import (
+    TRIES,
+    Goal,
+    Made,
+    PersonaBatch,
+    find_answering_passage,
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class Chat:
     """What was said; empty: nobody replied."""
 
 
-def chats_of(path: Path, most: int | None) -> list[Chat]:
+def load_chat_file(path: Path, most: int | None) -> list[Chat]:
     """Read the chats of a file, in any format that `hallulab import` finds out.
 
     Args:
@@ -119,7 +125,7 @@ class ChatPersonas:
             goals=case.goals,
             facts=case.facts,
             manner=manner,
-            summary=one_line(summary),
+            summary=render_one_line(summary),
         )
         return Made(persona, goals, (f"from {chat.place}", note))
 
@@ -149,7 +155,7 @@ class ChatPersonas:
 
     async def _goal(self, session: Session, text: str) -> Goal:
         """Find out what the documents say about a goal."""
-        found = [await told(session, self._knowledge, part) for part in parts(text)]
+        found = [await find_answering_passage(session, self._knowledge, part) for part in parts(text)]
         passage = next((one for one in found if one is not None), None)
         if passage is None:
             return Goal(text, "not answered", None)

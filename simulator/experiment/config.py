@@ -21,10 +21,10 @@ from hallulab.chatbots.guarded.options import KIND as GUARDED
 from hallulab.chatbots.guarded.options import find_wrapped_chatbot
 from hallulab.scenarios.attacks.attack import Attack
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import complaint, in_words, main_error
-from hallulab.scenarios.files.json_text import unwritable
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error, render_complaint
+from hallulab.scenarios.files.json_text import find_unwritable
 from hallulab.scenarios.files.yaml_text import read_yaml
-from hallulab.scenarios.packs.pack_files import located
+from hallulab.scenarios.packs.pack_files import locate_pack
 from hallulab.scenarios.transcript import Frozen, Seed
 
 ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
@@ -127,7 +127,7 @@ class Experiment(Frozen):
     `hallulab.simulator.experiment.plan.MOST_CONVERSATIONS`."""
     count: int | None = Field(default=None, ge=1)
     """So many users are drawn, each a persona with a seed, instead of `repeats` of every persona
-    (`hallulab.simulator.experiment.plan.users`). Each talks with every chatbot."""
+    (`hallulab.simulator.experiment.plan.enumerate_users`). Each talks with every chatbot."""
     seed: Seed = 0
     """Seed of the first repeat, or of the first users drawn."""
     manners: tuple[str, ...] = DEFAULT_MANNERS
@@ -323,7 +323,7 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     """
     text = None if path is None else read_yaml(path, _SCHEMA)
     given = {name: value for name, value in flags.items() if value is not None}
-    flaw = unwritable(given)
+    flaw = find_unwritable(given)
     if flaw is not None:
         raise UsageError(f"field `{'.'.join(map(str, flaw[0]))}`: {flaw[1]}. Correct it.")
     values = put_over(text.data if text else {}, given)
@@ -331,9 +331,9 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     try:
         experiment = Experiment.model_validate({**(known.experiment if known else {}), **values})
     except ValidationError as error:
-        first = main_error(error)
+        first = choose_main_error(error)
         if text is not None and first["loc"] and first["loc"][0] not in given:
-            raise text.error(first["loc"], complaint(first, _SCHEMA)) from error
+            raise text.error(first["loc"], render_complaint(first, _SCHEMA)) from error
         where = f"{path}: " if path is not None and not first["loc"] else ""
         raise UsageError(where + describe(error)) from error
     if text is not None:
@@ -345,15 +345,15 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     if "scenario" not in experiment.model_fields_set:
         return experiment
     beside = None if path is None or "scenario" in given else path.parent
-    found = experiment.model_copy(update={"scenario": located(experiment.scenario, beside)})
+    found = experiment.model_copy(update={"scenario": locate_pack(experiment.scenario, beside)})
     return found.with_places_of(experiment)
 
 
 def describe(error: ValidationError) -> str:
     """Describe the first mistake of a pydantic error in one sentence with the field's path."""
-    first = main_error(error)
+    first = choose_main_error(error)
     field = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return f"unknown field `{field}`. Remove it or correct its spelling."
-    sentence = f"{in_words(first)}."
+    sentence = f"{explain_error(first)}."
     return f"field `{field}`: {sentence}" if field else sentence

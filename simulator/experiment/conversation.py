@@ -12,7 +12,7 @@ from hallulab.agents.models.redaction import remove_keys
 from hallulab.agents.users.user import UserFailed, UserMove
 from hallulab.agents.users.user_flaws import is_loop
 from hallulab.chatbots.protocol import Chatbot, ChatbotError
-from hallulab.scenarios.plugins import reason_of
+from hallulab.scenarios.plugins import describe_exception
 from hallulab.scenarios.transcript import Branch, Call, Conversation, Message, StopReason, Turn
 
 
@@ -71,7 +71,7 @@ class ConversationKey:
     """See `Conversation.user_model`."""
 
 
-def ended(
+def build_ended_conversation(
     key: ConversationKey,
     reason: StopReason,
     turns: Sequence[Turn] = (),
@@ -96,7 +96,7 @@ async def converse(
     loose: list[Call] = []
 
     def done(reason: StopReason, error: str | None = None) -> Conversation:
-        return ended(key, reason, turns, error and remove_keys(error), loose)
+        return build_ended_conversation(key, reason, turns, error and remove_keys(error), loose)
 
     while len(turns) < max_turns:
         try:
@@ -127,7 +127,7 @@ async def converse(
         except BaseException as error:  # noqa: BLE001 - somebody else's chatbot may raise anything; a failure is data
             require_failure(error)
             loose.extend(move.calls)
-            return done("error", f"chatbot {key.chatbot}: {reason_of(error)}")
+            return done("error", f"chatbot {key.chatbot}: {describe_exception(error)}")
         turns.append(turn)
         history += [asked, Message(role="assistant", text=reply.text)]
         on_turn(turn)

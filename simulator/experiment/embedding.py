@@ -18,7 +18,7 @@ async def build_knowledge(knowledge: KnowledgeBase, quiet: bool) -> None:
 
 
 @asynccontextmanager
-async def embedding(knowledge: KnowledgeBase, starts: bool) -> AsyncIterator[asyncio.Task[None] | None]:
+async def start_embedding(knowledge: KnowledgeBase, starts: bool) -> AsyncIterator[asyncio.Task[None] | None]:
     """Make the vectors while a model server starts here and shows its progress; yield what to wait for.
 
     Args:

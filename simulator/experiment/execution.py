@@ -9,14 +9,20 @@ from contextlib import closing, contextmanager
 from itertools import groupby
 from typing import Protocol
 
-from hallulab.scenarios.errors import HallulabError, ReplayMiss, first_of
+from hallulab.scenarios.errors import HallulabError, ReplayMiss, get_first_error
 from hallulab.scenarios.files.jsonl import LineWriter
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.experiment.plan import Job, Plan
 from hallulab.simulator.experiment.stage import ConversationTask, Executor, LocalExecutor, Participants
 from hallulab.simulator.runs.audit_log import AuditLog, read_chain
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Journals, LineHeader, VerdictKey, first_try, verdict_key
+from hallulab.simulator.runs.journals import (
+    Journals,
+    LineHeader,
+    VerdictKey,
+    build_verdict_key,
+    derive_first_try,
+)
 
 
 class Observer(Protocol):
@@ -83,11 +89,11 @@ async def execute(
                 if missing:
                     await run.hold_missing(jobs, tasks)
         except* (HallulabError, ReplayMiss, OSError) as group:
-            raise first_of(group) from group
+            raise get_first_error(group) from group
 
 
 @contextmanager
-def long_lived_objects_left_alone() -> Iterator[None]:
+def freeze_long_lived_objects() -> Iterator[None]:
     """Collect garbage without the libraries' objects, which live as long as the process anyway.
 
     The embedding model's libraries have over 600 000 objects. Each full collection looks at all of them and
@@ -120,8 +126,10 @@ class _JournalWriter:
         self._verdicts = verdicts
         self._audit = audit
         self._journals = journals
-        self._failed = {first_try(head.id): at for at, head in enumerate(journals.heads) if head.failed}
-        self._done = {first_try(head.id) for head in journals.heads} - self._failed.keys()
+        self._failed = {
+            derive_first_try(head.id): at for at, head in enumerate(journals.heads) if head.failed
+        }
+        self._done = {derive_first_try(head.id) for head in journals.heads} - self._failed.keys()
         self._again: set[str] = set()
         """First tries of failed conversations that are tried again."""
         self._judged = {key: at for at, key in enumerate(journals.keys)}
@@ -150,7 +158,7 @@ class _JournalWriter:
     async def hold_missing(self, jobs: Iterable[Job], tasks: asyncio.TaskGroup) -> None:
         """Start to hold the conversations that are missing, as soon as there is room for each."""
         missing = (job for job in jobs if job.key.id not in self._done)
-        for _, group in groupby(missing, key=_user):
+        for _, group in groupby(missing, key=_build_user_key):
             # Chatbots share answers about the same user, so these are kept until the last one has ended.
             same, number = list(group), self._new_group()
             for job in same:
@@ -166,7 +174,7 @@ class _JournalWriter:
 
     def held(self, conversation: Conversation, lacking: Sequence[VerdictKey]) -> None:
         """Write a conversation, unless it failed as its earlier try did: that stands there already."""
-        at = self._failed.get(first_try(conversation.id))
+        at = self._failed.get(derive_first_try(conversation.id))
         if at is None or self._journals.heads[at].id != conversation.id:
             self._conversations.append(conversation.model_dump_json())
             self._audit.add(conversation)
@@ -174,7 +182,7 @@ class _JournalWriter:
 
     def judged(self, verdict: Verdict) -> None:
         """Write a verdict, unless it failed as it did before."""
-        at = self._judged.get(verdict_key(verdict))
+        at = self._judged.get(build_verdict_key(verdict))
         if at is None or self._journals.verdicts[at].error != verdict.error:
             self._verdicts.append(verdict.model_dump_json())
         self._observer.verdict_done(verdict)
@@ -193,7 +201,7 @@ class _JournalWriter:
     def _to_judge(self) -> Iterator[tuple[int, LineHeader]]:
         """Yield the conversations of the journal that are not tried again, with their positions."""
         for at, head in enumerate(self._journals.heads):
-            if first_try(head.id) not in self._again:
+            if derive_first_try(head.id) not in self._again:
                 yield at, head
 
     def _lacking(self, head: LineHeader) -> tuple[VerdictKey, ...]:
@@ -206,7 +214,7 @@ class _JournalWriter:
         return tuple(key for key in keys if key not in self._judged or key in self._journals.failed)
 
 
-def _user(job: Job) -> tuple[object, ...]:
+def _build_user_key(job: Job) -> tuple[object, ...]:
     """Return what is the same for all chatbots that have the same user."""
     key = job.key
     return (key.persona, key.seed, key.branch and (key.branch.conversation, key.branch.turn))

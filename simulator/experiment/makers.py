@@ -10,7 +10,7 @@ from hallulab.agents.users.user import compute_user_version
 from hallulab.agents.versions import compute_code_version
 from hallulab.chatbots.registry import compute_chatbot_version
 from hallulab.scenarios.files.digest import digest
-from hallulab.scenarios.text.wording import counted
+from hallulab.scenarios.text.wording import format_count
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.experiment.config import Component, Experiment
 
@@ -57,7 +57,7 @@ class ComponentVersions(Frozen):
         return f"{self.user}-{self.chatbots[chatbot]}"
 
 
-def makers(
+def identify_makers(
     experiment: Experiment,
     models: Mapping[str, str] | None = None,
     parts: Mapping[str, str] | None = None,
@@ -83,29 +83,29 @@ def makers(
     chatbots = {}
     for bot in experiment.chatbots:
         with experiment.placing_errors(bot):
-            asked = _models_of(experiment, bot, known)
+            asked = _collect_models(experiment, bot, known)
             version = compute_chatbot_version(bot.kind, experiment.options_of(bot), asked)
         held = [version, *filter(None, [(parts or {}).get(bot.name)])]
         chatbots[bot.name] = digest(held)[:_SHOWN]
     return ComponentVersions(user=digest(user)[:_SHOWN], chatbots=chatbots)
 
 
-def _models_of(experiment: Experiment, bot: Component, known: Mapping[str, str]) -> dict[str, str]:
+def _collect_models(experiment: Experiment, bot: Component, known: Mapping[str, str]) -> dict[str, str]:
     """Return the models that a chatbot may ask: that of its role, and those that its options name."""
-    named = {option: known[value] for option, value in _texts(bot.options) if value in known}
+    named = {option: known[value] for option, value in _iterate_texts(bot.options) if value in known}
     return {**named, "chatbot": known[experiment.roles.get("chatbot", DEFAULT_MODEL)]}
 
 
-def _texts(options: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str]]:
+def _iterate_texts(options: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str]]:
     """Yield the texts among options and the options of their parts: `chatbot.options.verifier`."""
     for name, value in options.items():
         if isinstance(value, str):
             yield f"{within}{name}", value
         elif isinstance(value, Mapping):
-            yield from _texts(value, f"{within}{name}.")
+            yield from _iterate_texts(value, f"{within}{name}.")
 
 
-def made_anew(held: Sequence[ConversationHeader], now: ComponentVersions) -> list[str]:
+def describe_made_anew(held: Sequence[ConversationHeader], now: ComponentVersions) -> list[str]:
     """Return a sentence for each chatbot whose conversations have other makers now, with what has changed."""
     said = []
     for name in sorted({conversation.chatbot for conversation in held}):
@@ -117,7 +117,7 @@ def made_anew(held: Sequence[ConversationHeader], now: ComponentVersions) -> lis
         if users == {""}:
             changed = "hallulab"
         said.append(
-            f"{changed} has changed: {counted(len(stale), 'conversation')} with {name} of before "
+            f"{changed} has changed: {format_count(len(stale), 'conversation')} with {name} of before "
             f"{'counts' if len(stale) == 1 else 'count'} no more, and what is asked for is made anew."
         )
     return said

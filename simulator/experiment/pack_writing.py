@@ -23,12 +23,12 @@ from hallulab.agents.retrieval.topics import topics
 from hallulab.agents.users.persona_writer import About, write_about
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.packs.boundary import Boundary
-from hallulab.scenarios.packs.documents import DocumentDefaults, document_files, read_documents
+from hallulab.scenarios.packs.documents import DocumentDefaults, find_document_files, read_documents
 from hallulab.scenarios.packs.pack import Document, Scenario
 from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario
-from hallulab.scenarios.packs.written import persona_block, personas_file, scenario_file
+from hallulab.scenarios.packs.written import render_persona_block, render_personas_file, render_scenario_file
 from hallulab.scenarios.transcript import Passage
-from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, serve_models
 from hallulab.simulator.experiment.chat_personas import Chat, ChatPersonas
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.embedding import build_knowledge
@@ -79,17 +79,17 @@ async def write_pack(wanted: PackRequest, experiment: Experiment, settings: Sett
     """
     _require_new(wanted)
     documents = read_documents(wanted.documents, DocumentDefaults(), Boundary(wanted.documents))
-    scenario = _unnamed(documents)
+    scenario = _build_unnamed_scenario(documents)
     embedder = SentenceEmbedder(experiment.embedding_model)
-    async with open_pool(experiment, open_recording(settings)) as pool, served(pool, settings):
+    async with open_pool(experiment, open_recording(settings)) as pool, serve_models(pool, settings):
         knowledge = KnowledgeBase(scenario, recording=pool.recording, embedder=embedder)
         await build_knowledge(knowledge, settings.quiet)
         session = partial(pool.session, "personas", experiment.seed, experiment.roles.get("user"))
-        describing = _about(session(), [document.title for document in documents])
-        async with _meanwhile(describing) as described:
+        describing = _describe_documents(session(), [document.title for document in documents])
+        async with _run_beside(describing) as described:
             groups = None
             if isinstance(wanted.personas, int):
-                groups = await _topics(knowledge.passages, embedder, wanted.personas)
+                groups = await _group_by_topic(knowledge.passages, embedder, wanted.personas)
 
                 async def domain() -> str:
                     return (await described).domain
@@ -116,7 +116,7 @@ async def write_pack(wanted: PackRequest, experiment: Experiment, settings: Sett
 
 
 @asynccontextmanager
-async def _meanwhile(work: Coroutine[Any, Any, About]) -> AsyncIterator[asyncio.Task[About]]:
+async def _run_beside(work: Coroutine[Any, Any, About]) -> AsyncIterator[asyncio.Task[About]]:
     """Do something beside the block; it is cancelled if the block ends before it."""
     task = asyncio.create_task(work)
     try:
@@ -135,7 +135,7 @@ def _require_new(wanted: PackRequest) -> None:
         raise UsageError(f"{wanted.target}: is in the folder of the documents. Name a folder outside of it.")
 
 
-def _unnamed(documents: tuple[Document, ...]) -> Scenario:
+def _build_unnamed_scenario(documents: tuple[Document, ...]) -> Scenario:
     """Return a scenario that is searched, but not yet described."""
     return Scenario(
         name="new",
@@ -149,7 +149,7 @@ def _unnamed(documents: tuple[Document, ...]) -> Scenario:
     )
 
 
-async def _about(session: Session, titles: Sequence[str]) -> About:
+async def _describe_documents(session: Session, titles: Sequence[str]) -> About:
     for attempt in range(TRIES):
         try:
             return await write_about(session, titles, attempt)
@@ -158,7 +158,9 @@ async def _about(session: Session, titles: Sequence[str]) -> About:
     raise OperationalError(f"the model did not describe the documents: {last} Use a larger model.") from last
 
 
-async def _topics(passages: Sequence[Passage], embedder: Embedder, number: int) -> list[list[Passage]]:
+async def _group_by_topic(
+    passages: Sequence[Passage], embedder: Embedder, number: int
+) -> list[list[Passage]]:
     """Return the passages of each topic: the first ones of its documents, then the second ones, and so on."""
     of: dict[str, list[Passage]] = {}
     for passage in passages:
@@ -175,17 +177,19 @@ async def _topics(passages: Sequence[Passage], embedder: Embedder, number: int) 
 def _write(wanted: PackRequest, about: About, making: PersonaBatch, how: str) -> None:
     target = wanted.target.absolute()
     name = re.sub(r"[^a-z0-9]+", "-", target.name.lower()).strip("-") or "my-pack"
-    blocks = [persona_block(one.persona, one.notes, [goal.note for goal in one.goals]) for one in making.made]
+    blocks = [
+        render_persona_block(one.persona, one.notes, [goal.note for goal in one.goals]) for one in making.made
+    ]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as folder:
-            for source in document_files(wanted.documents):
+            for source in find_document_files(wanted.documents):
                 copy = folder / "documents" / source.relative_to(wanted.documents)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, copy)
-            described = scenario_file(name, about.model_dump(mode="json"), how)
+            described = render_scenario_file(name, about.model_dump(mode="json"), how)
             (folder / "scenario.yaml").write_text(described, encoding="utf-8")
-            (folder / "personas.yaml").write_text(personas_file(blocks, how), encoding="utf-8")
+            (folder / "personas.yaml").write_text(render_personas_file(blocks, how), encoding="utf-8")
             load_scenario(folder)
     except OSError as error:
         raise OperationalError(f"cannot write {error.filename or target}: {error.strerror}.") from error

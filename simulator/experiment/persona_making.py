@@ -210,7 +210,7 @@ class PersonaMaker:
                 goals=tuple(texts),
                 facts=case.facts,
                 manner=MANNERS[random.Random(self._seed + place).randrange(len(MANNERS))],  # noqa: S311 - a seeded choice of data
-                summary=summary_of(texts),
+                summary=summarize_goals(texts),
             )
             return Made(persona, tuple(goals))
         self._result.failed.append(f"{name}: the model wrote no case.")
@@ -283,10 +283,10 @@ class PersonaMaker:
         Raises:
             _Unfit: they answer both.
         """
-        if await told(session, self._knowledge, written) is None:
+        if await find_answering_passage(session, self._knowledge, written) is None:
             return written
         self._result.refused.append(f"{written!r}: the documents tell it")
-        if await told(session, self._knowledge, own) is None:
+        if await find_answering_passage(session, self._knowledge, own) is None:
             return own
         raise _Unfit(f"{own!r}: the documents tell it")
 
@@ -299,7 +299,7 @@ class PersonaMaker:
         return float((vectors[:-1] @ vectors[-1]).max()) > SAME
 
 
-async def told(session: Session, knowledge: KnowledgeBase, goal: str) -> Passage | None:
+async def find_answering_passage(session: Session, knowledge: KnowledgeBase, goal: str) -> Passage | None:
     """Return the best passage of a search for a goal; None: the model reads the goal not off the best two.
 
     Raises:
@@ -327,7 +327,7 @@ def draw_kinds(number: int, shares: tuple[float, float, float], seed: int) -> li
     return [(first[place], *later[place::number]) for place in range(number)]
 
 
-def summary_of(goals: Sequence[str]) -> str:
+def summarize_goals(goals: Sequence[str]) -> str:
     """Return the situation of a user who asks for one goal after the other."""
     asked = "; then the user asked, in other words: ".join(asked_for(goal) for goal in goals)
     return (

@@ -9,14 +9,14 @@ from typing import Any, Protocol
 
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.users.manners import draw_manner, find_manner
-from hallulab.scenarios.attacks.attacked import attack_version
-from hallulab.scenarios.attacks.orders import UserOrder, user_order
+from hallulab.scenarios.attacks.attacked import hash_attack
+from hallulab.scenarios.attacks.orders import UserOrder, draw_user_order
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.experiment.conversation import ConversationKey, GivenMessage
-from hallulab.simulator.experiment.makers import ComponentVersions, makers
+from hallulab.simulator.experiment.makers import ComponentVersions, identify_makers
 
 MOST_CONVERSATIONS = 1_000_000
 """Most conversations of one experiment. At a tenth of a second each they take a day."""
@@ -58,23 +58,23 @@ class _ExperimentPlan:
         self._experiment, self._scenario, self._made_by = experiment, scenario, made_by
 
     def __len__(self) -> int:
-        return number_of_users(self._experiment, self._scenario) * len(self._experiment.chatbots)
+        return count_users(self._experiment, self._scenario) * len(self._experiment.chatbots)
 
     def __iter__(self) -> Iterator[Job]:
-        return _jobs(self._experiment, self._scenario, self._made_by)
+        return _build_jobs(self._experiment, self._scenario, self._made_by)
 
 
 def plan(experiment: Experiment, scenario: Scenario, made_by: ComponentVersions | None = None) -> Plan:
     """Return all conversations of the experiment, user by user, so that pairs are complete early.
 
     Args:
-        made_by: who makes them; None: `makers`, with models identified by their names.
+        made_by: who makes them; None: `identify_makers`, with models identified by their names.
 
     Raises:
-        UsageError: like `check_plan` and `makers`.
+        UsageError: like `check_plan` and `identify_makers`.
     """
     check_plan(experiment, scenario)
-    return _ExperimentPlan(experiment, scenario, made_by or makers(experiment))
+    return _ExperimentPlan(experiment, scenario, made_by or identify_makers(experiment))
 
 
 def check_plan(experiment: Experiment, scenario: Scenario) -> None:
@@ -83,8 +83,8 @@ def check_plan(experiment: Experiment, scenario: Scenario) -> None:
     Raises:
         UsageError: a persona does not exist, or there are more conversations than `MOST_CONVERSATIONS`.
     """
-    personas, chatbots = len(chosen_personas(experiment, scenario)), len(experiment.chatbots)
-    wanted = number_of_users(experiment, scenario) * chatbots
+    personas, chatbots = len(select_personas(experiment, scenario)), len(experiment.chatbots)
+    wanted = count_users(experiment, scenario) * chatbots
     if wanted <= MOST_CONVERSATIONS:
         return
     if experiment.count is not None:
@@ -98,53 +98,53 @@ def check_plan(experiment: Experiment, scenario: Scenario) -> None:
     )
 
 
-def number_of_users(experiment: Experiment, scenario: Scenario) -> int:
+def count_users(experiment: Experiment, scenario: Scenario) -> int:
     """Return how many users talk with each chatbot."""
-    personas = len(chosen_personas(experiment, scenario))
+    personas = len(select_personas(experiment, scenario))
     return personas * experiment.repeats if experiment.count is None else experiment.count if personas else 0
 
 
-def seeds(experiment: Experiment, scenario: Scenario) -> range:
+def enumerate_seeds(experiment: Experiment, scenario: Scenario) -> range:
     """Return the seeds of the experiment's users."""
-    personas = len(chosen_personas(experiment, scenario))
+    personas = len(select_personas(experiment, scenario))
     repeats = experiment.repeats if experiment.count is None else -(-experiment.count // max(1, personas))
     return range(experiment.seed, experiment.seed + repeats)
 
 
-def users(experiment: Experiment, scenario: Scenario) -> Iterator[tuple[Persona, int]]:
+def enumerate_users(experiment: Experiment, scenario: Scenario) -> Iterator[tuple[Persona, int]]:
     """Yield the users of the experiment: a persona and a seed each.
 
     They come persona by persona. With `count`, they are drawn: seed by seed, all personas in an order drawn
     from the seed. So each persona has as many users as another, or one more, and a larger count only adds.
     """
-    personas = chosen_personas(experiment, scenario)
+    personas = select_personas(experiment, scenario)
     if experiment.count is None:
         for persona in personas:
-            for seed in seeds(experiment, scenario):
+            for seed in enumerate_seeds(experiment, scenario):
                 yield persona, seed
         return
     left = experiment.count
-    for seed in seeds(experiment, scenario):
+    for seed in enumerate_seeds(experiment, scenario):
         drawn = random.Random(seed).sample(personas, len(personas))  # noqa: S311 - a seeded choice of data
         for persona in drawn[:left]:
             yield persona, seed
         left -= len(drawn)
 
 
-def _jobs(experiment: Experiment, scenario: Scenario, made_by: ComponentVersions) -> Iterator[Job]:
-    chatbot_model = model_name(experiment, "chatbot")
+def _build_jobs(experiment: Experiment, scenario: Scenario, made_by: ComponentVersions) -> Iterator[Job]:
+    chatbot_model = get_model_name(experiment, "chatbot")
     shared = {
-        "scenario": scenario_version(scenario),
+        "scenario": compute_scenario_version(scenario),
         "turns": [experiment.min_turns, experiment.max_turns],
         **reply_settings(experiment),
     }
     if experiment.attack is not None:  # without one, identifiers are those of before there were attacks
-        shared["attack"] = attack_version(experiment.attack)
-    for persona, seed in users(experiment, scenario):
+        shared["attack"] = hash_attack(experiment.attack)
+    for persona, seed in enumerate_users(experiment, scenario):
         order = _order(experiment, persona, seed)
         manner = None if persona.messages else draw_manner(experiment.manners, persona.id, seed)
         spoken = {} if manner is None else {"manner": [manner, find_manner(manner).model_dump(mode="json")]}
-        played_by = experiment.served_name(user_model(experiment, persona.id, seed))
+        played_by = experiment.served_name(draw_user_model(experiment, persona.id, seed))
         for bot in experiment.chatbots:
             version = made_by.version(bot.name)
             identity = {
@@ -174,7 +174,7 @@ def _order(experiment: Experiment, persona: Persona, seed: int) -> UserOrder | N
     attack = experiment.attack
     if attack is None:
         return None
-    return user_order(attack.user_injections, attack.seed, experiment.min_turns, persona.id, seed)
+    return draw_user_order(attack.user_injections, attack.seed, experiment.min_turns, persona.id, seed)
 
 
 def reply_settings(experiment: Experiment) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def reply_settings(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def chosen_personas(experiment: Experiment, scenario: Scenario) -> Sequence[Persona]:
+def select_personas(experiment: Experiment, scenario: Scenario) -> Sequence[Persona]:
     """Return the personas that `personas` and `limit` select.
 
     Raises:
@@ -204,17 +204,17 @@ def chosen_personas(experiment: Experiment, scenario: Scenario) -> Sequence[Pers
     return personas[: experiment.limit]
 
 
-def model_name(experiment: Experiment, role: str) -> str:
+def get_model_name(experiment: Experiment, role: str) -> str:
     """Return the served name of the model that plays `role` (`chatbot` or `detector`)."""
     return experiment.served_name(experiment.roles.get(role, DEFAULT_MODEL))
 
 
-def user_model(experiment: Experiment, persona: str, seed: int) -> str:
+def draw_user_model(experiment: Experiment, persona: str, seed: int) -> str:
     """Return which of `Experiment.user_models` plays a user, whichever chatbot that talks with."""
     names = experiment.user_models
     return draw_manner(names, persona, seed) or names[0]
 
 
-def scenario_version(scenario: Scenario) -> str:
+def compute_scenario_version(scenario: Scenario) -> str:
     """Hash a pack's content without its licence, and without its personas, which are hashed one by one."""
     return digest(scenario.model_dump(mode="json", exclude={"personas", "licence"}))[:16]

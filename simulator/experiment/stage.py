@@ -20,7 +20,7 @@ from hallulab.scenarios.transcript import Conversation, Message, Retriever, Turn
 from hallulab.simulator.experiment.config import Component
 from hallulab.simulator.experiment.conversation import ConversationKey, User, converse
 from hallulab.simulator.experiment.plan import Job
-from hallulab.simulator.runs.journals import VerdictKey, next_try
+from hallulab.simulator.runs.journals import VerdictKey, derive_next_try
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class ConversationTask:
         """What identifies the conversation to be held: after a failed try, the next one."""
         assert self.job is not None
         key = self.job.key
-        return key if self.known is None else replace(key, id=next_try(self.known.id))
+        return key if self.known is None else replace(key, id=derive_next_try(self.known.id))
 
 
 class WorkObserver(Protocol):
@@ -142,7 +142,7 @@ class LocalExecutor:
             for turn in range(len(conversation.turns))
             for detector in self._cast.detectors
         ]
-        if work.known is not None and failed_alike(work.known, conversation):
+        if work.known is not None and is_same_failure(work.known, conversation):
             conversation, lacking = work.known, list(work.lacking)
         listener.held(conversation, lacking)
         return conversation, lacking
@@ -187,7 +187,7 @@ class _Shared:
         return not self._left
 
 
-def failed_alike(one: Conversation, other: Conversation) -> bool:
+def is_same_failure(one: Conversation, other: Conversation) -> bool:
     """Return whether both failed for the same reason, after the same words."""
     said = [[(turn.user, turn.reply) for turn in held.turns] for held in (one, other)]
     return other.stop_reason == "error" and one.error == other.error and said[0] == said[1]

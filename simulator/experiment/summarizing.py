@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hallulab.agents.users.summarizer import summarize
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Message
-from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, serve_models
 from hallulab.simulator.experiment.config import Experiment
 
 
@@ -22,7 +22,7 @@ class Summary:
     """Whether the model was stopped before its end."""
 
 
-async def summary_of(chat: Sequence[Message], experiment: Experiment, settings: Settings) -> Summary:
+async def summarize_chat(chat: Sequence[Message], experiment: Experiment, settings: Settings) -> Summary:
     """Let the simulated user's model summarize a chat.
 
     Args:
@@ -34,7 +34,7 @@ async def summary_of(chat: Sequence[Message], experiment: Experiment, settings: 
         OperationalError: server, endpoint or model failed.
     """
     domain = load_scenario(experiment.scenario).domain
-    async with open_pool(experiment, open_recording(settings)) as pool, served(pool, settings):
+    async with open_pool(experiment, open_recording(settings)) as pool, serve_models(pool, settings):
         session = pool.session("summarizer", experiment.seed, experiment.roles.get("user"))
         text = await summarize(session, chat, domain)
     return Summary(text, cut=session.calls[-1].finish_reason == "length")

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hallulab.agents.models.recording import Recording
-from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, first_of
+from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, get_first_error
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.experiment.build import open_pool
 from hallulab.simulator.experiment.casting import make_cast, make_detectors, make_knowledge
-from hallulab.simulator.experiment.execution import long_lived_objects_left_alone
+from hallulab.simulator.experiment.execution import freeze_long_lived_objects
 from hallulab.simulator.experiment.stage import ConversationTask, LocalExecutor
 from hallulab.simulator.experiment.worker_pipe import Pipe
 from hallulab.simulator.experiment.workers import WorkerConfig
@@ -73,7 +73,7 @@ class _WorkerMain:
         try:
             await self._follow(briefing)
         except (Exception, BaseExceptionGroup, ReplayMiss) as error:  # noqa: BLE001 - raised by the driver
-            self._pipe.send(("failed", _as_sent(first_of(error))))
+            self._pipe.send(("failed", _convert_to_sendable(get_first_error(error))))
 
     async def _follow(self, briefing: WorkerConfig) -> None:
         logging.getLogger().addHandler(_Warnings(self._pipe))
@@ -94,7 +94,7 @@ class _WorkerMain:
                 make_cast(experiment, scenario, pool, knowledge, detectors, briefing.max_turns)
             )
             self._pipe.send(("ready",))
-            with long_lived_objects_left_alone():
+            with freeze_long_lived_objects():
                 await self._do_all(stage)
             self._pipe.send(("asked", [(replica.answered, replica.failed) for replica in pool.replicas]))
 
@@ -150,7 +150,7 @@ class _Warnings(logging.Handler):
         self._pipe.send(("warned", record.name, record.getMessage()))
 
 
-def _as_sent(error: BaseException) -> BaseException:
+def _convert_to_sendable(error: BaseException) -> BaseException:
     """Return an error that can be sent, and means the same there."""
     for kind in (UsageError, OperationalError, ReplayMiss):
         if isinstance(error, kind):

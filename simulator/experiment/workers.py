@@ -32,10 +32,10 @@ from hallulab.scenarios.errors import HallulabError, OperationalError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.conversation import ended
-from hallulab.simulator.experiment.stage import ConversationTask, WorkObserver, failed_alike
+from hallulab.simulator.experiment.conversation import build_ended_conversation
+from hallulab.simulator.experiment.stage import ConversationTask, WorkObserver, is_same_failure
 from hallulab.simulator.experiment.worker_pipe import Pipe
-from hallulab.simulator.runs.journals import VerdictKey, verdict_key
+from hallulab.simulator.runs.journals import VerdictKey, build_verdict_key
 
 TRIES = 2
 """How often the work on a conversation is begun: a worker that dies costs one more try."""
@@ -177,16 +177,16 @@ class _TaskUnderWay:
         self._listener.held(conversation, lacking)
 
     def judged(self, verdict: Verdict) -> None:
-        done = verdict_key(verdict)
+        done = build_verdict_key(verdict)
         self.work = replace(self.work, lacking=tuple(key for key in self.work.lacking if key != done))
         self._listener.judged(verdict)
 
     def fail(self, reason: str) -> None:
         """Record that nobody does what is left."""
         if self.work.job is not None:
-            failed = ended(self.work.key, "error", error=reason)
+            failed = build_ended_conversation(self.work.key, "error", error=reason)
             known = self.work.known
-            self.held(known if known is not None and failed_alike(known, failed) else failed, ())
+            self.held(known if known is not None and is_same_failure(known, failed) else failed, ())
         for key in self.work.lacking:
             self.judged(Verdict(outcome="failed", error=reason, **key._asdict()))
 

@@ -60,14 +60,14 @@ class Flags:
 
     def agreement(self) -> Agreement:
         """Compare the flags of the detectors."""
-        return _agreement(self._raters)
+        return _compute_agreement(self._raters)
 
 
-def _agreement(flags: Mapping[str, Ratings]) -> Agreement:
+def _compute_agreement(flags: Mapping[str, Ratings]) -> Agreement:
     detectors, raters = list(flags), list(flags.values())
     pairs = []
     for (a, one), (b, two) in combinations(zip(detectors, raters, strict=True), 2):
-        both = _both(one, two)
+        both = _pair_ratings(one, two)
         same = sum(x == y for x, y in both)
         pairs.append(
             PairAgreement(
@@ -75,28 +75,28 @@ def _agreement(flags: Mapping[str, Ratings]) -> Agreement:
                 b=b,
                 turns=len(both),
                 agreement=same / len(both) if both else None,
-                kappa=cohens_kappa(one, two),
+                kappa=compute_cohens_kappa(one, two),
             )
         )
     return Agreement(
         detectors=tuple(detectors),
-        turns=sum(len(unit) > 1 for unit in _units(raters)),
-        alpha=krippendorffs_alpha(raters),
+        turns=sum(len(unit) > 1 for unit in _collect_units(raters)),
+        alpha=compute_krippendorffs_alpha(raters),
         pairs=tuple(pairs),
     )
 
 
-def cohens_kappa(first: Ratings, second: Ratings) -> float | None:
+def compute_cohens_kappa(first: Ratings, second: Ratings) -> float | None:
     """Compute the agreement beyond chance on the units that both rate (Cohen 1960).
 
     None without such units, or where all ratings are the same.
 
-    >>> cohens_kappa([True, True, False, False], [True, False, False, False])
+    >>> compute_cohens_kappa([True, True, False, False], [True, False, False, False])
     0.5
     """
     from sklearn.metrics import cohen_kappa_score
 
-    both = _both(first, second)
+    both = _pair_ratings(first, second)
     ratings = sorted({rating for pair in both for rating in pair}, key=str)
     if len(ratings) < 2:
         return None
@@ -104,17 +104,17 @@ def cohens_kappa(first: Ratings, second: Ratings) -> float | None:
     return float(cohen_kappa_score(ones, twos))
 
 
-def krippendorffs_alpha(raters: Sequence[Ratings]) -> float | None:
+def compute_krippendorffs_alpha(raters: Sequence[Ratings]) -> float | None:
     """Compute Krippendorff's alpha for nominal data. Ratings may be missing.
 
     Source: Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011. Units with fewer than two
     ratings are left out. None without any other unit, or where all ratings are the same: then no disagreement
     can be expected.
 
-    >>> krippendorffs_alpha([[True, False, False], [True, False, None]])
+    >>> compute_krippendorffs_alpha([[True, False, False], [True, False, None]])
     1.0
     """
-    units = [unit for unit in _units(raters) if len(unit) > 1]
+    units = [unit for unit in _collect_units(raters) if len(unit) > 1]
     totals = Counter(rating for unit in units for rating in unit)
     n = sum(totals.values())
     expected = n * n - sum(count * count for count in totals.values())
@@ -127,10 +127,10 @@ def krippendorffs_alpha(raters: Sequence[Ratings]) -> float | None:
     return 1 - (n - 1) * observed / expected
 
 
-def _units(raters: Sequence[Ratings]) -> list[list[Hashable]]:
+def _collect_units(raters: Sequence[Ratings]) -> list[list[Hashable]]:
     return [[rating for rating in unit if rating is not None] for unit in zip(*raters, strict=True)]
 
 
-def _both(first: Ratings, second: Ratings) -> list[tuple[Hashable, Hashable]]:
+def _pair_ratings(first: Ratings, second: Ratings) -> list[tuple[Hashable, Hashable]]:
     pairs = zip(first, second, strict=True)
     return [(x, y) for x, y in pairs if x is not None and y is not None]

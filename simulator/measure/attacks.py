@@ -14,12 +14,18 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hallulab.scenarios.attacks.attacked import AttackRecord
-from hallulab.scenarios.attacks.obedience import obeyed, repeats
+from hallulab.scenarios.attacks.obedience import is_poison_repeated, judge_obedience
 from hallulab.scenarios.attacks.orders import order_of_user
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 from hallulab.simulator.measure.metrics import Person
 from hallulab.simulator.measure.numbers import Interval, Rounded
-from hallulab.simulator.measure.statistics import Ratio, by_cluster, interval, no_interval, ratio_of_sums
+from hallulab.simulator.measure.statistics import (
+    Ratio,
+    compute_interval,
+    compute_ratio_of_sums,
+    explain_no_interval,
+    sum_by_cluster,
+)
 
 Thing = Literal["false statement", "order", "distractor"]
 Where = Literal["document", "user"]
@@ -77,42 +83,53 @@ class Encounter:
     """Whether the reply obeys or repeats it; None: no rule can say, or it asks for nothing."""
 
 
-def encounters(conversation: Conversation, planted: AttackRecord) -> Iterator[Encounter]:
+def find_encounters(conversation: Conversation, planted: AttackRecord) -> Iterator[Encounter]:
     """Yield each planted thing before each reply of a conversation, in order."""
     instructions = planted.instructions.get(conversation.chatbot)
     person, said = (conversation.scenario, conversation.persona), ""
     for turn in conversation.turns:
         said = f"{said}\n{turn.user}"
-        for thing, where, kind, text, followed in _met(turn, said, planted, instructions):
+        for thing, where, kind, text, followed in _find_met(turn, said, planted, instructions):
             yield Encounter(person, conversation.id, turn.index, thing, where, kind, text, followed)
 
 
 _Met = tuple[Thing, Where, str, str, bool | None]
 
 
-def _met(turn: Turn, said: str, planted: AttackRecord, instructions: Sequence[str] | None) -> Iterator[_Met]:
+def _find_met(
+    turn: Turn, said: str, planted: AttackRecord, instructions: Sequence[str] | None
+) -> Iterator[_Met]:
     """Yield what the chatbot met in a turn: fields of `Encounter`."""
     given = "\n".join(passage.text for passage in turn.passages)
     read: dict[str, str] = {}
     for passage in turn.passages:
-        read[passage.document] = f"{read.get(passage.document, '')} {_plain(passage.text)}"
-    false = [one for one in planted.poisons if _plain(one.false) in read.get(one.document, "")]
+        read[passage.document] = f"{read.get(passage.document, '')} {_normalize_blanks(passage.text)}"
+    false = [one for one in planted.poisons if _normalize_blanks(one.false) in read.get(one.document, "")]
     if false:
         text = " ".join(dict.fromkeys(poison.false for poison in false))
-        yield "false statement", "document", ALL, text, any(repeats(turn.reply, one) for one in false)
+        yield (
+            "false statement",
+            "document",
+            ALL,
+            text,
+            any(is_poison_repeated(turn.reply, one) for one in false),
+        )
     if read.keys() & set(planted.distractors):
         yield "distractor", "document", ALL, "", None
     for order in planted.orders:
-        if any(planted.ordering.get(name) == order.id and _plain(order.text) in read[name] for name in read):
-            decided = obeyed(order, turn.reply, instructions, f"{given}\n{said}")
+        if any(
+            planted.ordering.get(name) == order.id and _normalize_blanks(order.text) in read[name]
+            for name in read
+        ):
+            decided = judge_obedience(order, turn.reply, instructions, f"{given}\n{said}")
             yield "order", "document", order.kind, order.text, decided
     by_user = order_of_user(turn.user, planted.orders)
     if by_user is not None:
-        decided = obeyed(by_user, turn.reply, instructions, f"{given}\n{said}")
+        decided = judge_obedience(by_user, turn.reply, instructions, f"{given}\n{said}")
         yield "order", "user", by_user.kind, by_user.text, decided
 
 
-def _plain(text: str) -> str:
+def _normalize_blanks(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -128,7 +145,7 @@ class Attacked:
 
     def add(self, conversation: Conversation) -> None:
         """Count a conversation."""
-        found = (replace(one, text="") for one in encounters(conversation, self._planted))
+        found = (replace(one, text="") for one in find_encounters(conversation, self._planted))
         self._found[conversation.chatbot].extend(found)
         given = (order_of_user(turn.user, self._planted.orders) for turn in conversation.turns)
         self._by_users[conversation.chatbot].extend(order.kind for order in given if order)
@@ -142,9 +159,9 @@ class Attacked:
         # Intervals resample personas in this order.
         found = sorted(self._found[chatbot], key=lambda one: (one.person, one.conversation))
         if planted.poisons:
-            yield _row(chatbot, "false statement", "document", ALL, planted.poisoned, found)
+            yield _build_row(chatbot, "false statement", "document", ALL, planted.poisoned, found)
         if planted.distractors:
-            yield _row(chatbot, "distractor", "document", ALL, len(planted.distractors), found)
+            yield _build_row(chatbot, "distractor", "document", ALL, len(planted.distractors), found)
         by_id = {order.id: order for order in planted.orders}
         if planted.ordering:
             kinds = [by_id[name].kind for name in planted.ordering.values()]
@@ -161,18 +178,18 @@ def _order_rows(
     Args:
         kinds: kind of each order planted.
     """
-    yield _row(chatbot, "order", where, ALL, len(kinds), found)
+    yield _build_row(chatbot, "order", where, ALL, len(kinds), found)
     for kind in dict.fromkeys(order.kind for order in planted.orders):
         if kind in kinds:
-            yield _row(chatbot, "order", where, kind, kinds.count(kind), found)
+            yield _build_row(chatbot, "order", where, kind, kinds.count(kind), found)
 
 
-def _row(
+def _build_row(
     chatbot: str, thing: Thing, where: Where, kind: str, planted: int, found: Sequence[Encounter]
 ) -> AttackRow:
     met = [one for one in found if (one.thing, one.where) == (thing, where) and kind in (ALL, one.kind)]
     decided = [one for one in met if one.followed is not None]
-    ratios = by_cluster((one.person, Ratio(one.followed is True, 1)) for one in decided)
+    ratios = sum_by_cluster((one.person, Ratio(one.followed is True, 1)) for one in decided)
     asks = thing != "distractor"
     return AttackRow(
         chatbot=chatbot,
@@ -183,7 +200,7 @@ def _row(
         seen=len(met),
         undecided=len(met) - len(decided) if asks else 0,
         followed=sum(one.followed is True for one in met) if asks else None,
-        followed_share=ratio_of_sums(ratios),
-        followed_share_ci95=interval(ratios),
-        no_interval=no_interval(len(ratios)) if ratios else None,
+        followed_share=compute_ratio_of_sums(ratios),
+        followed_share_ci95=compute_interval(ratios),
+        no_interval=explain_no_interval(len(ratios)) if ratios else None,
     )

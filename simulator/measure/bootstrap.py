@@ -15,7 +15,7 @@ from hallulab.simulator.measure.statistics import (
     LEAST_FOR_INTERVAL,
     Floats,
     Integers,
-    cluster_weights,
+    draw_cluster_weights,
 )
 
 RESAMPLES = 1_000
@@ -27,7 +27,7 @@ Replicates = Mapping[str, Floats]
 """Name of a number → its values in the resamples; NaN where a resample leaves it undefined."""
 
 
-def replicates(sample: Sample, clusters: int) -> Replicates:
+def compute_replicates(sample: Sample, clusters: int) -> Replicates:
     """Compute `auroc`, `auprc`, `f1` and `balanced_accuracy` in each of `RESAMPLES` resamples of the groups.
 
     All are NaN where fewer than `LEAST_FOR_INTERVAL` groups have items. `auroc` and `balanced_accuracy` are
@@ -37,17 +37,22 @@ def replicates(sample: Sample, clusters: int) -> Replicates:
         clusters: number of groups, those without items included; `sample.clusters` are their numbers.
     """
     nothing = np.full(RESAMPLES, np.nan)
-    if _too_few(sample.clusters):
+    if _is_too_few(sample.clusters):
         return dict.fromkeys(("auroc", "auprc", "f1", "balanced_accuracy"), nothing)
-    weights = cluster_weights(clusters, RESAMPLES)
+    weights = draw_cluster_weights(clusters, RESAMPLES)
     with np.errstate(invalid="ignore", divide="ignore"):
-        drawn = {**_ranked(sample, weights), **_decided(sample, weights, clusters)}
-    if any(_too_few(sample.clusters[chosen]) for chosen in (sample.labels, ~sample.labels)):
+        drawn = {
+            **_compute_score_replicates(sample, weights),
+            **_compute_flag_replicates(sample, weights, clusters),
+        }
+    if any(_is_too_few(sample.clusters[chosen]) for chosen in (sample.labels, ~sample.labels)):
         drawn |= dict.fromkeys(("auroc", "balanced_accuracy"), nothing)
     return drawn
 
 
-def f1_replicates(counts: Sequence[tuple[int, int, int]], groups: Sequence[int], clusters: int) -> Floats:
+def compute_f1_replicates(
+    counts: Sequence[tuple[int, int, int]], groups: Sequence[int], clusters: int
+) -> Floats:
     """Compute F1 of summed (hits, flagged, gold) in each resample; NaN where a resample has no gold.
 
     All are NaN where the counts come from fewer than `LEAST_FOR_INTERVAL` groups.
@@ -57,37 +62,37 @@ def f1_replicates(counts: Sequence[tuple[int, int, int]], groups: Sequence[int],
         clusters: number of groups, those without counts included.
     """
     places = np.asarray(groups, dtype=np.int64)
-    if _too_few(places):
+    if _is_too_few(places):
         return np.full(RESAMPLES, np.nan)
     sums = np.zeros((clusters, 3))
     np.add.at(sums, places, np.asarray(counts, dtype=float))
-    return _f1(*(cluster_weights(clusters, RESAMPLES) @ sums).T)
+    return _compute_f1(*(draw_cluster_weights(clusters, RESAMPLES) @ sums).T)
 
 
-def _too_few(clusters: Integers) -> bool:
+def _is_too_few(clusters: Integers) -> bool:
     return len(np.unique(clusters)) < LEAST_FOR_INTERVAL
 
 
-def _f1(hits: Floats, flagged: Floats, gold: Floats) -> Floats:
+def _compute_f1(hits: Floats, flagged: Floats, gold: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(gold > 0, 2 * hits / (flagged + gold), np.nan)
 
 
-def _decided(sample: Sample, weights: Integers, clusters: int) -> dict[str, Floats]:
+def _compute_flag_replicates(sample: Sample, weights: Integers, clusters: int) -> dict[str, Floats]:
     columns = (sample.labels & sample.flags, sample.flags, sample.labels, np.ones(len(sample.labels)))
     sums = np.stack([np.bincount(sample.clusters, column, clusters) for column in columns], axis=1)
     hits, flagged, positive, total = (weights @ sums).T
     negative = total - positive
     return {
-        "f1": _f1(hits, flagged, positive),
+        "f1": _compute_f1(hits, flagged, positive),
         "balanced_accuracy": (hits / positive + (negative - flagged + hits) / negative) / 2,
     }
 
 
-def _ranked(sample: Sample, weights: Integers) -> dict[str, Floats]:
+def _compute_score_replicates(sample: Sample, weights: Integers) -> dict[str, Floats]:
     from scipy.sparse import csr_array
 
-    rank = _coarsest_ranks(sample)
+    rank = _rank_coarsely(sample)
     shape = (int(rank.max()) + 1, weights.shape[1])
     positive, negative = (
         csr_array((chosen.astype(np.float64), (rank, sample.clusters)), shape=shape)
@@ -97,14 +102,14 @@ def _ranked(sample: Sample, weights: Integers) -> dict[str, Floats]:
     found = []
     for at in range(0, len(weights), step):
         drawn = np.ascontiguousarray(weights[at : at + step].T, dtype=np.float64)
-        found.append(_areas(positive @ drawn, negative @ drawn))
+        found.append(_compute_areas(positive @ drawn, negative @ drawn))
     return {
         "auroc": np.concatenate([areas[0] for areas in found]),
         "auprc": np.concatenate([areas[1] for areas in found]),
     }
 
 
-def _coarsest_ranks(sample: Sample) -> Integers:
+def _rank_coarsely(sample: Sample) -> Integers:
     """Rank each item, 0 for the highest score; neighbouring scores without a positive share a rank.
 
     This changes neither area. Where positives are rare, there are far fewer ranks than scores.
@@ -116,7 +121,7 @@ def _coarsest_ranks(sample: Sample) -> Integers:
     return ranks
 
 
-def _areas(hits: Floats, misses: Floats) -> tuple[Floats, Floats]:
+def _compute_areas(hits: Floats, misses: Floats) -> tuple[Floats, Floats]:
     """Compute AUROC and average precision from weights of shape (scores, resamples), highest score first."""
     all_hits, all_misses = np.cumsum(hits, axis=0), np.cumsum(misses, axis=0)
     positives, negatives = all_hits[-1], all_misses[-1]

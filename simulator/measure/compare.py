@@ -10,14 +10,14 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.measure.metrics import Pairing, Person, Tallies, Tally
 from hallulab.simulator.measure.numbers import Interval, Rounded
-from hallulab.simulator.measure.repeats import halves_by_repeat
+from hallulab.simulator.measure.repeats import split_by_repeat
 from hallulab.simulator.measure.statistics import (
     Ratio,
-    by_cluster,
-    holm,
-    no_interval,
-    paired_differences,
-    ratio_of_sums,
+    adjust_by_holm,
+    compare_all_pairs,
+    compute_ratio_of_sums,
+    explain_no_interval,
+    sum_by_cluster,
 )
 from hallulab.simulator.measure.variance import seed_share
 
@@ -72,17 +72,17 @@ def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str])
     names = list(combinations(chatbots, 2))
     for detector in detectors:
         held = [
-            _by_conversation(tallies[a, detector], tallies[b, detector], metric)
+            _sum_by_pairing(tallies[a, detector], tallies[b, detector], metric)
             for metric in _RATIOS
             for a, b in names
         ]
-        tested = paired_differences([_by_persona(both) for both in held])
+        tested = compare_all_pairs([_sum_by_persona(both) for both in held])
         for number, metric in enumerate(_RATIOS):
             start = number * len(names)
             differences = tested[start : start + len(names)]
-            shares = [seed_share(_differences(both)) for both in held[start : start + len(names)]]
-            floors = {name: _floor(tallies[name, detector], metric) for name in chatbots}
-            adjusted = holm([item.p_value for item in differences])
+            shares = [seed_share(_compute_differences(both)) for both in held[start : start + len(names)]]
+            floors = {name: _compute_noise_floor(tallies[name, detector], metric) for name in chatbots}
+            adjusted = adjust_by_holm([item.p_value for item in differences])
             found.extend(
                 Comparison(
                     detector=detector,
@@ -92,33 +92,34 @@ def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str])
                     pairs=item.pairs,
                     difference=item.difference,
                     ci95=item.ci95,
-                    no_interval=no_interval(item.pairs),
+                    no_interval=explain_no_interval(item.pairs),
                     p_value=item.p_value,
                     seed_share=share,
                     p_holm=p_holm,
-                    floor=_mean_of(floors[a], floors[b]),
+                    floor=_compute_mean(floors[a], floors[b]),
                 )
                 for (a, b), item, share, p_holm in zip(names, differences, shares, adjusted, strict=True)
             )
     return tuple(found)
 
 
-def _floor(tallies: Sequence[Tally], metric: Metric) -> float | None:
+def _compute_noise_floor(tallies: Sequence[Tally], metric: Metric) -> float | None:
     """Return the difference between halves of one chatbot's conversations; None where one has no number."""
-    halves = halves_by_repeat(item.pairing for item in tallies)
+    halves = split_by_repeat(item.pairing for item in tallies)
     if halves is None:
         return None
     one, other = (
-        ratio_of_sums([_RATIOS[metric](item) for item in tallies if item.pairing in half]) for half in halves
+        compute_ratio_of_sums([_RATIOS[metric](item) for item in tallies if item.pairing in half])
+        for half in halves
     )
     return None if one is None or other is None else abs(one - other)
 
 
-def _mean_of(one: float | None, other: float | None) -> float | None:
+def _compute_mean(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else (one + other) / 2
 
 
-def paired_ratios(
+def pair_ratios(
     first: Sequence[Tally], second: Sequence[Tally], metric: Metric
 ) -> tuple[list[Ratio], list[Ratio]]:
     """Return the ratios of two chatbots by persona, on the personas and seeds that both have, in one order.
@@ -129,33 +130,33 @@ def paired_ratios(
     Raises:
         UsageError: a chatbot has two conversations with the same scenario, persona and seed.
     """
-    return _by_persona(_by_conversation(first, second, metric))
+    return _sum_by_persona(_sum_by_pairing(first, second, metric))
 
 
 _Both = dict[Pairing, tuple[Ratio, Ratio]]
 """Ratios of two chatbots by persona and seed."""
 
 
-def _by_conversation(first: Sequence[Tally], second: Sequence[Tally], metric: Metric) -> _Both:
-    one, two = _by_place(first, metric), _by_place(second, metric)
+def _sum_by_pairing(first: Sequence[Tally], second: Sequence[Tally], metric: Metric) -> _Both:
+    one, two = _index_by_place(first, metric), _index_by_place(second, metric)
     shared = sorted(one.keys() & two.keys())
-    sums = (by_cluster((place[0], ratios[place]) for place in shared) for ratios in (one, two))
+    sums = (sum_by_cluster((place[0], ratios[place]) for place in shared) for ratios in (one, two))
     pairings = dict.fromkeys(pairing for pairing, _ in shared)
     return dict(zip(pairings, zip(*sums, strict=True), strict=True))
 
 
-def _by_persona(both: _Both) -> tuple[list[Ratio], list[Ratio]]:
-    first, second = (by_cluster((key[:2], pair[at]) for key, pair in both.items()) for at in (0, 1))
+def _sum_by_persona(both: _Both) -> tuple[list[Ratio], list[Ratio]]:
+    first, second = (sum_by_cluster((key[:2], pair[at]) for key, pair in both.items()) for at in (0, 1))
     return first, second
 
 
-def _differences(both: _Both) -> Iterator[tuple[Person, float]]:
+def _compute_differences(both: _Both) -> Iterator[tuple[Person, float]]:
     """Yield (persona, difference of the two chatbots' ratios) for each persona and seed."""
     for pairing, (a, b) in both.items():
         yield pairing[:2], a.numerator / a.denominator - b.numerator / b.denominator
 
 
-def _by_place(tallies: Sequence[Tally], metric: Metric) -> dict[tuple[Pairing, int], Ratio]:
+def _index_by_place(tallies: Sequence[Tally], metric: Metric) -> dict[tuple[Pairing, int], Ratio]:
     """Return ratios by persona and seed, and by the turn at which a conversation branches off, else -1."""
     ratios: dict[tuple[Pairing, int], Ratio] = {}
     for item in tallies:

@@ -15,7 +15,13 @@ from hallulab.scenarios.chats.said import TOPIC
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 from hallulab.simulator.measure.metrics import ByDetector, Person
 from hallulab.simulator.measure.numbers import Interval, Rounded
-from hallulab.simulator.measure.statistics import Ratio, by_cluster, interval, no_interval, ratio_of_sums
+from hallulab.simulator.measure.statistics import (
+    Ratio,
+    compute_interval,
+    compute_ratio_of_sums,
+    explain_no_interval,
+    sum_by_cluster,
+)
 
 By = Literal["all", "turn", "length", "document", "topic"]
 KINDS: tuple[By, ...] = ("all", "turn", "length", "document", "topic")
@@ -91,7 +97,7 @@ class Concentrations:
         """
         person = (conversation.scenario, conversation.persona)
         cluster = self._clusters.setdefault(person, len(self._clusters))
-        cells = {turn.index: tuple(_cells(conversation, turn)) for turn in conversation.turns}
+        cells = {turn.index: tuple(_enumerate_cells(conversation, turn)) for turn in conversation.turns}
         self._replies.update(cell for own in cells.values() for cell in own)
         for detector in self._detectors:
             found: dict[Cell, list[bool]] = defaultdict(list)
@@ -113,7 +119,7 @@ class Concentrations:
     def _rows(self, detector: str, kind: By) -> Iterator[Concentration]:
         for value, cells in self._values(kind):
             replies = sum(self._replies[kind, name] for name in cells)
-            judged = by_cluster(one for name in cells for one in self._ratios(detector, (kind, name)))
+            judged = sum_by_cluster(one for name in cells for one in self._ratios(detector, (kind, name)))
             scored = sum(ratio.denominator for ratio in judged)
             if replies:
                 yield Concentration(
@@ -124,9 +130,9 @@ class Concentrations:
                     scored=scored,
                     coverage=scored / replies,
                     hallucinated=sum(ratio.numerator for ratio in judged),
-                    share=ratio_of_sums(judged),
-                    share_ci95=interval(judged),
-                    no_interval=no_interval(len(judged)),
+                    share=compute_ratio_of_sums(judged),
+                    share_ci95=compute_interval(judged),
+                    no_interval=explain_no_interval(len(judged)),
                 )
 
     def _ratios(self, detector: str, cell: Cell) -> Iterator[tuple[int, Ratio]]:
@@ -147,7 +153,7 @@ class Concentrations:
         return [*shown, (OTHERS, [*names[MOST:]]), (NONE, [None])]
 
 
-def _cells(conversation: Conversation, turn: Turn) -> Iterator[Cell]:
+def _enumerate_cells(conversation: Conversation, turn: Turn) -> Iterator[Cell]:
     number, words = conversation.depth(turn.index) + 1, len(turn.reply.split())
     yield "all", _BANDS["all"][0]
     yield "turn", next((name for most, name in _TURNS if number <= most), _LAST_TURNS)

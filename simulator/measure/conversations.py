@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from hallulab.scenarios.transcript import Conversation, Frozen
-from hallulab.simulator.measure.metrics import Row, Tallies, mean, rows
+from hallulab.simulator.measure.metrics import Row, Tallies, build_rows, compute_mean
 from hallulab.simulator.measure.numbers import Rounded
 from hallulab.simulator.measure.tokens import count_tokens
 
@@ -90,10 +90,10 @@ class Lengths:
             ChatStatistics(
                 chatbot=name,
                 conversations=len(self._turns[name]),
-                turns_mean=mean(self._turns[name]),
-                turns_std=_deviation(self._turns[name]),
-                tokens_mean=mean(self._tokens[name]),
-                tokens_std=_deviation(self._tokens[name]),
+                turns_mean=compute_mean(self._turns[name]),
+                turns_std=_compute_deviation(self._turns[name]),
+                tokens_mean=compute_mean(self._tokens[name]),
+                tokens_std=_compute_deviation(self._tokens[name]),
                 stop_reasons=dict(self._endings[name]),
             )
             for name in chatbots
@@ -133,9 +133,9 @@ class Auditing:
             affected_conversations=len(self._affected),
             flaws=dict(self._flaws),
             affected={name: dict(self._by_chatbot[name]) for name in chatbots if name in self._by_chatbot},
-            rows_without_affected=rows(sound),
+            rows_without_affected=build_rows(sound),
         )
 
 
-def _deviation(values: Sequence[int]) -> float | None:
+def _compute_deviation(values: Sequence[int]) -> float | None:
     return statistics.stdev(values) if len(values) > 1 else None

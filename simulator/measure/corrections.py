@@ -12,18 +12,28 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.measure.judged_turns import JudgedTurn, sums
+from hallulab.simulator.measure.judged_turns import JudgedTurn, sum_turns
 from hallulab.simulator.measure.numbers import Interval, Rounded
-from hallulab.simulator.measure.prediction_powered import PPIEstimate, estimated, powered, sums_of
-from hallulab.simulator.measure.prevalence import DetectorErrors, rates, solved, spread
-from hallulab.simulator.measure.ranking import probabilities_of_best, reweighed
-from hallulab.simulator.measure.spreading import t_bounds
+from hallulab.simulator.measure.prediction_powered import (
+    PPIEstimate,
+    compute_thetas,
+    compute_turn_sums,
+    estimate_means,
+)
+from hallulab.simulator.measure.prevalence import (
+    DetectorErrors,
+    compute_rates,
+    draw_prevalences,
+    solve_prevalence,
+)
+from hallulab.simulator.measure.ranking import compute_best_probabilities, draw_weighed_totals
+from hallulab.simulator.measure.spreading import compute_t_interval
 from hallulab.simulator.measure.statistics import (
     LEAST_FOR_INTERVAL,
     RESAMPLES,
     Floats,
-    no_interval,
-    percentiles,
+    compute_percentile_interval,
+    explain_no_interval,
 )
 
 LEAST_ANNOTATED = 2
@@ -85,7 +95,7 @@ class Number(NamedTuple):
     lacking: str | None
 
 
-def corrections(
+def compute_corrections(
     turns: Sequence[JudgedTurn], chatbots: Sequence[str], known: DetectorErrors | None, unknown: str
 ) -> list[Correction]:
     """Correct the numbers of each chatbot and of all together, over all turns and then at each depth.
@@ -117,21 +127,23 @@ class _Panel:
         self._chatbots = chatbots
         self._known = known
         self._unknown = unknown
-        self._flags = sums(turns, chatbots, lambda turn: (1, 1, turn.flagged))
-        self._spans = sums(turns, chatbots, lambda turn: (1, 1, turn.spans))
+        self._flags = sum_turns(turns, chatbots, lambda turn: (1, 1, turn.flagged))
+        self._spans = sum_turns(turns, chatbots, lambda turn: (1, 1, turn.spans))
         self._units = self._spans
         if known is not None and known.unit == "sentence":
-            self._units = sums(turns, chatbots, lambda turn: (1, turn.sentences, turn.flagged_sentences))
-        self._looked_flags = sums(turns, chatbots, lambda turn: _looked(turn, turn.flagged, share=True))
-        self._looked_spans = sums(turns, chatbots, lambda turn: _looked(turn, turn.spans, share=False))
+            self._units = sum_turns(turns, chatbots, lambda turn: (1, turn.sentences, turn.flagged_sentences))
+        self._looked_flags = sum_turns(
+            turns, chatbots, lambda turn: _sum_turn(turn, turn.flagged, share=True)
+        )
+        self._looked_spans = sum_turns(turns, chatbots, lambda turn: _sum_turn(turn, turn.spans, share=False))
         annotated = self._looked_spans[:, :, 3].sum(axis=0)
         self._powered = [place for place in range(len(chatbots)) if annotated[place] >= LEAST_ANNOTATED]
         self._present = [place for place in range(len(chatbots)) if self._flags[:, place, 0].any()]
 
     def rows(self, depth: int | None) -> list[Correction]:
         """Return a row for each chatbot, and one for all."""
-        share = powered(self._looked_flags[:, self._powered]) if self._powered else []
-        count = powered(self._looked_spans[:, self._powered]) if self._powered else []
+        share = estimate_means(self._looked_flags[:, self._powered]) if self._powered else []
+        count = estimate_means(self._looked_spans[:, self._powered]) if self._powered else []
         found: list[Correction] = []
         for place, name in enumerate(self._chatbots):
             at = self._powered.index(place) if place in self._powered else None
@@ -164,7 +176,9 @@ class _Panel:
             fields |= {"not_corrected": UNSCORED}
         elif looked is not None:
             fields |= {"source": "annotations", "weight": looked[1].weight}
-            fields |= _numbers(*(by_people(one, share=at == 0) for at, one in enumerate(looked)))
+            fields |= _build_number_fields(
+                *(estimate_by_people(one, share=at == 0) for at, one in enumerate(looked))
+            )
         elif self._known is None:
             fields |= {"not_corrected": self._unknown}
         else:
@@ -173,7 +187,7 @@ class _Panel:
 
     def _by_rates(self, known: DetectorErrors, places: list[int]) -> dict[str, Any]:
         """Correct by what is known of the detector."""
-        of_replies, of_units = rates(known.replies), rates(known.units)
+        of_replies, of_units = compute_rates(known.replies), compute_rates(known.units)
         if of_replies is None or of_units is None:
             return {"not_corrected": "nothing was scored of what it was measured on"}
         fields: dict[str, Any] = {
@@ -189,9 +203,9 @@ class _Panel:
                     "not tell the two apart (sensitivity + specificity must be above 1)"
                 )
                 return {**fields, "source": None, "not_corrected": reason}
-        return fields | _numbers(
-            by_known(self._flags[:, places].sum(axis=1), known, share=True),
-            by_known(self._units[:, places].sum(axis=1), known, share=False),
+        return fields | _build_number_fields(
+            estimate_by_known(self._flags[:, places].sum(axis=1), known, share=True),
+            estimate_by_known(self._units[:, places].sum(axis=1), known, share=False),
         )
 
     def _best(self) -> dict[str | None, float]:
@@ -201,63 +215,67 @@ class _Panel:
         """
         by_rates = [place for place in self._present if place not in self._powered]
         looked_at = self._looked_spans[:, self._powered, 3]
-        if len(self._present) < 2 or any(map(_too_few, looked_at.T)):
+        if len(self._present) < 2 or any(map(_is_too_few, looked_at.T)):
             return {}
         values = np.empty((RESAMPLES, len(self._chatbots)))
         if by_rates:
             known = self._known
-            of_units = None if known is None else rates(known.units)
-            few = any(_too_few(self._units[:, place, 0]) for place in by_rates)
+            of_units = None if known is None else compute_rates(known.units)
+            few = any(_is_too_few(self._units[:, place, 0]) for place in by_rates)
             if known is None or of_units is None or few or len(known.units) < LEAST_FOR_INTERVAL:
                 return {}
-            totals = reweighed(self._units[:, by_rates])
-            values[:, by_rates] = solved(totals, known.drawn_units[:, None])
+            totals = draw_weighed_totals(self._units[:, by_rates])
+            values[:, by_rates] = solve_prevalence(totals, known.drawn_units[:, None])
         if self._powered:
-            values[:, self._powered] = estimated(reweighed(self._looked_spans[:, self._powered]))
-        shares = probabilities_of_best(values[:, self._present])
+            values[:, self._powered] = compute_thetas(
+                draw_weighed_totals(self._looked_spans[:, self._powered])
+            )
+        shares = compute_best_probabilities(values[:, self._present])
         return dict(zip((self._chatbots[place] for place in self._present), shares or (), strict=False))
 
 
-def _too_few(of_clusters: Floats) -> bool:
+def _is_too_few(of_clusters: Floats) -> bool:
     return int(np.count_nonzero(of_clusters)) < LEAST_FOR_INTERVAL
 
 
-def _looked(turn: JudgedTurn, said: float, *, share: bool) -> tuple[float, ...]:
+def _sum_turn(turn: JudgedTurn, said: float, *, share: bool) -> tuple[float, ...]:
     """Return the sums of prediction-powered inference of a turn."""
     true = turn.annotated
-    return sums_of(said, None if true is None else float(true > 0) if share else true)
+    return compute_turn_sums(said, None if true is None else float(true > 0) if share else true)
 
 
-def by_people(found: PPIEstimate, *, share: bool) -> Number:
+def estimate_by_people(found: PPIEstimate, *, share: bool) -> Number:
     """Return a number by prediction-powered inference."""
-    lacking = no_interval(found.clusters, "annotated persona")
+    lacking = explain_no_interval(found.clusters, "annotated persona")
     if lacking is not None or found.error is None:
         return Number(found.value, None, lacking or ONE_PLACE)
-    ci95 = t_bounds(found.value, found.error, found.clusters - 1, share=share)
+    ci95 = compute_t_interval(found.value, found.error, found.clusters - 1, share=share)
     return Number(found.value, ci95, AT_ITS_END if ci95 is None else None)
 
 
-def by_known(rows: Floats, known: DetectorErrors, *, share: bool) -> Number:
+def estimate_by_known(rows: Floats, known: DetectorErrors, *, share: bool) -> Number:
     """Return a number by the equation of Rogan and Gladen.
 
     Args:
         rows: turns, units, and what the detector says, of each cluster.
     """
     groups, drawn = (known.replies, known.drawn_replies) if share else (known.units, known.drawn_units)
-    measured = rates(groups)
+    measured = compute_rates(groups)
     assert measured is not None  # `_by_rates` has looked
     rows = rows[rows[:, 0] > 0]
-    value = float(solved(rows.sum(axis=0), measured))
-    lacking = no_interval(len(rows)) or no_interval(len(groups), "measured group")
+    value = float(solve_prevalence(rows.sum(axis=0), measured))
+    lacking = explain_no_interval(len(rows)) or explain_no_interval(len(groups), "measured group")
     if lacking is not None:
         return Number(value, None, lacking)
-    ci95 = percentiles(np.clip(spread(rows, measured, drawn, share=share), 0.0, 1.0 if share else None))
+    ci95 = compute_percentile_interval(
+        np.clip(draw_prevalences(rows, measured, drawn, share=share), 0.0, 1.0 if share else None)
+    )
     if ci95 is None:
         return Number(value, None, UNSURE)
     return Number(value, None, AT_ITS_END) if ci95[0] == ci95[1] else Number(value, ci95, None)
 
 
-def _numbers(share: Number, count: Number) -> dict[str, Any]:
+def _build_number_fields(share: Number, count: Number) -> dict[str, Any]:
     """Return the fields of both numbers."""
     outside = not 0 <= share.value <= 1
     lacking = dict.fromkeys(one.lacking for one in (share, count) if one.lacking is not None)

@@ -10,7 +10,7 @@ from typing import Literal
 from hallulab.scenarios.transcript import Call, Conversation, Frozen
 from hallulab.simulator.measure.metrics import ByDetector
 from hallulab.simulator.measure.numbers import Rounded
-from hallulab.simulator.measure.spending import Spending, Spent, spent
+from hallulab.simulator.measure.spending import Spending, Spent, sum_calls
 
 BASELINE = "vanilla"
 """The chatbot that costs are relative to (HalluDetect B.8)."""
@@ -79,14 +79,14 @@ class CostCounter:
     def add(self, conversation: Conversation, verdicts: ByDetector) -> None:
         """Add the calls of a conversation and of the verdicts on it."""
         calls: dict[str, list[Call]] = defaultdict(list)
-        for call in calls_of(conversation):
+        for call in collect_calls(conversation):
             calls[call.role].append(call)
         for role, found in calls.items():
-            self._roles[role, conversation.chatbot].add(spent(found))
-        own = spent(calls.get("chatbot", ()))
+            self._roles[role, conversation.chatbot].add(sum_calls(found))
+        own = sum_calls(calls.get("chatbot", ()))
         self._own[conversation.chatbot].add(own)
         for detector, turns in verdicts.items():
-            judging = spent([call for verdict in turns.values() for call in verdict.calls])
+            judging = sum_calls([call for verdict in turns.values() for call in verdict.calls])
             self._roles["detector", detector].add(judging)
             self._judging[detector, False].add(judging)
             if conversation.chatbot == BASELINE:
@@ -95,7 +95,9 @@ class CostCounter:
 
     def ledger(self) -> tuple[Cost, ...]:
         """Return the costs by who made the calls, sorted by role and name."""
-        return tuple(_cost(role, name, self._roles[role, name].total()) for role, name in sorted(self._roles))
+        return tuple(
+            _build_cost(role, name, self._roles[role, name].total()) for role, name in sorted(self._roles)
+        )
 
     def efficiency(self) -> tuple[Efficiency, ...]:
         """Average the cost of a conversation for each chatbot and detector, relative to the Vanilla chatbot.
@@ -104,28 +106,30 @@ class CostCounter:
         with a verdict of the detector count, and Vanilla's own cost is that of the same conversations.
         """
         vanilla = BASELINE in self._chatbots and BASELINE in self._own
-        average = _tokens_per_chat(self._own[BASELINE]) if vanilla else None
-        lines = [_efficiency("chatbot", name, name, self._own[name], average) for name in self._chatbots]
+        average = _compute_tokens_per_chat(self._own[BASELINE]) if vanilla else None
+        lines = [
+            _build_efficiency("chatbot", name, name, self._own[name], average) for name in self._chatbots
+        ]
         for name in self._detectors:
-            same = _tokens_per_chat(self._judged[name]) if vanilla else None
+            same = _compute_tokens_per_chat(self._judged[name]) if vanilla else None
             on = BASELINE if vanilla else "all"
-            lines.append(_efficiency("detector", name, on, self._judging[name, vanilla], same))
+            lines.append(_build_efficiency("detector", name, on, self._judging[name, vanilla], same))
         return tuple(lines)
 
 
-def calls_of(conversation: Conversation) -> list[Call]:
+def collect_calls(conversation: Conversation) -> list[Call]:
     """Return every call of a conversation but those of detectors, the turns' first."""
     return [call for turn in conversation.turns for call in turn.calls] + list(conversation.calls)
 
 
-def _cost(role: str, name: str, total: Spent) -> Cost:
+def _build_cost(role: str, name: str, total: Spent) -> Cost:
     return Cost(role=role, name=name, **asdict(total))
 
 
-def _efficiency(
+def _build_efficiency(
     role: Literal["chatbot", "detector"], name: str, on: str, spending: Spending, baseline: float | None
 ) -> Efficiency:
-    tokens, total, chats = _tokens_per_chat(spending), spending.total(), spending.chats
+    tokens, total, chats = _compute_tokens_per_chat(spending), spending.total(), spending.chats
     return Efficiency(
         role=role,
         name=name,
@@ -138,6 +142,6 @@ def _efficiency(
     )
 
 
-def _tokens_per_chat(spending: Spending) -> float | None:
+def _compute_tokens_per_chat(spending: Spending) -> float | None:
     total = spending.total().tokens
     return None if total is None or not spending.chats else total / spending.chats

@@ -75,7 +75,7 @@ class Bin:
     """Share of them that is positive."""
 
 
-def curve(sample: Sample) -> Curve:
+def compute_curve(sample: Sample) -> Curve:
     """Count the flagged items and hits at every threshold; empty arrays for an empty sample."""
     order = np.argsort(-sample.scores, kind="stable")
     scores, hits = sample.scores[order], np.cumsum(sample.labels[order])
@@ -83,24 +83,24 @@ def curve(sample: Sample) -> Curve:
     return Curve(scores[last], hits[last].astype(np.int64), (last + 1).astype(np.int64))
 
 
-def auroc(sample: Sample) -> float | None:
+def compute_auroc(sample: Sample) -> float | None:
     """Compute the area under the ROC curve: the chance that a positive outscores a negative (ties: half)."""
     from sklearn.metrics import roc_auc_score
 
-    return float(roc_auc_score(sample.labels, sample.scores)) if _both_classes(sample) else None
+    return float(roc_auc_score(sample.labels, sample.scores)) if _is_two_class(sample) else None
 
 
-def average_precision(sample: Sample) -> float | None:
+def compute_average_precision(sample: Sample) -> float | None:
     """Compute the area under the precision-recall curve, without interpolation; None with one class."""
     from sklearn.metrics import average_precision_score
 
-    return float(average_precision_score(sample.labels, sample.scores)) if _both_classes(sample) else None
+    return float(average_precision_score(sample.labels, sample.scores)) if _is_two_class(sample) else None
 
 
-def precision_recall_f1(hits: float, flagged: float, positive: float) -> dict[str, float | None]:
+def compute_precision_recall_f1(hits: float, flagged: float, positive: float) -> dict[str, float | None]:
     """Compute these for the positive class; None where a denominator is 0, F1 also where recall is None.
 
-    >>> precision_recall_f1(hits=1, flagged=2, positive=2)
+    >>> compute_precision_recall_f1(hits=1, flagged=2, positive=2)
     {'precision': 0.5, 'recall': 0.5, 'f1': 0.5}
     """
     return {
@@ -110,7 +110,7 @@ def precision_recall_f1(hits: float, flagged: float, positive: float) -> dict[st
     }
 
 
-def decisions(sample: Sample) -> dict[str, float | None]:
+def compute_flag_scores(sample: Sample) -> dict[str, float | None]:
     """Compute precision, recall, F1, balanced accuracy and accuracy of the flags."""
     n, positive = len(sample.labels), int(sample.labels.sum())
     hits = int((sample.labels & sample.flags).sum())
@@ -118,36 +118,36 @@ def decisions(sample: Sample) -> dict[str, float | None]:
     passed = n - positive - flagged + hits
     both = positive and n - positive
     return {
-        **precision_recall_f1(hits, flagged, positive),
+        **compute_precision_recall_f1(hits, flagged, positive),
         "balanced_accuracy": (hits / positive + passed / (n - positive)) / 2 if both else None,
         "accuracy": (hits + passed) / n if n else None,
     }
 
 
-def best_threshold(sample: Sample) -> float | None:
+def find_best_threshold(sample: Sample) -> float | None:
     """Find the threshold with the highest F1, the highest threshold of several; None without positives."""
     positive = int(sample.labels.sum())
     if not positive:
         return None
-    found = curve(sample)
+    found = compute_curve(sample)
     return float(found.thresholds[np.argmax(2 * found.hits / (found.flagged + positive))])
 
 
-def brier(sample: Sample) -> float | None:
+def compute_brier(sample: Sample) -> float | None:
     """Compute the mean squared distance of score and label; None where the scores are no probabilities."""
     from sklearn.metrics import brier_score_loss
 
-    if not _probabilities(sample):
+    if not _is_probabilistic(sample):
         return None
     return float(brier_score_loss(sample.labels, sample.scores, pos_label=True))
 
 
-def reliability(sample: Sample) -> tuple[Bin, ...]:
+def sort_into_bins(sample: Sample) -> tuple[Bin, ...]:
     """Sort items into `BINS` bins, [0, 0.1), … [0.9, 1]. Empty bins are left out.
 
     There are none where the scores are no probabilities.
     """
-    if not _probabilities(sample):
+    if not _is_probabilistic(sample):
         return ()
     places = np.minimum((sample.scores * BINS).astype(int), BINS - 1)
     return tuple(
@@ -157,19 +157,19 @@ def reliability(sample: Sample) -> tuple[Bin, ...]:
     )
 
 
-def calibration_error(sample: Sample) -> float | None:
+def compute_calibration_error(sample: Sample) -> float | None:
     """Compute the expected calibration error: mean of |mean score − share positive| of an item's bin."""
-    bins = reliability(sample)
+    bins = sort_into_bins(sample)
     if not bins:
         return None
     return sum(item.n * abs(item.score - item.positive) for item in bins) / len(sample.labels)
 
 
-def _probabilities(sample: Sample) -> bool:
+def _is_probabilistic(sample: Sample) -> bool:
     scores = sample.scores
     inside = len(scores) > 0 and bool(scores.min() >= 0.0) and bool(scores.max() <= 1.0)
     return sample.probabilities and inside
 
 
-def _both_classes(sample: Sample) -> bool:
+def _is_two_class(sample: Sample) -> bool:
     return bool(sample.labels.any()) and not sample.labels.all()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from hallulab.scenarios.text.spans import words
+from hallulab.scenarios.text.spans import split_words
 from hallulab.simulator.measure.statistics import Floats, Integers
 
 ALIKE = 0.9
@@ -30,28 +30,28 @@ Parts = Mapping[str, Floats]
 """Field of a measure → numerators and denominators of the messages, shape (messages, 2)."""
 
 
-def parts(texts: Sequence[str], vectors: Floats | None, size: int) -> Parts:
+def measure_parts(texts: Sequence[str], vectors: Floats | None, size: int) -> Parts:
     """Measure messages in samples of `size`; a number is the sum of numerators over that of denominators.
 
     - `near_duplicates`: messages with a cosine above `ALIKE` to another one.
     - `distinct_1`, `distinct_2`: different words, and pairs of words, over all of them (Li et al. 2016, A
       diversity-promoting objective function, section 5.1). Each of n equal words counts 1/n.
-    - `self_bleu`: the mean of `sentence_bleu` of each message against the others (Zhu et al. 2018, Texygen,
-      section 3.2).
+    - `compute_self_bleu`: the mean of `compute_sentence_bleu` of each message against the others (Zhu et al.
+      2018, Texygen, section 3.2).
 
     Args:
         texts: the messages.
         vectors: their unit vectors; None: not known, and `near_duplicates` is missing.
         size: messages of a sample, at least 2.
     """
-    said = [words(text) for text in texts]
+    said = [split_words(text) for text in texts]
     names = ["distinct_1", "distinct_2", "self_bleu"] + (["near_duplicates"] if vectors is not None else [])
     found = {name: np.zeros((len(texts), 2)) for name in names}
-    for chosen in _samples(len(texts), size):
+    for chosen in _draw_samples(len(texts), size):
         sample = [said[place] for place in chosen]
         for n, name in ((1, "distinct_1"), (2, "distinct_2")):
-            found[name][chosen] += _distinct(sample, n)
-        found["self_bleu"][chosen] += [(score, 1) for score in self_bleu(sample)]
+            found[name][chosen] += _count_distinct(sample, n)
+        found["self_bleu"][chosen] += [(score, 1) for score in compute_self_bleu(sample)]
         if vectors is not None:
             cosines = vectors[chosen] @ vectors[chosen].T
             np.fill_diagonal(cosines, -1)
@@ -59,7 +59,7 @@ def parts(texts: Sequence[str], vectors: Floats | None, size: int) -> Parts:
     return found
 
 
-def _samples(messages: int, size: int) -> Iterator[Integers]:
+def _draw_samples(messages: int, size: int) -> Iterator[Integers]:
     """Yield places of messages: all of them, or `DRAWS` samples, the same ones for equal arguments."""
     size = min(size, MOST)
     if messages <= size:
@@ -70,17 +70,17 @@ def _samples(messages: int, size: int) -> Iterator[Integers]:
         yield generator.choice(messages, size, replace=False)
 
 
-def _distinct(sample: Sequence[Sequence[str]], n: int) -> list[tuple[float, float]]:
-    held = [_runs(said, n) for said in sample]
+def _count_distinct(sample: Sequence[Sequence[str]], n: int) -> list[tuple[float, float]]:
+    held = [_count_runs(said, n) for said in sample]
     total = sum(held, Counter[tuple[str, ...]]())
     return [(sum(count / total[run] for run, count in own.items()), own.total()) for own in held]
 
 
-def self_bleu(sample: Sequence[Sequence[str]]) -> list[float]:
+def compute_self_bleu(sample: Sequence[Sequence[str]]) -> list[float]:
     """Score each message against all others: 1 of an equal one, 0 of words that no other has."""
-    held = [[_runs(said, n) for said in sample] for n in range(1, _ORDER + 1)]
+    held = [[_count_runs(said, n) for said in sample] for n in range(1, _ORDER + 1)]
     lengths = [len(said) for said in sample]
-    most = [_two_most(counts) for counts in held]
+    most = [_find_two_most(counts) for counts in held]
     scores = []
     for place, length in enumerate(lengths):
         others = lengths[:place] + lengths[place + 1 :]
@@ -90,11 +90,11 @@ def self_bleu(sample: Sequence[Sequence[str]]) -> list[float]:
             # The highest count among the others is the second one where the message itself has the first.
             hits = sum(min(count, best[run][best[run][0] == count]) for run, count in own.items())
             pairs.append((hits, own.total()))
-        scores.append(sentence_bleu(pairs, length, others))
+        scores.append(compute_sentence_bleu(pairs, length, others))
     return scores
 
 
-def sentence_bleu(pairs: Sequence[tuple[int, int]], length: int, others: Sequence[int]) -> float:
+def compute_sentence_bleu(pairs: Sequence[tuple[int, int]], length: int, others: Sequence[int]) -> float:
     """Compute BLEU of a sentence, smoothed by adding one to runs of two and more words.
 
     Papineni et al. 2002, BLEU, section 2.3; Lin and Och 2004, ORANGE, section 4. A sentence of fewer than
@@ -113,11 +113,11 @@ def sentence_bleu(pairs: Sequence[tuple[int, int]], length: int, others: Sequenc
     return brevity * math.exp(math.fsum(math.log(hits / total) for hits, total in used) / len(used))
 
 
-def _runs(said: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
+def _count_runs(said: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
     return Counter(tuple(said[at : at + n]) for at in range(len(said) - n + 1))
 
 
-def _two_most(counts: Sequence[Counter[tuple[str, ...]]]) -> dict[tuple[str, ...], tuple[int, int]]:
+def _find_two_most(counts: Sequence[Counter[tuple[str, ...]]]) -> dict[tuple[str, ...], tuple[int, int]]:
     """Return for each run the highest count in a message and the next one (equal, or 0)."""
     found: dict[tuple[str, ...], tuple[int, int]] = {}
     for own in counts:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.measure.compare import Comparison, paired_ratios
+from hallulab.simulator.measure.compare import Comparison, pair_ratios
 from hallulab.simulator.measure.metrics import Row, Tallies
 from hallulab.simulator.measure.numbers import Rounded
-from hallulab.simulator.measure.sample_size import ALPHA, least_pairs, pairs_needed
+from hallulab.simulator.measure.sample_size import ALPHA, compute_least_pairs, estimate_pairs_needed
 
 
 class Finding(Frozen):
-    """One detector's result on all chatbots: an item of `findings` in `report.json`."""
+    """One detector's result on all chatbots: an item of `build_findings` in `report.json`."""
 
     detector: str
     """Name of the detector."""
@@ -41,7 +41,9 @@ class Finding(Frozen):
     """Personas below which no test of so many chatbots can find a difference, whatever their seeds."""
 
 
-def findings(tallies: Tallies, rows: Sequence[Row], comparisons: Sequence[Comparison]) -> tuple[Finding, ...]:
+def build_findings(
+    tallies: Tallies, rows: Sequence[Row], comparisons: Sequence[Comparison]
+) -> tuple[Finding, ...]:
     """Make a finding for every detector, in the order of the rows.
 
     `personas_needed` is estimated for the chatbot with the lowest HPT-1 and the runner-up, since that
@@ -52,7 +54,7 @@ def findings(tallies: Tallies, rows: Sequence[Row], comparisons: Sequence[Compar
         comparisons: of these tallies.
     """
     return tuple(
-        _finding(
+        _build_finding(
             detector,
             tallies,
             [row for row in rows if row.detector == detector],
@@ -62,23 +64,23 @@ def findings(tallies: Tallies, rows: Sequence[Row], comparisons: Sequence[Compar
     )
 
 
-def _finding(
+def _build_finding(
     detector: str, tallies: Tallies, rows: Sequence[Row], comparisons: Sequence[Comparison]
 ) -> Finding:
     rates = {row.chatbot: row.hpt_1 for row in rows if row.hpt_1 is not None}
     not_scored = tuple(row.chatbot for row in rows if row.hpt_1 is None)
-    least = least_pairs(len(comparisons))
+    least = compute_least_pairs(len(comparisons))
     finding = Finding(detector=detector, compared=len(rates), not_scored=not_scored, least_personas=least)
     if len(rates) < 2:
         return finding
     lowest, *others = sorted(rates, key=lambda name: rates[name])
-    undecided = [name for name in others if not _below(lowest, name, comparisons)]
+    undecided = [name for name in others if not _is_below(lowest, name, comparisons)]
     if not undecided:
         return finding if not_scored else finding.model_copy(update={"best": lowest})
     runner_up = undecided[0]
-    first, second = paired_ratios(tallies[lowest, detector], tallies[runner_up, detector], "hpt_1")
+    first, second = pair_ratios(tallies[lowest, detector], tallies[runner_up, detector], "hpt_1")
     line = next(item for item in comparisons if {item.a, item.b} == {lowest, runner_up})
-    estimate = pairs_needed(first, second)
+    estimate = estimate_pairs_needed(first, second)
     return finding.model_copy(
         update={
             "undecided": tuple(name for name in rates if name in (lowest, runner_up)),
@@ -93,7 +95,7 @@ def _finding(
     )
 
 
-def _below(lower: str, higher: str, comparisons: Sequence[Comparison]) -> bool:
+def _is_below(lower: str, higher: str, comparisons: Sequence[Comparison]) -> bool:
     """Return whether the test finds the HPT-1 of `lower` below that of `higher`."""
     line = next(item for item in comparisons if {item.a, item.b} == {lower, higher})
     if line.p_holm is None or line.difference is None or line.p_holm >= ALPHA:

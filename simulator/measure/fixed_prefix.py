@@ -13,16 +13,16 @@ from itertools import combinations
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Frozen
-from hallulab.simulator.measure.metrics import ByDetector, Pairing, by_detector
+from hallulab.simulator.measure.metrics import ByDetector, Pairing, index_by_detector
 from hallulab.simulator.measure.numbers import Interval, Rounded
 from hallulab.simulator.measure.statistics import (
     Ratio,
-    by_cluster,
-    holm,
-    interval,
-    no_interval,
-    paired_difference,
-    ratio_of_sums,
+    adjust_by_holm,
+    compare_pairs,
+    compute_interval,
+    compute_ratio_of_sums,
+    explain_no_interval,
+    sum_by_cluster,
 )
 from hallulab.simulator.runs.experiment_json import BranchedFrom
 from hallulab.simulator.runs.journals import Journals
@@ -117,7 +117,7 @@ class FixedPrefix(Frozen):
     """Every two chatbots under each detector."""
 
 
-def side_by_side(
+def compare_side_by_side(
     branched_from: BranchedFrom,
     free: Journals,
     fixed: Journals,
@@ -136,18 +136,18 @@ def side_by_side(
     Raises:
         UsageError: a place occurs twice, or a turn has two verdicts of a detector.
     """
-    ran, given = _found(free, detectors), _found(fixed, detectors)
+    ran, given = _collect_places(free, detectors), _collect_places(fixed, detectors)
     rows: list[SideBySide] = []
     counts: dict[str, dict[str, tuple[Counts, Counts]]] = {detector: {} for detector in detectors}
     for chatbot in chatbots:
         for detector in detectors:
             both = ran[chatbot].counts[detector], given[chatbot].counts[detector]
             counts[detector][chatbot] = both
-            rows.append(_row(chatbot, detector, ran[chatbot], given[chatbot], *both))
+            rows.append(_build_row(chatbot, detector, ran[chatbot], given[chatbot], *both))
     return FixedPrefix(
         branched_from=branched_from,
         rows=tuple(rows),
-        comparisons=tuple(line for name in detectors for line in _comparisons(name, counts[name])),
+        comparisons=tuple(line for name in detectors for line in _compare_all(name, counts[name])),
     )
 
 
@@ -180,20 +180,20 @@ class _Places:
                     self.counts[detector][place] = len(verdict.spans)
 
 
-def _found(journals: Journals, detectors: Sequence[str]) -> Mapping[str, _Places]:
+def _collect_places(journals: Journals, detectors: Sequence[str]) -> Mapping[str, _Places]:
     """Return the places of each chatbot's turns."""
     found: dict[str, _Places] = defaultdict(_Places)
     for conversation, verdicts in journals.judged():
-        found[conversation.chatbot].add(conversation, by_detector(verdicts), detectors)
+        found[conversation.chatbot].add(conversation, index_by_detector(verdicts), detectors)
     return found
 
 
-def _summed(places: Sequence[Place], counts: Counts) -> list[Ratio]:
+def _sum_by_persona(places: Sequence[Place], counts: Counts) -> list[Ratio]:
     """Return hallucinations over turns, by persona."""
-    return by_cluster((place[0][:2], Ratio(counts[place], 1)) for place in places)
+    return sum_by_cluster((place[0][:2], Ratio(counts[place], 1)) for place in places)
 
 
-def _row(
+def _build_row(
     chatbot: str,
     detector: str,
     ran: _Places,
@@ -202,8 +202,8 @@ def _row(
     fixed: Counts,
 ) -> SideBySide:
     places = sorted(free.keys() & fixed.keys())
-    freely, fixedly = _summed(places, free), _summed(places, fixed)
-    path = paired_difference(freely, fixedly)
+    freely, fixedly = _sum_by_persona(places, free), _sum_by_persona(places, fixed)
+    path = compare_pairs(freely, fixedly)
     return SideBySide(
         chatbot=chatbot,
         detector=detector,
@@ -211,18 +211,18 @@ def _row(
         free=len(given.of.keys() & ran.of.keys()),
         replies=len(places),
         personas=path.pairs,
-        free_hpt_1=ratio_of_sums(freely),
-        free_hpt_1_ci95=interval(freely),
-        fixed_hpt_1=ratio_of_sums(fixedly),
-        fixed_hpt_1_ci95=interval(fixedly),
+        free_hpt_1=compute_ratio_of_sums(freely),
+        free_hpt_1_ci95=compute_interval(freely),
+        fixed_hpt_1=compute_ratio_of_sums(fixedly),
+        fixed_hpt_1_ci95=compute_interval(fixedly),
         path=path.difference,
         path_ci95=path.ci95,
-        no_interval=no_interval(path.pairs),
-        changed=_changed(ran, given),
+        no_interval=explain_no_interval(path.pairs),
+        changed=_is_changed(ran, given),
     )
 
 
-def _changed(ran: _Places, given: _Places) -> bool | None:
+def _is_changed(ran: _Places, given: _Places) -> bool | None:
     """Return whether the conversations are of different versions of their chatbot; None: not known."""
     before, now = ran.versions, given.versions
     if not before or not now or "" in before | now:
@@ -230,26 +230,29 @@ def _changed(ran: _Places, given: _Places) -> bool | None:
     return before != now
 
 
-def _comparisons(detector: str, counts: Mapping[str, tuple[Counts, Counts]]) -> list[Remaining]:
+def _compare_all(detector: str, counts: Mapping[str, tuple[Counts, Counts]]) -> list[Remaining]:
     names = list(combinations(counts, 2))
-    found = [_remaining(detector, a, b, counts[a], counts[b]) for a, b in names]
-    free, fixed = (holm([getattr(line, name) for line in found]) for name in ("free_p_holm", "fixed_p_holm"))
+    found = [_compare_remaining(detector, a, b, counts[a], counts[b]) for a, b in names]
+    free, fixed = (
+        adjust_by_holm([getattr(line, name) for line in found]) for name in ("free_p_holm", "fixed_p_holm")
+    )
     return [
         Remaining(**{**dict(line), "free_p_holm": one, "fixed_p_holm": other})
         for line, one, other in zip(found, free, fixed, strict=True)
     ]
 
 
-def _remaining(
+def _compare_remaining(
     detector: str, a: str, b: str, first: tuple[Counts, Counts], second: tuple[Counts, Counts]
 ) -> Remaining:
     """Compare two chatbots both ways; the p-values are not adjusted yet."""
     places = sorted(first[0].keys() & first[1].keys() & second[0].keys() & second[1].keys())
     free, fixed = (
-        paired_difference(_summed(places, first[way]), _summed(places, second[way])) for way in (0, 1)
+        compare_pairs(_sum_by_persona(places, first[way]), _sum_by_persona(places, second[way]))
+        for way in (0, 1)
     )
     # The same places count in all four, so the difference of the differences is a ratio of sums, too.
-    path = by_cluster(
+    path = sum_by_cluster(
         (place[0][:2], Ratio(first[0][place] - second[0][place] - first[1][place] + second[1][place], 1))
         for place in places
     )
@@ -266,9 +269,9 @@ def _remaining(
         fixed_ci95=fixed.ci95,
         fixed_p_holm=fixed.p_value,
         remaining=_share(fixed.difference, free.difference),
-        path=ratio_of_sums(path),
-        path_ci95=interval(path),
-        no_interval=no_interval(free.pairs),
+        path=compute_ratio_of_sums(path),
+        path_ci95=compute_interval(path),
+        no_interval=explain_no_interval(free.pairs),
     )
 
 

@@ -85,8 +85,8 @@ class Flagging:
                         self._keep_if_better(conversation, turn, span)
 
     def _keep_if_better(self, conversation: Conversation, turn: Turn, span: Span) -> None:
-        found = explain(span.text, turn.passages, _said_until(conversation, turn))
-        worth, kept = _worth(found), self._examples.get(conversation.chatbot)
+        found = explain(span.text, turn.passages, _join_user_messages(conversation, turn))
+        worth, kept = _score_example(found), self._examples.get(conversation.chatbot)
         if kept is None or worth > kept[0]:
             self._examples[conversation.chatbot] = (
                 worth,
@@ -118,13 +118,13 @@ class Flagging:
         )
 
 
-def _said_until(conversation: Conversation, turn: Turn) -> str:
+def _join_user_messages(conversation: Conversation, turn: Turn) -> str:
     """Return every message of the user up to a turn, which a reply may repeat."""
     earlier = [message.text for message in conversation.given if message.role == "user"]
     return "\n".join([*earlier, *(one.user for one in conversation.turns if one.index <= turn.index)])
 
 
-def _worth(found: Explanation) -> int:
+def _score_example(found: Explanation) -> int:
     """Return how well an example shows what is wrong: best a short number with the right one beside it."""
     if not found.items:
         return 0

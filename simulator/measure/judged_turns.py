@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hallulab.scenarios.text.spans import Region, sentences
+from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.scenarios.transcript import Conversation, Span, Verdict
-from hallulab.simulator.measure.metrics import ByDetector, Person, by_detector
+from hallulab.simulator.measure.metrics import ByDetector, Person, index_by_detector
 from hallulab.simulator.measure.statistics import Floats
 from hallulab.simulator.runs.journals import Journals
 
@@ -55,14 +55,14 @@ class JudgedTurns:
     def add(self, conversation: Conversation, verdicts: ByDetector) -> None:
         """Add the turns of a conversation."""
         for detector, turns in verdicts.items():
-            self._found[detector] += _of_conversation(conversation, turns, self._annotations)
+            self._found[detector] += _collect_turns(conversation, turns, self._annotations)
 
     def turns(self) -> dict[str, list[JudgedTurn]]:
         """Return the turns by detector, in the order of names."""
         return dict(sorted(self._found.items()))
 
 
-def judged_turns(
+def collect_judged_turns(
     conversations: Sequence[Conversation], verdicts: Sequence[Verdict], annotations: Annotations
 ) -> dict[str, list[JudgedTurn]]:
     """Return the scored turns of each detector, in the order of the conversations.
@@ -72,11 +72,11 @@ def judged_turns(
     """
     judged = JudgedTurns(annotations)
     for conversation, found in Journals(conversations, verdicts).judged(by_case=False):
-        judged.add(conversation, by_detector(found))
+        judged.add(conversation, index_by_detector(found))
     return judged.turns()
 
 
-def _of_conversation(
+def _collect_turns(
     conversation: Conversation, verdicts: Mapping[int, Verdict], annotations: Annotations
 ) -> list[JudgedTurn]:
     found = []
@@ -85,7 +85,7 @@ def _of_conversation(
         verdict = verdicts.get(turn.index)
         if verdict is None or verdict.spans is None or not verdict.localised:
             continue
-        places = sentences(turn.reply)
+        places = split_sentences(turn.reply)
         found.append(
             JudgedTurn(
                 chatbot=conversation.chatbot,
@@ -94,14 +94,14 @@ def _of_conversation(
                 flagged=bool(verdict.flagged),
                 spans=len(verdict.spans),
                 sentences=len(places),
-                flagged_sentences=_touched(turn.reply, verdict.spans, places),
+                flagged_sentences=_count_touched(turn.reply, verdict.spans, places),
                 annotated=annotations.get((conversation.id, turn.index)),
             )
         )
     return found
 
 
-def sums(
+def sum_turns(
     turns: Iterable[JudgedTurn],
     chatbots: Sequence[str],
     of_turn: Callable[[JudgedTurn], tuple[float, ...]],
@@ -118,7 +118,7 @@ def sums(
     return found
 
 
-def _touched(reply: str, spans: Sequence[Span], places: Sequence[Region]) -> int:
+def _count_touched(reply: str, spans: Sequence[Span], places: Sequence[Region]) -> int:
     """Count the places that a located span touches, in time that grows with the reply and with the spans."""
     ends = np.zeros(len(reply) + 1, dtype=np.int64)
     for span in spans:

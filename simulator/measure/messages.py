@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hallulab.agents.users.user_flaws import role_swap
-from hallulab.scenarios.text.items import stems_key
-from hallulab.scenarios.text.spans import sentences, words
+from hallulab.scenarios.text.items import build_stems_key
+from hallulab.scenarios.text.spans import split_sentences, split_words
 
 FEW = 2
 """Most content words of a message whose subject is a pronoun."""
@@ -67,52 +67,54 @@ class Messages:
     def counts(self) -> Mapping[str, tuple[float, ...]]:
         """A number for each message that a measure is about, by the measure's field."""
         lengths = [float(len(text.split())) for text in self.texts]
-        given = facts_given(self.texts[0], self.facts) if self.texts else None
+        given = compute_facts_given(self.texts[0], self.facts) if self.texts else None
         return {
             "first_words": tuple(lengths[:1]),
             "follow_up_words": tuple(lengths[1:]),
-            "questions": tuple(float(questions(text)) for text in self.texts),
+            "questions": tuple(float(count_questions(text)) for text in self.texts),
             "facts_given": () if given is None else (given,),
-            "pronoun_only": tuple(float(only_pronouns(text)) for text in self.texts[1:]),
+            "pronoun_only": tuple(float(is_only_pronouns(text)) for text in self.texts[1:]),
             "thanks": tuple(float(_THANKS.search(text) is not None) for text in self.texts),
-            "endings": tuple(float(_ENDS.search(_straight(text)) is not None) for text in self.texts),
+            "endings": tuple(
+                float(_ENDS.search(_replace_curly_apostrophes(text)) is not None) for text in self.texts
+            ),
             "assistants_part": tuple(float(role_swap(text) is not None) for text in self.texts),
         }
 
 
-def questions(text: str) -> int:
+def count_questions(text: str) -> int:
     """Count the sentences that end with a question mark or begin with a word that asks.
 
-    >>> questions("My bus was late. who pays for it? Can I insist")
+    >>> count_questions("My bus was late. who pays for it? Can I insist")
     2
     """
-    found = (region.of(text) for region in sentences(text))
-    return sum("?" in one or (words(one) or [""])[0] in _ASKS for one in found)
+    found = (region.of(text) for region in split_sentences(text))
+    return sum("?" in one or (split_words(one) or [""])[0] in _ASKS for one in found)
 
 
-def only_pronouns(text: str) -> bool:
+def is_only_pronouns(text: str) -> bool:
     """Return whether a message has a pronoun for something, and at most `FEW` content words.
 
-    >>> only_pronouns("How is it created?"), only_pronouns("Does the bank have to pay it back?")
+    >>> is_only_pronouns("How is it created?"), is_only_pronouns("Does the bank have to pay it back?")
     (True, False)
     """
-    return _PRONOUN.search(_straight(text)) is not None and len(_stems(text)) <= FEW
+    return _PRONOUN.search(_replace_curly_apostrophes(text)) is not None and len(_extract_stems(text)) <= FEW
 
 
-def facts_given(text: str, facts: Sequence[str]) -> float | None:
+def compute_facts_given(text: str, facts: Sequence[str]) -> float | None:
     """Return the share of facts at least half of whose content words are in the text; None without facts.
 
-    >>> facts_given("The mixer cost Rs 4,850.", ["The mixer cost Rs 4850", "Her phone is 55501 20114"])
+    >>> compute_facts_given("It cost Rs 4,850.", ["The mixer cost Rs 4850", "Her phone is 55501 20114"])
     0.5
     """
-    said = _stems(text)
-    stems = [found for found in map(_stems, facts) if found]
+    said = _extract_stems(text)
+    stems = [found for found in map(_extract_stems, facts) if found]
     return sum(2 * len(found & said) >= len(found) for found in stems) / len(stems) if stems else None
 
 
-def _stems(text: str) -> set[str]:
-    return set(stems_key(text).split())
+def _extract_stems(text: str) -> set[str]:
+    return set(build_stems_key(text).split())
 
 
-def _straight(text: str) -> str:
+def _replace_curly_apostrophes(text: str) -> str:
     return text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 from hallulab.scenarios.text.porter import stem
-from hallulab.scenarios.text.synonyms import synonyms
+from hallulab.scenarios.text.synonyms import find_synonyms
 
 ALPHA, BETA, GAMMA = 0.9, 3.0, 0.5
 """Weight of precision in the mean, shape of the penalty for scattered matches, and its largest share."""
@@ -24,23 +24,23 @@ Places = list[tuple[int, str]]
 """Positions and words of a text that are not matched yet."""
 
 
-def meteor(reference: str, text: str) -> float:
+def compute_meteor(reference: str, text: str) -> float:
     """Return METEOR of a text against a reference, in [0, 1]. Words are runs of letters and digits.
 
-    >>> round(meteor("the cat sat on the mat", "on the mat sat a cat"), 6)
+    >>> round(compute_meteor("the cat sat on the mat", "on the mat sat a cat"), 6)
     0.743333
     """
-    return meteor_of_words(words_of(reference), words_of(text))
+    return compute_meteor_of_words(extract_words(reference), extract_words(text))
 
 
-def words_of(text: str) -> list[str]:
+def extract_words(text: str) -> list[str]:
     """Return the words of a text in lower case."""
     return _WORD.findall(text.lower())
 
 
-def meteor_of_words(reference: Sequence[str], text: Sequence[str]) -> float:
+def compute_meteor_of_words(reference: Sequence[str], text: Sequence[str]) -> float:
     """Return METEOR of words in lower case; 0 where nothing matches."""
-    matches = sorted(_aligned(list(enumerate(reference)), list(enumerate(text))))
+    matches = sorted(_align_words(list(enumerate(reference)), list(enumerate(text))))
     if not matches:
         return 0.0
     precision, recall = len(matches) / len(text), len(matches) / len(reference)
@@ -52,21 +52,23 @@ def meteor_of_words(reference: Sequence[str], text: Sequence[str]) -> float:
     return (1 - penalty) * mean
 
 
-def _aligned(reference: Places, text: Places) -> list[tuple[int, int]]:
+def _align_words(reference: Places, text: Places) -> list[tuple[int, int]]:
     """Return pairs of positions (in the text, in the reference) that match, by three stages.
 
     The places given shrink to what is left.
     """
-    found = _matched(reference, text, lambda word: (word,))
+    found = _match_words(reference, text, lambda word: (word,))
     for places in (reference, text):
         places[:] = [(place, stem(word)) for place, word in places]
-    found += _matched(reference, text, lambda word: (word,))
+    found += _match_words(reference, text, lambda word: (word,))
     # NLTK looks up the synonyms of stems, and so do we.
-    found += _matched(reference, text, lambda word: {*synonyms(word), word})
+    found += _match_words(reference, text, lambda word: {*find_synonyms(word), word})
     return found
 
 
-def _matched(reference: Places, text: Places, forms: Callable[[str], Iterable[str]]) -> list[tuple[int, int]]:
+def _match_words(
+    reference: Places, text: Places, forms: Callable[[str], Iterable[str]]
+) -> list[tuple[int, int]]:
     """Match each word of the text, from the last one, with the last free word of the reference that is one of
     its forms. Remove what is matched from both."""
     free: dict[str, list[int]] = defaultdict(list)

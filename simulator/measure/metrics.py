@@ -16,8 +16,14 @@ from typing import Literal
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Frozen, Verdict
 from hallulab.simulator.measure.numbers import Interval, Rounded
-from hallulab.simulator.measure.spending import Spent, spent, spent_together
-from hallulab.simulator.measure.statistics import Ratio, by_cluster, intervals, no_interval, ratio_of_sums
+from hallulab.simulator.measure.spending import Spent, sum_calls, sum_spent
+from hallulab.simulator.measure.statistics import (
+    Ratio,
+    compute_intervals,
+    compute_ratio_of_sums,
+    explain_no_interval,
+    sum_by_cluster,
+)
 from hallulab.simulator.measure.tokens import count_hallucinated, count_tokens
 from hallulab.simulator.measure.variance import seed_share
 from hallulab.simulator.runs.journals import Journals
@@ -153,7 +159,7 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         """Add up two conversations that branch off from the same one."""
         sums = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
-        return replace(self, branched_at=None, spent=spent_together([self.spent, other.spent]), **sums)
+        return replace(self, branched_at=None, spent=sum_spent([self.spent, other.spent]), **sums)
 
 
 _COUNTS = tuple(
@@ -164,7 +170,7 @@ _COUNTS = tuple(
 """Fields of a tally that are counts, and are added up."""
 
 
-def clustered(tallies: Iterable[Tally]) -> list[Tally]:
+def merge_branches(tallies: Iterable[Tally]) -> list[Tally]:
     """Add up conversations that branch off from the same one; others stay.
 
     They share a history, so they depend on each other as the turns of one conversation do.
@@ -180,7 +186,7 @@ ByDetector = Mapping[str, Mapping[int, Verdict]]
 """The verdicts on a conversation, by detector and turn."""
 
 
-def by_detector(verdicts: Iterable[Verdict]) -> ByDetector:
+def index_by_detector(verdicts: Iterable[Verdict]) -> ByDetector:
     """Index the verdicts on a conversation by detector and turn.
 
     Raises:
@@ -199,7 +205,7 @@ def by_detector(verdicts: Iterable[Verdict]) -> ByDetector:
     return dict(index)
 
 
-def tally(conversation: Conversation, verdicts: Mapping[int, Verdict]) -> Tally:
+def count_verdicts(conversation: Conversation, verdicts: Mapping[int, Verdict]) -> Tally:
     """Count one detector's `verdicts` (by turn) on `conversation`.
 
     Raises:
@@ -237,7 +243,7 @@ def tally(conversation: Conversation, verdicts: Mapping[int, Verdict]) -> Tally:
         tokens=tokens,
         flagged_tokens=flagged,
         chatbot_calls=sum(call.role == "chatbot" for turn in conversation.turns for call in turn.calls),
-        spent=spent([call for verdict in verdicts.values() for call in verdict.calls]),
+        spent=sum_calls([call for verdict in verdicts.values() for call in verdict.calls]),
     )
 
 
@@ -257,7 +263,7 @@ class Counting:
         """Count a conversation; nothing if it is another chatbot's."""
         for (chatbot, detector), found in self._found.items():
             if chatbot == conversation.chatbot:
-                found.append(tally(conversation, verdicts.get(detector, {})))
+                found.append(count_verdicts(conversation, verdicts.get(detector, {})))
 
     def tallies(self) -> Tallies:
         """Return what was counted."""
@@ -267,39 +273,43 @@ class Counting:
         }
 
 
-def tally_all(journals: Journals, chatbots: Sequence[str], detectors: Sequence[str]) -> Tallies:
+def count_all_verdicts(journals: Journals, chatbots: Sequence[str], detectors: Sequence[str]) -> Tallies:
     """Tally every chatbot under every detector. Verdicts on other conversations are left out."""
     counting = Counting(chatbots, detectors)
     for conversation, verdicts in journals.judged():
-        counting.add(conversation, by_detector(verdicts))
+        counting.add(conversation, index_by_detector(verdicts))
     return counting.tallies()
 
 
-def row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
+def build_row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
     """Add up the tallies of one chatbot under one detector; a denominator of 0 gives None."""
-    return rows({(chatbot, detector): tuple(tallies)})[0]
+    return build_rows({(chatbot, detector): tuple(tallies)})[0]
 
 
-def rows(tallies: Tallies) -> tuple[Row, ...]:
+def build_rows(tallies: Tallies) -> tuple[Row, ...]:
     """Make a row for every (chatbot, detector), in the order given."""
-    found = {key: clustered(items) for key, items in tallies.items()}
-    samples = [by_cluster(sample) for items in found.values() for sample in (_hpts(items), _tokaccs(items))]
-    ci95 = intervals(samples)
+    found = {key: merge_branches(items) for key, items in tallies.items()}
+    samples = [
+        sum_by_cluster(sample)
+        for items in found.values()
+        for sample in (_collect_hpts(items), _collect_tokaccs(items))
+    ]
+    ci95 = compute_intervals(samples)
     return tuple(
-        _row(chatbot, detector, items, ci95[2 * place], ci95[2 * place + 1])
+        _build_row(chatbot, detector, items, ci95[2 * place], ci95[2 * place + 1])
         for place, ((chatbot, detector), items) in enumerate(found.items())
     )
 
 
-def _hpts(tallies: Sequence[Tally]) -> list[tuple[Person, Ratio]]:
+def _collect_hpts(tallies: Sequence[Tally]) -> list[tuple[Person, Ratio]]:
     return [(item.person, item.hpt) for item in tallies if item.scored_turns]
 
 
-def _tokaccs(tallies: Sequence[Tally]) -> list[tuple[Person, Ratio]]:
+def _collect_tokaccs(tallies: Sequence[Tally]) -> list[tuple[Person, Ratio]]:
     return [(item.person, item.tokacc) for item in tallies if item.scored_turns and item.tokens]
 
 
-def _row(
+def _build_row(
     chatbot: str, detector: str, tallies: Sequence[Tally], hpt_ci95: Interval, tokacc_ci95: Interval
 ) -> Row:
     judged = [item for item in tallies if item.scored_turns]
@@ -309,7 +319,7 @@ def _row(
     failed = sum(item.failed for item in tallies)
     abstained = sum(item.abstained for item in tallies)
     not_localised = sum(item.not_localised for item in tallies)
-    cost = spent_together(item.spent for item in tallies)
+    cost = sum_spent(item.spent for item in tallies)
     personas = len({item.person for item in judged})
     return Row(
         chatbot=chatbot,
@@ -326,16 +336,16 @@ def _row(
         missing=turns - scored - failed - abstained - not_localised,
         hallucinations=sum(item.hallucinations for item in tallies),
         unlocated=sum(item.unlocated for item in tallies),
-        hallucinated_chats=mean([float(item.hallucinations > 0) for item in judged]),
+        hallucinated_chats=compute_mean([float(item.hallucinations > 0) for item in judged]),
         calls_per_reply=sum(item.chatbot_calls for item in tallies) / turns if turns else None,
-        hpt_1=ratio_of_sums([ratio for _, ratio in _hpts(tallies)]),
+        hpt_1=compute_ratio_of_sums([ratio for _, ratio in _collect_hpts(tallies)]),
         hpt_1_ci95=hpt_ci95,
         seed_share=seed_share((item.person, item.hallucinations / item.scored_turns) for item in judged),
-        hpt_2=mean([item.hallucinations / item.scored_turns for item in judged]),
-        tokacc_1=ratio_of_sums([ratio for _, ratio in _tokaccs(tallies)]),
+        hpt_2=compute_mean([item.hallucinations / item.scored_turns for item in judged]),
+        tokacc_1=compute_ratio_of_sums([ratio for _, ratio in _collect_tokaccs(tallies)]),
         tokacc_1_ci95=tokacc_ci95,
-        no_interval=no_interval(personas),
-        tokacc_2=mean([item.tokacc.numerator / item.tokens for item in worded]),
+        no_interval=explain_no_interval(personas),
+        tokacc_2=compute_mean([item.tokacc.numerator / item.tokens for item in worded]),
         tokens=sum(item.tokens for item in tallies),
         calls=cost.calls,
         prompt_tokens=cost.prompt_tokens,
@@ -344,10 +354,10 @@ def _row(
     )
 
 
-def mean(values: Sequence[float]) -> float | None:
+def compute_mean(values: Sequence[float]) -> float | None:
     """Compute the arithmetic mean to 6 decimals, independent of order; None without values.
 
-    >>> mean([0.5, 0.25, 0.25])
+    >>> compute_mean([0.5, 0.25, 0.25])
     0.333333
     """
     return round(math.fsum(values) / len(values), 6) if values else None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def pareto_front(choices: Sequence[Sequence[float | None]]) -> list[bool]:
+def find_pareto_front(choices: Sequence[Sequence[float | None]]) -> list[bool]:
     """Return which choices are Pareto-optimal: no other is at least as good in everything and better in one.
 
-    >>> pareto_front([(0.9, -5), (0.8, -1), (0.8, -9)])
+    >>> find_pareto_front([(0.9, -5), (0.8, -1), (0.8, -9)])
     [True, True, False]
 
     MetaRAG section 5.4 asks only that no other is strictly better at no higher cost. Then the dearer one of

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hallulab.simulator.measure.spreading import jackknife_error
+from hallulab.simulator.measure.spreading import compute_jackknife_error
 from hallulab.simulator.measure.statistics import Floats
 
 SUMS = 7
@@ -46,7 +46,7 @@ class PPIEstimate:
     """Standard error by leaving clusters out; None where that leaves no annotated turn."""
 
 
-def sums_of(said: float, true: float | None) -> tuple[float, ...]:
+def compute_turn_sums(said: float, true: float | None) -> tuple[float, ...]:
     """Return the sums of one turn.
 
     Args:
@@ -58,7 +58,7 @@ def sums_of(said: float, true: float | None) -> tuple[float, ...]:
     return (1, said, said**2, 1, true, said, true * said)
 
 
-def powered(sums: Floats) -> list[PPIEstimate]:
+def estimate_means(sums: Floats) -> list[PPIEstimate]:
     """Estimate the mean of y of each chatbot, and, last, of all turns of all chatbots.
 
     That of all turns weighs each chatbot's θ by its turns, because the annotated shares may differ. The error
@@ -75,11 +75,11 @@ def powered(sums: Floats) -> list[PPIEstimate]:
         own = sums[sums[:, place, 0] > 0]
         others = np.repeat(totals[None], len(own), axis=0)
         others[:, place] -= own[:, place]
-        found.append(_powered(totals, others, own[:, place, 3], place))
-    return [*found, _powered(totals, totals - sums, sums[:, :, 3].sum(axis=1), slice(None))]
+        found.append(_estimate_mean(totals, others, own[:, place, 3], place))
+    return [*found, _estimate_mean(totals, totals - sums, sums[:, :, 3].sum(axis=1), slice(None))]
 
 
-def _powered(totals: Floats, others: Floats, annotated: Floats, part: int | slice) -> PPIEstimate:
+def _estimate_mean(totals: Floats, others: Floats, annotated: Floats, part: int | slice) -> PPIEstimate:
     """Estimate one number.
 
     Args:
@@ -90,19 +90,19 @@ def _powered(totals: Floats, others: Floats, annotated: Floats, part: int | slic
     """
     error = None
     if len(others) > 1 and (others[..., 3] > 0).all():
-        error = jackknife_error(_part(others, part))
+        error = compute_jackknife_error(_compute_theta(others, part))
     return PPIEstimate(
-        value=float(_part(totals[None], part)[0]),
-        weight=float(tuned(totals)),
+        value=float(_compute_theta(totals[None], part)[0]),
+        weight=float(compute_lambda(totals)),
         annotated=round(float(annotated.sum())),
         clusters=int((annotated > 0).sum()),
         error=error,
     )
 
 
-def _part(totals: Floats, part: int | slice) -> Floats:
+def _compute_theta(totals: Floats, part: int | slice) -> Floats:
     """Compute θ of a chatbot or of all from totals of shape (..., chatbots, `SUMS`)."""
-    values = estimated(totals)
+    values = compute_thetas(totals)
     if isinstance(part, int):
         one: Floats = values[..., part]
         return one
@@ -111,7 +111,7 @@ def _part(totals: Floats, part: int | slice) -> Floats:
     return together
 
 
-def tuned(totals: Floats) -> Floats:
+def compute_lambda(totals: Floats) -> Floats:
     """Compute λ from totals of shape (..., chatbots, `SUMS`)."""
     turns, f, squares, annotated, y, of_annotated, products = np.moveaxis(totals, -1, 0)
     variance = (squares - f**2 / turns) / np.maximum(turns - 1, 1e-9)
@@ -123,8 +123,8 @@ def tuned(totals: Floats) -> Floats:
     return clipped
 
 
-def estimated(totals: Floats) -> Floats:
+def compute_thetas(totals: Floats) -> Floats:
     """Compute each chatbot's θ from totals of shape (..., chatbots, `SUMS`), with the λ of these totals."""
     turns, f, _, annotated, y, of_annotated, _ = np.moveaxis(totals, -1, 0)
-    value: Floats = y / annotated + tuned(totals)[..., None] * (f / turns - of_annotated / annotated)
+    value: Floats = y / annotated + compute_lambda(totals)[..., None] * (f / turns - of_annotated / annotated)
     return value

@@ -25,7 +25,12 @@ import numpy as np
 
 from hallulab.detectors.base.fitted import Fitted
 from hallulab.scenarios.transcript import Count, Frozen
-from hallulab.simulator.measure.spreading import jackknife_error, moved, t_steps, weighed
+from hallulab.simulator.measure.spreading import (
+    compute_jackknife_error,
+    draw_t_steps,
+    draw_weighed_sums,
+    move_by_errors,
+)
 from hallulab.simulator.measure.statistics import RESAMPLES, Floats
 
 
@@ -79,26 +84,26 @@ class DetectorErrors:
     @cached_property
     def drawn_replies(self) -> Floats:
         """Draws of a and b of `replies`."""
-        return drawn_rates(self.replies)
+        return draw_rates(self.replies)
 
     @cached_property
     def drawn_units(self) -> Floats:
         """Draws of a and b of `units`."""
-        return drawn_rates(self.units)
+        return draw_rates(self.units)
 
 
-def by_planted_errors(accuracy: Accuracy) -> DetectorErrors:
+def derive_from_planted_errors(accuracy: Accuracy) -> DetectorErrors:
     """Return what planted errors and their clean twins tell."""
     groups = [group for group in accuracy.groups if group.pairs]
     flags = [(each.pairs, each.twins_flagged, each.pairs, each.errors_flagged) for each in groups]
     spans = [(each.pairs, each.twin_spans, each.pairs, each.error_spans) for each in groups]
-    return DetectorErrors("planted errors", _groups(flags), _groups(spans), "reply")
+    return DetectorErrors("planted errors", _build_groups(flags), _build_groups(spans), "reply")
 
 
-def by_calibration(fitted: Fitted) -> DetectorErrors:
+def derive_from_calibration(fitted: Fitted) -> DetectorErrors:
     """Return what a calibration tells."""
     replies, units = (
-        _groups([(one.clean, one.clean_flagged, one.wrong, one.wrong_flagged) for one in counted])
+        _build_groups([(one.clean, one.clean_flagged, one.wrong, one.wrong_flagged) for one in counted])
         for counted in (
             [group.replies for group in fitted.groups],
             [group.sentences for group in fitted.groups],
@@ -107,17 +112,17 @@ def by_calibration(fitted: Fitted) -> DetectorErrors:
     return DetectorErrors("calibration", replies, units, "sentence")
 
 
-def _groups(counts: Sequence[tuple[int, int, int, int]]) -> Floats:
+def _build_groups(counts: Sequence[tuple[int, int, int, int]]) -> Floats:
     return np.array(counts, dtype=np.float64).reshape(-1, 4)
 
 
-def rates(groups: Floats) -> Floats | None:
+def compute_rates(groups: Floats) -> Floats | None:
     """Return a and b of the module's equation; None where a kind of unit is lacking."""
     clean, of_clean, wrong, of_wrong = groups.sum(axis=0)
     return np.array([of_clean / clean, of_wrong / wrong]) if clean and wrong else None
 
 
-def drawn_rates(groups: Floats) -> Floats:
+def draw_rates(groups: Floats) -> Floats:
     """Draw a and b by weighing groups at random; shape (`RESAMPLES`, 2), the same ones for equal groups.
 
     Where no clean unit at all is flagged, no draw would have a flagged one, as if that were certain. So, as
@@ -126,12 +131,12 @@ def drawn_rates(groups: Floats) -> Floats:
     made-up groups enter: in one a clean and a wrong unit are flagged, in the other neither.
     """
     known = np.concatenate([groups, [[1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 1.0, 0.0]]])
-    sums = weighed("groups", known)
+    sums = draw_weighed_sums("groups", known)
     drawn: Floats = sums[:, [1, 3]] / sums[:, [0, 2]]
     return drawn
 
 
-def solved(totals: Floats, rates: Floats) -> Floats:
+def solve_prevalence(totals: Floats, rates: Floats) -> Floats:
     """Solve the module's equation; NaN where wrong units are not flagged more often than clean ones.
 
     Args:
@@ -144,7 +149,7 @@ def solved(totals: Floats, rates: Floats) -> Floats:
     return solution
 
 
-def spread(rows: Floats, rates: Floats, drawn: Floats, *, share: bool) -> Floats:
+def draw_prevalences(rows: Floats, rates: Floats, drawn: Floats, *, share: bool) -> Floats:
     """Draw solutions of the equation with the uncertainty of the run and of the rates: shape (`RESAMPLES`,).
 
     What the detector says a turn is moved by its standard error, as `hallulab.simulator.measure.spreading`
@@ -158,7 +163,7 @@ def spread(rows: Floats, rates: Floats, drawn: Floats, *, share: bool) -> Floats
     """
     turns, units, said = rows.sum(axis=0)
     others = rows.sum(axis=0) - rows
-    error = jackknife_error((others[:, 2] - rates[0] * others[:, 1]) / others[:, 0])
-    said_a_turn = moved(said / turns, error, t_steps(len(rows) - 1), share=share)
+    error = compute_jackknife_error((others[:, 2] - rates[0] * others[:, 1]) / others[:, 0])
+    said_a_turn = move_by_errors(said / turns, error, draw_t_steps(len(rows) - 1), share=share)
     totals = np.stack([np.ones(RESAMPLES), np.full(RESAMPLES, units / turns), said_a_turn], axis=-1)
-    return solved(totals, drawn)
+    return solve_prevalence(totals, drawn)

@@ -16,14 +16,20 @@ from typing import Literal
 
 import numpy as np
 
-from hallulab.scenarios.text.wording import counted
+from hallulab.scenarios.text.wording import format_count
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.measure.bootstrap import RESAMPLES
-from hallulab.simulator.measure.diversity import MOST, Parts, parts
+from hallulab.simulator.measure.diversity import MOST, Parts, measure_parts
 from hallulab.simulator.measure.messages import Messages
 from hallulab.simulator.measure.numbers import Interval, Rounded
-from hallulab.simulator.measure.repeats import HALVES, halves_by_repeat
-from hallulab.simulator.measure.statistics import Floats, Integers, cluster_weights, no_interval, percentiles
+from hallulab.simulator.measure.repeats import HALVES, split_by_repeat
+from hallulab.simulator.measure.statistics import (
+    Floats,
+    Integers,
+    compute_percentile_interval,
+    draw_cluster_weights,
+    explain_no_interval,
+)
 
 SPLITS = 20
 """Random halves of a run without repeats."""
@@ -182,7 +188,7 @@ class MessageSample:
         """Return the parts of first messages in numbers of diversity
         (`hallulab.simulator.measure.diversity`)."""
         if size not in self._parts:
-            self._parts[size] = parts([own[0].texts[0] for own in self.held], self.vectors, size)
+            self._parts[size] = measure_parts([own[0].texts[0] for own in self.held], self.vectors, size)
         return self._parts[size]
 
     def measured(self, measure: Measure) -> tuple[int, int]:
@@ -204,7 +210,7 @@ class MessageSample:
         messages = self.measured(measure)[0]
         if measure.field == "facts_given" and self.users and not messages:
             return "no persona's facts are known"
-        return None if messages >= LEAST else f"{counted(messages, 'message')}; {LEAST} needed"
+        return None if messages >= LEAST else f"{format_count(messages, 'message')}; {LEAST} needed"
 
     def values(self, measure: Measure, weights: Floats, size: int) -> Floats:
         """Compute a measure under weights of users, shape (resamples, users); NaN where undefined.
@@ -251,7 +257,7 @@ class MessageSample:
         return spread
 
 
-def distances(
+def compute_sample_distances(
     measure: Measure, sides: tuple[MessageSample, MessageSample], weights: tuple[Floats, Floats], size: int
 ) -> Floats:
     """Compute the distance of two samples under weights of their users, shape (resamples,)."""
@@ -277,18 +283,18 @@ def distances(
     return np.where(np.isclose(one, other), 0.0, found)
 
 
-def halves(sample: MessageSample) -> tuple[str, list[tuple[MessageSample, MessageSample]]]:
+def split_halves(sample: MessageSample) -> tuple[str, list[tuple[MessageSample, MessageSample]]]:
     """Split a run in two, by repeats where every persona has at least two, else at random; say how."""
-    sides = halves_by_repeat(own[0].user for own in sample.held)
+    sides = split_by_repeat(own[0].user for own in sample.held)
     if sides is not None:
         one, other = (
             [place for place, own in enumerate(sample.held) if own[0].user in side] for side in sides
         )
         return HALVES, [(sample.some(one), sample.some(other))]
-    return f"random halves of the users, the mean of {SPLITS}", list(_random_halves(sample))
+    return f"random halves of the users, the mean of {SPLITS}", list(_draw_halves(sample))
 
 
-def _random_halves(sample: MessageSample) -> Iterator[tuple[MessageSample, MessageSample]]:
+def _draw_halves(sample: MessageSample) -> Iterator[tuple[MessageSample, MessageSample]]:
     generator = np.random.default_rng(_SEED)
     half = sample.users // 2
     for _ in range(SPLITS):
@@ -306,12 +312,12 @@ def compare_messages(
     """
     both = [side.users for side in (run, people) if side.users >= LEAST]
     size = min(both, default=LEAST)
-    told, split = halves(run)
-    rows = tuple(_row(measure, (run, people), split, size) for measure in MEASURES)
+    told, split = split_halves(run)
+    rows = tuple(_build_row(measure, (run, people), split, size) for measure in MEASURES)
     return min(size, MOST) if both else None, told, rows
 
 
-def _row(
+def _build_row(
     measure: Measure,
     sides: tuple[MessageSample, MessageSample],
     split: Sequence[tuple[MessageSample, MessageSample]],
@@ -320,54 +326,62 @@ def _row(
     run, people = sides
     distance, ci95 = None, None
     if all(side.reason(measure) is None for side in sides):
-        first, second = _weights(run), _weights(people)
+        first, second = _draw_weights(run), _draw_weights(people)
         # Equal numbers of personas get equal weights; the other order makes them independent.
-        drawn = distances(measure, sides, (first, np.concatenate([second[:1], second[:0:-1]])), size)
+        drawn = compute_sample_distances(
+            measure, sides, (first, np.concatenate([second[:1], second[:0:-1]])), size
+        )
         distance = None if np.isnan(drawn[0]) else float(drawn[0])
-        enough = all(no_interval(side.personas(measure)) is None for side in sides)
+        enough = all(explain_no_interval(side.personas(measure)) is None for side in sides)
         varied = distance is not None and bool(np.nanmax(drawn) > np.nanmin(drawn))
-        ci95 = percentiles(drawn[1:]) if enough and varied else None
+        ci95 = compute_percentile_interval(drawn[1:]) if enough and varied else None
     return RealismRow(
         measure=measure.field,
         label=measure.label,
-        run=_side(measure, run, size),
-        reference=_side(measure, people, size),
+        run=_build_side(measure, run, size),
+        reference=_build_side(measure, people, size),
         by=measure.distance,
         distance=distance,
         distance_ci95=ci95,
-        floor=_floor(measure, split),
+        floor=_compute_noise_floor(measure, split),
     )
 
 
-def _side(measure: Measure, sample: MessageSample, size: int) -> Side:
+def _build_side(measure: Measure, sample: MessageSample, size: int) -> Side:
     messages, users = sample.measured(measure)
     value, ci95, quartiles = None, None, None
     reason = sample.reason(measure)
     if reason is None:
-        drawn = sample.values(measure, _weights(sample), size)
+        drawn = sample.values(measure, _draw_weights(sample), size)
         value = None if np.isnan(drawn[0]) else float(drawn[0])
         # Resamples of equal messages are equal, too.
         same = "all messages alike" if measure.statistic == "share" and value in (0, 1) else None
-        reason = "too few words" if value is None else no_interval(sample.personas(measure), "person") or same
-        ci95 = percentiles(drawn[1:]) if reason is None else None
+        reason = (
+            "too few words"
+            if value is None
+            else explain_no_interval(sample.personas(measure), "person") or same
+        )
+        ci95 = compute_percentile_interval(drawn[1:]) if reason is None else None
         quartiles = sample.quartiles(measure.field) if measure.statistic == "median" else None
     return Side(messages=messages, users=users, value=value, ci95=ci95, quartiles=quartiles, reason=reason)
 
 
-def _weights(sample: MessageSample) -> Floats:
+def _draw_weights(sample: MessageSample) -> Floats:
     """Return each user once, and then how often resamples of personas take them: (1 + `RESAMPLES`, users)."""
-    drawn = cluster_weights(len(np.unique(sample.persona)), RESAMPLES).astype(np.float64)
+    drawn = draw_cluster_weights(len(np.unique(sample.persona)), RESAMPLES).astype(np.float64)
     return np.concatenate([np.ones((1, sample.users)), drawn[:, sample.persona]])
 
 
-def _floor(measure: Measure, split: Sequence[tuple[MessageSample, MessageSample]]) -> float | None:
+def _compute_noise_floor(
+    measure: Measure, split: Sequence[tuple[MessageSample, MessageSample]]
+) -> float | None:
     """Return the mean distance of the halves in which there is one."""
     found: list[float] = []
     for pair in split:
         if all(side.reason(measure) is None for side in pair):
             alone = (np.ones((1, pair[0].users)), np.ones((1, pair[1].users)))
             size = min(side.users for side in pair)
-            found.append(float(distances(measure, pair, alone, size)[0]))
+            found.append(float(compute_sample_distances(measure, pair, alone, size)[0]))
     defined = [distance for distance in found if not np.isnan(distance)]
     return float(np.mean(defined)) if defined else None
 
@@ -380,25 +394,25 @@ _BINS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
 """Field, title and the highest numbers of the bins."""
 
 
-def distributions(run: MessageSample, people: MessageSample) -> tuple[Bars, ...]:
+def compute_distributions(run: MessageSample, people: MessageSample) -> tuple[Bars, ...]:
     """Return how lengths and questions are distributed."""
     return tuple(
         Bars(
             label=title,
-            bins=_bins(ends),
-            run=_shares(run, field, ends),
-            reference=_shares(people, field, ends),
+            bins=_label_bins(ends),
+            run=_compute_shares(run, field, ends),
+            reference=_compute_shares(people, field, ends),
         )
         for field, title, ends in _BINS
     )
 
 
-def _bins(ends: Sequence[int]) -> tuple[str, ...]:
+def _label_bins(ends: Sequence[int]) -> tuple[str, ...]:
     ranges = [f"{low + 1}–{high}" if low + 1 < high else f"{high}" for low, high in pairwise((-1, *ends))]
     return (*ranges, f"{ends[-1] + 1}+")
 
 
-def _shares(sample: MessageSample, field: str, ends: Sequence[int]) -> tuple[float, ...] | None:
+def _compute_shares(sample: MessageSample, field: str, ends: Sequence[int]) -> tuple[float, ...] | None:
     numbers, _ = sample.numbers(field)
     if not len(numbers):
         return None

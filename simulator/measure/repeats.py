@@ -8,15 +8,15 @@ from collections.abc import Iterable
 from hallulab.simulator.measure.metrics import Pairing
 
 HALVES = "halves by repeat: each persona's seeds in turn"
-"""What `halves_by_repeat` does, for people."""
+"""What `split_by_repeat` does, for people."""
 
 
-def halves_by_repeat(users: Iterable[Pairing]) -> tuple[frozenset[Pairing], frozenset[Pairing]] | None:
+def split_by_repeat(users: Iterable[Pairing]) -> tuple[frozenset[Pairing], frozenset[Pairing]] | None:
     """Put each persona's seeds in turn into the one and the other half.
 
     None where there is nobody, or a persona has a single seed.
 
-    >>> one, other = halves_by_repeat([("s", "asha", 0), ("s", "asha", 1), ("s", "asha", 2)]) or ((), ())
+    >>> one, other = split_by_repeat([("s", "asha", 0), ("s", "asha", 1), ("s", "asha", 2)]) or ((), ())
     >>> sorted(one), sorted(other)
     ([('s', 'asha', 0), ('s', 'asha', 2)], [('s', 'asha', 1)])
     """

@@ -13,7 +13,7 @@ from hallulab.chatbots.guarded.record import CALLS, Attempt, GuardRecord, record
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.measure.metrics import ByDetector
 from hallulab.simulator.measure.numbers import Rounded
-from hallulab.simulator.measure.spending import Spending, spent
+from hallulab.simulator.measure.spending import Spending, sum_calls
 
 
 class Safeguards(Frozen):
@@ -79,9 +79,9 @@ class Guarding:
             record = record_of(turn)
             if record is None:
                 continue
-            self._done[conversation.chatbot].update(_done(record))
+            self._done[conversation.chatbot].update(_count_outcomes(record))
             calls = [call for call in turn.calls if call.purpose.startswith(CALLS)]
-            self._spending[conversation.chatbot].add(spent(calls))
+            self._spending[conversation.chatbot].add(sum_calls(calls))
             for detector in self._detectors:
                 verdict = verdicts.get(detector, {}).get(turn.index)
                 if not record.refused and verdict is not None and verdict.localised:
@@ -105,12 +105,12 @@ class Guarding:
             detector=detector,
             **{name: done[name] for name in _COUNTED},
             refused_share=done["refused"] / done["replies"],
-            hpt_before=_per(done["draft spans"], done["judged_drafts"]),
-            hpt_after=_per(done["shown spans"], done["judged_shown"]),
+            hpt_before=_divide_known(done["draft spans"], done["judged_drafts"]),
+            hpt_after=_divide_known(done["shown spans"], done["judged_shown"]),
             answers=answers["answers"],
-            hpt_answers=_per(answers["hallucinations"], answers["answers"]),
+            hpt_answers=_divide_known(answers["hallucinations"], answers["answers"]),
             calls_per_reply=cost.calls / done["replies"],
-            tokens_per_reply=_per(cost.tokens, done["replies"]),
+            tokens_per_reply=_divide_known(cost.tokens, done["replies"]),
             seconds_per_reply=cost.seconds / done["replies"],
         )
 
@@ -130,10 +130,10 @@ _COUNTED = (
 """Fields of a row that count what a guard did."""
 
 
-def _done(record: GuardRecord) -> dict[str, int]:
+def _count_outcomes(record: GuardRecord) -> dict[str, int]:
     """Return what a guard did about one reply, as numbers to add up."""
-    draft = _spans(record.attempts[0])
-    shown = None if record.shown is None else _spans(record.attempts[record.shown])
+    draft = _count_spans(record.attempts[0])
+    shown = None if record.shown is None else _count_spans(record.attempts[record.shown])
     return {
         "replies": 1,
         "flagged": record.attempts[0].flagged is True,
@@ -150,12 +150,12 @@ def _done(record: GuardRecord) -> dict[str, int]:
     }
 
 
-def _spans(attempt: Attempt) -> int | None:
+def _count_spans(attempt: Attempt) -> int | None:
     """Return the spans of an attempt that was judged and says where, as `Judgement.localised`; else None."""
     if attempt.spans is None or (attempt.flagged and not attempt.spans):
         return None
     return len(attempt.spans)
 
 
-def _per(total: int | None, of: int) -> float | None:
+def _divide_known(total: int | None, of: int) -> float | None:
     return None if total is None or not of else total / of

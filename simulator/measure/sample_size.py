@@ -25,7 +25,7 @@ class Estimate:
     """Why that cannot be estimated; None where it can."""
 
 
-def pairs_needed(first: Sequence[Ratio], second: Sequence[Ratio]) -> Estimate:
+def estimate_pairs_needed(first: Sequence[Ratio], second: Sequence[Ratio]) -> Estimate:
     """Estimate how many pairs would tell two chatbots apart, from those measured.
 
     The standard formula for a paired comparison, rounded up: n = ((z(1 - α/2) + z(power)) · sd / mean)², with
@@ -49,10 +49,10 @@ def pairs_needed(first: Sequence[Ratio], second: Sequence[Ratio]) -> Estimate:
         return Estimate(None, "on average they do not differ at all")
     if math.isclose(spread, 0.0, abs_tol=1e-12):
         return Estimate(None, "they differ by the same with every persona, so there is no spread to go by")
-    return Estimate(math.ceil((_quantiles() * spread / difference) ** 2), None)
+    return Estimate(math.ceil((_sum_quantiles() * spread / difference) ** 2), None)
 
 
-def least_pairs(comparisons: int) -> int:
+def compute_least_pairs(comparisons: int) -> int:
     """Return the pairs below which so many tests give no p-value below `ALPHA` after Holm.
 
     The smallest p-value of n pairs is 2/2^n, and Holm multiplies the smallest one by the number of tests.
@@ -63,7 +63,7 @@ def least_pairs(comparisons: int) -> int:
     return pairs
 
 
-def _quantiles() -> float:
+def _sum_quantiles() -> float:
     """Return z(1 - α/2) + z(power), about 2.80."""
     from scipy.stats import norm
 

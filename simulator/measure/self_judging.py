@@ -15,11 +15,11 @@ from hallulab.simulator.measure.metrics import Row
 def mark_self_judged(rows: Sequence[Row], checks: ClaimChecks) -> tuple[Row, ...]:
     """Return the rows with `self_judged`, its degree and its reason; unchanged without both claim checks."""
     return tuple(
-        _marked(row, checks.chatbots.get(row.chatbot), checks.detectors.get(row.detector)) for row in rows
+        _mark_row(row, checks.chatbots.get(row.chatbot), checks.detectors.get(row.detector)) for row in rows
     )
 
 
-def _marked(row: Row, verifying: ClaimCheck | None, judging: ClaimCheck | None) -> Row:
+def _mark_row(row: Row, verifying: ClaimCheck | None, judging: ClaimCheck | None) -> Row:
     if verifying is None or judging is None:
         return row
     if not set(verifying.methods).isdisjoint(judging.methods):

@@ -39,21 +39,21 @@ class Spent:
         return (self.prompt_tokens or 0) + (self.completion_tokens or 0)
 
 
-def spent(calls: Sequence[Call]) -> Spent:
+def sum_calls(calls: Sequence[Call]) -> Spent:
     """Add up calls."""
     return Spent(
         calls=len(calls),
         failed=sum(call.error is not None for call in calls),
         replayed=sum(call.replayed for call in calls),
         uncounted=sum(call.prompt_tokens is None or call.completion_tokens is None for call in calls),
-        prompt_tokens=known_sum([call.prompt_tokens for call in calls]),
-        completion_tokens=known_sum([call.completion_tokens for call in calls]),
-        cached_tokens=known_sum([call.cached_tokens for call in calls]),
+        prompt_tokens=sum_known([call.prompt_tokens for call in calls]),
+        completion_tokens=sum_known([call.completion_tokens for call in calls]),
+        cached_tokens=sum_known([call.cached_tokens for call in calls]),
         seconds=math.fsum(call.latency_s for call in calls),
     )
 
 
-def spent_together(parts: Iterable[Spent]) -> Spent:
+def sum_spent(parts: Iterable[Spent]) -> Spent:
     """Add up costs, independent of their order."""
     some = [part for part in parts if part.calls]
     return Spent(
@@ -61,9 +61,9 @@ def spent_together(parts: Iterable[Spent]) -> Spent:
         failed=sum(part.failed for part in some),
         replayed=sum(part.replayed for part in some),
         uncounted=sum(part.uncounted for part in some),
-        prompt_tokens=known_sum([part.prompt_tokens for part in some]),
-        completion_tokens=known_sum([part.completion_tokens for part in some]),
-        cached_tokens=known_sum([part.cached_tokens for part in some]),
+        prompt_tokens=sum_known([part.prompt_tokens for part in some]),
+        completion_tokens=sum_known([part.completion_tokens for part in some]),
+        cached_tokens=sum_known([part.cached_tokens for part in some]),
         seconds=math.fsum(part.seconds for part in some),
     )
 
@@ -81,7 +81,7 @@ class Spending:
     def add(self, part: Spent) -> None:
         """Add the cost of a conversation."""
         self.chats += 1
-        self._sum = spent_together([self._sum, part])
+        self._sum = sum_spent([self._sum, part])
         self._seconds.append(part.seconds)
 
     def total(self) -> Spent:
@@ -89,10 +89,10 @@ class Spending:
         return replace(self._sum, seconds=math.fsum(self._seconds))
 
 
-def known_sum(counts: Sequence[int | None]) -> int | None:
+def sum_known(counts: Sequence[int | None]) -> int | None:
     """Add up the known counts; 0 without counts, None when there are counts and none is known.
 
-    >>> known_sum([3, None, 4])
+    >>> sum_known([3, None, 4])
     7
     """
     known = [count for count in counts if count is not None]

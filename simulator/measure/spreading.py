@@ -19,7 +19,7 @@ _CELLS = 4_000_000
 """Largest number of weights in memory at once."""
 
 
-def jackknife_error(values: Floats) -> float:
+def compute_jackknife_error(values: Floats) -> float:
     """Compute the standard error of an estimate from its values without each cluster in turn.
 
     Efron and Stein 1981, The jackknife estimate of variance, Annals of Statistics 9.
@@ -28,7 +28,7 @@ def jackknife_error(values: Floats) -> float:
     return float(np.sqrt((clusters - 1) / clusters * ((values - values.mean()) ** 2).sum()))
 
 
-def moved(value: float, error: float, steps: Floats, *, share: bool) -> Floats:
+def move_by_errors(value: float, error: float, steps: Floats, *, share: bool) -> Floats:
     """Move a number by so many standard errors on its scale: the logarithm or, of a share, arcsine of root.
 
     A number at the end of its range has no such scale and stays.
@@ -42,7 +42,9 @@ def moved(value: float, error: float, steps: Floats, *, share: bool) -> Floats:
     return shares
 
 
-def t_bounds(value: float, error: float, freedom: int, *, share: bool) -> tuple[float, float] | None:
+def compute_t_interval(
+    value: float, error: float, freedom: int, *, share: bool
+) -> tuple[float, float] | None:
     """Compute a 95% interval by Student's t; None where no error is seen, or the scale has no such number.
 
     Args:
@@ -54,16 +56,16 @@ def t_bounds(value: float, error: float, freedom: int, *, share: bool) -> tuple[
     if error <= 0 or value <= 0 or (share and value >= 1):
         return None
     step = float(t.ppf(0.975, freedom))
-    low, high = moved(value, error, np.array([-step, step]), share=share)
+    low, high = move_by_errors(value, error, np.array([-step, step]), share=share)
     return float(low), float(high)
 
 
-def t_steps(freedom: int) -> Floats:
+def draw_t_steps(freedom: int) -> Floats:
     """Draw `RESAMPLES` values of Student's t, the same ones for equal arguments."""
     return np.random.default_rng((_SEED, 0)).standard_t(freedom, RESAMPLES)
 
 
-def weighed(of: Literal["personas", "groups"], rows: Floats) -> Floats:
+def draw_weighed_sums(of: Literal["personas", "groups"], rows: Floats) -> Floats:
     """Add up clusters under random weights, so that ratios of the sums vary as if clusters were resampled.
 
     As in the Bayesian bootstrap (Rubin 1981, The Bayesian bootstrap, Annals of Statistics 9), but with gamma

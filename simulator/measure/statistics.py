@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hallulab.scenarios.text.wording import counted
+from hallulab.scenarios.text.wording import format_count
 
 RESAMPLES = 10_000
 """Bootstrap samples, and label exchanges where there are too many to enumerate."""
@@ -59,20 +59,20 @@ class Difference:
     """Two-sided; None with fewer than two pairs, where every exchange gives the same distance."""
 
 
-def ratio_of_sums(sample: Sequence[Ratio]) -> float | None:
+def compute_ratio_of_sums(sample: Sequence[Ratio]) -> float | None:
     """Divide the sum of numerators by the sum of denominators; None when the latter is 0.
 
-    >>> ratio_of_sums([Ratio(1, 4), Ratio(2, 2)])
+    >>> compute_ratio_of_sums([Ratio(1, 4), Ratio(2, 2)])
     0.5
     """
     denominator = sum(item.denominator for item in sample)
     return sum(item.numerator for item in sample) / denominator if denominator else None
 
 
-def by_cluster(ratios: Iterable[tuple[Hashable, Ratio]]) -> list[Ratio]:
+def sum_by_cluster(ratios: Iterable[tuple[Hashable, Ratio]]) -> list[Ratio]:
     """Add up the ratios of each cluster, given as (cluster, ratio).
 
-    >>> by_cluster([("a", Ratio(1, 1)), ("b", Ratio(0, 1)), ("a", Ratio(2, 1))])
+    >>> sum_by_cluster([("a", Ratio(1, 1)), ("b", Ratio(0, 1)), ("a", Ratio(2, 1))])
     [Ratio(numerator=3, denominator=2), Ratio(numerator=0, denominator=1)]
     """
     sums: dict[Hashable, Ratio] = {}
@@ -82,33 +82,33 @@ def by_cluster(ratios: Iterable[tuple[Hashable, Ratio]]) -> list[Ratio]:
     return list(sums.values())
 
 
-def interval(sample: Sequence[Ratio]) -> tuple[float, float] | None:
+def compute_interval(sample: Sequence[Ratio]) -> tuple[float, float] | None:
     """Compute the 95% percentile interval of the ratio of sums, resampling personas with replacement.
 
-    None with fewer than `LEAST_FOR_INTERVAL` personas; `no_interval` says so.
+    None with fewer than `LEAST_FOR_INTERVAL` personas; `explain_no_interval` says so.
     """
-    return intervals([sample])[0]
+    return compute_intervals([sample])[0]
 
 
-def intervals(samples: Sequence[Sequence[Ratio]]) -> list[tuple[float, float] | None]:
-    """Compute the `interval` of each sample; those of one length are resampled together, in the same way."""
+def compute_intervals(samples: Sequence[Sequence[Ratio]]) -> list[tuple[float, float] | None]:
+    """Compute the interval of each sample; those of one length are resampled together, in the same way."""
     found: list[tuple[float, float] | None] = [None] * len(samples)
-    for places in _by_length(samples):
-        columns = [column for place in places for column in _columns(samples[place])]
-        sums = _resampled(columns)
+    for places in _group_by_length(samples):
+        columns = [column for place in places for column in _split_columns(samples[place])]
+        sums = _resample_sums(columns)
         for at, place in enumerate(places):
-            found[place] = _percentiles(sums[:, 2 * at] / sums[:, 2 * at + 1])
+            found[place] = _compute_percentiles(sums[:, 2 * at] / sums[:, 2 * at + 1])
     return found
 
 
-def no_interval(number: int, noun: str = "persona") -> str | None:
+def explain_no_interval(number: int, noun: str = "persona") -> str | None:
     """Say why there is no interval, as `2 personas; 6 needed for an interval`; None: there is one."""
     if number >= LEAST_FOR_INTERVAL:
         return None
-    return f"{counted(number, noun)}; {LEAST_FOR_INTERVAL} needed for an interval"
+    return f"{format_count(number, noun)}; {LEAST_FOR_INTERVAL} needed for an interval"
 
 
-def cluster_weights(clusters: int, resamples: int) -> Integers:
+def draw_cluster_weights(clusters: int, resamples: int) -> Integers:
     """Draw how often a bootstrap takes each cluster: shape (resamples, clusters), rows sum to `clusters`.
 
     Equal arguments give equal weights. So detectors measured on the same clusters are resampled together, and
@@ -118,16 +118,16 @@ def cluster_weights(clusters: int, resamples: int) -> Integers:
     return generator.multinomial(clusters, np.full(clusters, 1.0 / clusters), size=resamples)
 
 
-def percentiles(values: Floats) -> tuple[float, float] | None:
+def compute_percentile_interval(values: Floats) -> tuple[float, float] | None:
     """Compute the 95% percentile interval of bootstrap replicates, without undefined ones (NaN).
 
     None when more than `UNDEFINED` of them are undefined: the others are no fair sample then.
     """
     undefined = np.isnan(values)
-    return _percentiles(values[~undefined]) if undefined.mean() <= UNDEFINED else None
+    return _compute_percentiles(values[~undefined]) if undefined.mean() <= UNDEFINED else None
 
 
-def paired_difference(first: Sequence[Ratio], second: Sequence[Ratio]) -> Difference:
+def compare_pairs(first: Sequence[Ratio], second: Sequence[Ratio]) -> Difference:
     """Compare two chatbots on the same personas: `first[i]` and `second[i]` are a pair.
 
     The null hypothesis is that within each pair the labels could be exchanged. At most `RESAMPLES` exchanges
@@ -137,11 +137,11 @@ def paired_difference(first: Sequence[Ratio], second: Sequence[Ratio]) -> Differ
     Raises:
         ValueError: the samples differ in length.
     """
-    return paired_differences([(first, second)])[0]
+    return compare_all_pairs([(first, second)])[0]
 
 
-def paired_differences(samples: Sequence[tuple[Sequence[Ratio], Sequence[Ratio]]]) -> list[Difference]:
-    """Compute the `paired_difference` of each two samples; those of one length are resampled together.
+def compare_all_pairs(samples: Sequence[tuple[Sequence[Ratio], Sequence[Ratio]]]) -> list[Difference]:
+    """Compute the `compare_pairs` of each two samples; those of one length are resampled together.
 
     Raises:
         ValueError: two samples differ in length.
@@ -151,28 +151,28 @@ def paired_differences(samples: Sequence[tuple[Sequence[Ratio], Sequence[Ratio]]
     for first, second in samples:
         if len(first) != len(second):
             raise ValueError(f"{len(first)} and {len(second)} personas cannot be paired")
-        one, two = ratio_of_sums(first), ratio_of_sums(second)
+        one, two = compute_ratio_of_sums(first), compute_ratio_of_sums(second)
         difference = None if one is None or two is None else one - two
         found.append(Difference(len(first), difference, None, None))
-        columns.append([*_columns(first), *_columns(second)] if difference is not None else [])
+        columns.append([*_split_columns(first), *_split_columns(second)] if difference is not None else [])
     comparable = [held[0] if held else () for held in columns]
-    for places in _by_length(comparable):
-        sums = _resampled([column for place in places for column in columns[place]])
+    for places in _group_by_length(comparable):
+        sums = _resample_sums([column for place in places for column in columns[place]])
         for at, place in enumerate(places):
             over, under, other_over, other_under = sums[:, 4 * at : 4 * at + 4].T
-            ci95 = _percentiles(over / under - other_over / other_under)
+            ci95 = _compute_percentiles(over / under - other_over / other_under)
             found[place] = replace(found[place], ci95=ci95)
-    for places in _by_length(comparable, least=2):
-        p_values = _permutation_ps([columns[place] for place in places])
+    for places in _group_by_length(comparable, least=2):
+        p_values = _compute_permutation_ps([columns[place] for place in places])
         for place, p_value in zip(places, p_values, strict=True):
             found[place] = replace(found[place], p_value=p_value)
     return found
 
 
-def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
+def adjust_by_holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
     """Adjust p-values by Holm's step-down method; None is no test and stays None.
 
-    >>> holm([0.25, None, 0.125, 0.5])
+    >>> adjust_by_holm([0.25, None, 0.125, 0.5])
     (0.5, None, 0.375, 0.5)
     """
     ranked = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
@@ -184,14 +184,14 @@ def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
     return tuple(adjusted)
 
 
-def _columns(sample: Sequence[Ratio]) -> tuple[Integers, Integers]:
+def _split_columns(sample: Sequence[Ratio]) -> tuple[Integers, Integers]:
     return (
         np.array([item.numerator for item in sample], dtype=np.int64),
         np.array([item.denominator for item in sample], dtype=np.int64),
     )
 
 
-def _by_length(samples: Sequence[Sized], least: int = LEAST_FOR_INTERVAL) -> list[list[int]]:
+def _group_by_length(samples: Sequence[Sized], least: int = LEAST_FOR_INTERVAL) -> list[list[int]]:
     """Return the positions of samples of at least that length, those of one length together."""
     places: dict[int, list[int]] = defaultdict(list)
     for place, sample in enumerate(samples):
@@ -200,42 +200,42 @@ def _by_length(samples: Sequence[Sized], least: int = LEAST_FOR_INTERVAL) -> lis
     return list(places.values())
 
 
-def _resampled(columns: Sequence[Integers]) -> Floats:
+def _resample_sums(columns: Sequence[Integers]) -> Floats:
     """Return the sums of columns over `RESAMPLES` draws of their rows: shape (RESAMPLES, columns).
 
     How often each row was drawn is counted once for all columns. Sums of whole numbers are exact.
     """
     values = np.column_stack(columns).astype(np.float64)
-    return np.concatenate([_times_drawn(draw) @ values for draw in _draws(len(values))])
+    return np.concatenate([_count_draws(draw) @ values for draw in _draw_rows(len(values))])
 
 
-def _times_drawn(draw: Integers) -> Floats:
+def _count_draws(draw: Integers) -> Floats:
     """Count how often each draw (a row) took each item: shape (draws, items)."""
     draws, items = draw.shape
     places = draw + np.arange(draws)[:, None] * items
     return np.bincount(places.ravel(), minlength=draws * items).reshape(draws, items).astype(np.float64)
 
 
-def _draws(size: int) -> Iterator[Integers]:
+def _draw_rows(size: int) -> Iterator[Integers]:
     generator = np.random.default_rng(_SEED)
     rows = max(1, _CELLS // size)
     for done in range(0, RESAMPLES, rows):
         yield generator.integers(0, size, size=(min(rows, RESAMPLES - done), size))
 
 
-def _percentiles(values: Floats) -> tuple[float, float]:
+def _compute_percentiles(values: Floats) -> tuple[float, float]:
     low, high = np.quantile(values, [0.025, 0.975])
     return float(low), float(high)
 
 
-def _permutation_ps(columns: Sequence[Sequence[Integers]]) -> list[float]:
+def _compute_permutation_ps(columns: Sequence[Sequence[Integers]]) -> list[float]:
     """Return the p-value of each two samples of one length, given as numerators and denominators of both."""
     over, under, other_over, other_under = (np.column_stack(found) for found in zip(*columns, strict=True))
     pairs = len(over)
     observed = np.abs(over.sum(0) / under.sum(0) - other_over.sum(0) / other_under.sum(0))
     exact = 2**pairs <= RESAMPLES
     hits, total = np.zeros(len(columns), dtype=np.int64), 0
-    for swaps in [_all_swaps(pairs)] if exact else _random_swaps(pairs):
+    for swaps in [_enumerate_swaps(pairs)] if exact else _draw_swaps(pairs):
         chosen = swaps.astype(np.float64)
         moved_over, moved_under = chosen @ (other_over - over), chosen @ (other_under - under)
         differences = (over.sum(0) + moved_over) / (under.sum(0) + moved_under) - (
@@ -246,11 +246,11 @@ def _permutation_ps(columns: Sequence[Sequence[Integers]]) -> list[float]:
     return [float(hit / total if exact else (hit + 1) / (total + 1)) for hit in hits]
 
 
-def _all_swaps(pairs: int) -> Integers:
+def _enumerate_swaps(pairs: int) -> Integers:
     return (np.arange(2**pairs, dtype=np.int64)[:, None] >> np.arange(pairs, dtype=np.int64)) & 1
 
 
-def _random_swaps(pairs: int) -> Iterator[Integers]:
+def _draw_swaps(pairs: int) -> Iterator[Integers]:
     generator = np.random.default_rng(_SEED)
     rows = max(1, _CELLS // pairs)
     for done in range(0, RESAMPLES, rows):

@@ -22,14 +22,14 @@ _PLANES_WITH_MARKS = (range(0x300, 0x20000), range(0xE0100, 0xE01F0))
 
 
 @functools.cache
-def _pattern() -> re.Pattern[str]:
+def _build_pattern() -> re.Pattern[str]:
     # `\w` leaves out combining marks, which would cut Hindi or Tamil words at every vowel sign.
-    marks = "".join(f"{chr(first)}-{chr(last)}" for first, last in _runs_of_marks())
+    marks = "".join(f"{chr(first)}-{chr(last)}" for first, last in _find_mark_runs())
     # White space is skipped first, because comparing a character with all marks takes longest.
     return re.compile(rf"(?!\s)(?:[\w{marks}{_JOINERS}]+|.)", re.DOTALL)
 
 
-def _runs_of_marks() -> Iterator[tuple[int, int]]:
+def _find_mark_runs() -> Iterator[tuple[int, int]]:
     """Yield the first and last code point of each run of combining marks."""
     for codes in _PLANES_WITH_MARKS:
         for is_mark, run in groupby(codes, lambda code: unicodedata.category(chr(code)).startswith("M")):
@@ -45,7 +45,7 @@ def count_tokens(text: str) -> int:
     >>> count_tokens("Rs 500.")
     3
     """
-    return len(_pattern().findall(text))
+    return len(_build_pattern().findall(text))
 
 
 def count_hallucinated(text: str, spans: Iterable[Span]) -> int:
@@ -62,18 +62,18 @@ def count_hallucinated(text: str, spans: Iterable[Span]) -> int:
         spans: in any order.
     """
     counted = found = 0
-    for left, right in _union(spans):
+    for left, right in _merge_spans(spans):
         start = max(left, counted)
         if start >= min(right, len(text)):
             continue
-        found += len(_pattern().findall(text, start, right))
+        found += len(_build_pattern().findall(text, start, right))
         # The token at the end of the stretch is counted, wherever the next stretch begins.
-        last = _pattern().match(text, right - 1) if right <= len(text) else None
+        last = _build_pattern().match(text, right - 1) if right <= len(text) else None
         counted = last.end() if last else right
     return found
 
 
-def _union(spans: Iterable[Span]) -> Iterator[tuple[int, int]]:
+def _merge_spans(spans: Iterable[Span]) -> Iterator[tuple[int, int]]:
     """Yield the separate stretches under at least one span, from left to right; the first may be (0, 0)."""
     places = sorted(
         (span.start, span.end) for span in spans if span.start is not None and span.end is not None

@@ -16,7 +16,7 @@ from typing import Any
 from hallulab.scenarios.attacks.attacked import AttackRecord
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Message, Span, Turn, Verdict
-from hallulab.simulator.measure.attacks import Encounter, encounters
+from hallulab.simulator.measure.attacks import Encounter, find_encounters
 from hallulab.simulator.measure.conversations import TurnFlaw
 from hallulab.simulator.measure.metrics import ByDetector
 
@@ -58,16 +58,16 @@ class Cases:
         """Add a conversation; nothing if it is another chatbot's."""
         if conversation.chatbot not in self._chatbots:
             return
-        case = case_of(conversation)
+        case = get_case(conversation)
         chats = self._chats.setdefault(case, [None] * len(self._chatbots))
         self._given.setdefault(case, conversation.given)
-        self._speaking.setdefault(case, _speaking(conversation))
-        met = [] if self._planted is None else list(encounters(conversation, self._planted))
+        self._speaking.setdefault(case, _describe_speaking(conversation))
+        met = [] if self._planted is None else list(find_encounters(conversation, self._planted))
         by_turn = [verdicts.get(name, {}) for name in self._detectors]
         turns = [
             {
                 **_turn(turn, [found.get(turn.index) for found in by_turn], self._passages),
-                "planted": [_met(one) for one in met if one.turn == turn.index],
+                "planted": [_convert_encounter(one) for one in met if one.turn == turn.index],
             }
             for turn in conversation.turns
         ]
@@ -99,7 +99,7 @@ class Cases:
                     "given": [
                         [message.role, message.text] for message in self._given[scenario, persona, seed, turn]
                     ],
-                    "persona": _persona(persona, self._personas),
+                    "persona": _convert_persona(persona, self._personas),
                     "speaking": self._speaking[scenario, persona, seed, turn],
                     "chats": self._chats[scenario, persona, seed, turn],
                 }
@@ -109,13 +109,13 @@ class Cases:
         }
 
 
-def _speaking(conversation: Conversation) -> list[str]:
+def _describe_speaking(conversation: Conversation) -> list[str]:
     """Return what was drawn for the user, for a person."""
     manner, model = conversation.manner, conversation.user_model
     return [*([f"Speaks: {manner}"] if manner else []), *([f"Played by: {model}"] if model else [])]
 
 
-def case_of(conversation: Conversation) -> Case:
+def get_case(conversation: Conversation) -> Case:
     """Return the case of a conversation."""
     return (conversation.scenario, conversation.persona, conversation.seed, conversation.depth(0))
 
@@ -125,7 +125,7 @@ MOST_COVERING = 50
 of their number, and a crafted journal could fill the memory."""
 
 
-def segments(reply: str, spans: Sequence[Span]) -> list[tuple[str, tuple[int, ...]]]:
+def cut_segments(reply: str, spans: Sequence[Span]) -> list[tuple[str, tuple[int, ...]]]:
     """Cut `reply` where any located span starts or ends.
 
     Returns:
@@ -154,7 +154,7 @@ def segments(reply: str, spans: Sequence[Span]) -> list[tuple[str, tuple[int, ..
     return pieces
 
 
-def scored_words(reply: str, scores: Sequence[float]) -> list[tuple[str, float]]:
+def cut_scored_words(reply: str, scores: Sequence[float]) -> list[tuple[str, float]]:
     """Cut a reply into its words, each with the white space around it and its score.
 
     There are none if there is not a score for each word: the journal is from elsewhere.
@@ -194,7 +194,7 @@ def _turn(turn: Turn, verdicts: Sequence[Verdict | None], passages: _Passages) -
     return {
         "user": turn.user,
         "query": turn.query,
-        "reply": segments(turn.reply, [span for _, span in found]),
+        "reply": cut_segments(turn.reply, [span for _, span in found]),
         "findings": [
             {
                 "detector": detector,
@@ -208,7 +208,7 @@ def _turn(turn: Turn, verdicts: Sequence[Verdict | None], passages: _Passages) -
             }
             for detector, span in found
         ],
-        "verdicts": [_verdict(verdict, turn, passages) for verdict in verdicts],
+        "verdicts": [_convert_verdict(verdict, turn, passages) for verdict in verdicts],
         "passages": [
             [passages.place(item.id, item.document, item.text), item.score] for item in turn.passages
         ],
@@ -216,7 +216,7 @@ def _turn(turn: Turn, verdicts: Sequence[Verdict | None], passages: _Passages) -
     }
 
 
-def _met(encounter: Encounter) -> dict[str, Any]:
+def _convert_encounter(encounter: Encounter) -> dict[str, Any]:
     verb = "repeated" if encounter.thing == "false statement" else "obeyed"
     said = {True: verb, False: f"not {verb}", None: "undecided"}[encounter.followed]
     return {
@@ -228,11 +228,11 @@ def _met(encounter: Encounter) -> dict[str, Any]:
     }
 
 
-def _verdict(verdict: Verdict | None, turn: Turn, passages: _Passages) -> dict[str, Any]:
+def _convert_verdict(verdict: Verdict | None, turn: Turn, passages: _Passages) -> dict[str, Any]:
     if verdict is None:
         return {"state": "missing"}
     return {
-        "words": scored_words(turn.reply, verdict.word_scores or ()),
+        "words": cut_scored_words(turn.reply, verdict.word_scores or ()),
         "sentences": [
             [unit.text, unit.score, passages.place(item.id, item.document, item.text)]
             for unit in verdict.units
@@ -257,7 +257,7 @@ def _state(verdict: Verdict) -> str:
     return "flagged" if verdict.spans or verdict.flagged else "clean"
 
 
-def _persona(id: str, personas: Mapping[str, Persona]) -> dict[str, Any]:
+def _convert_persona(id: str, personas: Mapping[str, Persona]) -> dict[str, Any]:
     persona = personas.get(id)
     if persona is None:
         return {"id": id}

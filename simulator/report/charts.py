@@ -80,7 +80,7 @@ class Chart:
     """Chatbots from top to bottom."""
 
 
-def chart(
+def build_chart(
     report_rows: Sequence[Row],
     field: Literal["hpt_1", "tokacc_1"],
     title: str,
@@ -97,7 +97,7 @@ def chart(
         for value in (getattr(row, field), *(getattr(row, f"{field}_ci95") or ()))
         if value is not None
     ]
-    steps = axis(values, upper)
+    steps = choose_axis_steps(values, upper)
     first, last = steps[0], steps[-1]
 
     def place(value: float) -> float:
@@ -132,7 +132,7 @@ def chart(
     return Chart(title, floor + 24, floor, ticks, tuple(groups))
 
 
-def axis(values: Sequence[float], upper: float | None) -> tuple[float, ...]:
+def choose_axis_steps(values: Sequence[float], upper: float | None) -> tuple[float, ...]:
     """Choose round numbers around `values`: from 0 up, or, if there is an `upper`, from there down."""
     if not values:
         return (0.0, 1.0) if upper is None else (0.0, upper)

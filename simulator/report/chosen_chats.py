@@ -10,7 +10,7 @@ from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.report.near_duplicates import NearDuplicates
-from hallulab.simulator.report.reporting import personas_of, user_flaws
+from hallulab.simulator.report.reporting import build_flaw_finder, get_personas
 from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
@@ -67,12 +67,12 @@ def require_wanted(
         )
 
 
-def chosen(
+def select_conversations(
     journals: Journals, saved: SavedExperiment | None, wanted: ExportSelection, counts: SelectionCounts
 ) -> Iterator[Marked]:
     """Yield the wanted conversations, and count what became of all."""
     known = NearDuplicates()
-    flaws = user_flaws(saved, personas_of(saved, None)) if wanted.audited else None
+    flaws = build_flaw_finder(saved, get_personas(saved, None)) if wanted.audited else None
     for conversation, verdicts in journals.judged(by_case=False):
         if len(conversation.turns) < wanted.min_turns:
             counts.too_short += 1
@@ -84,7 +84,7 @@ def chosen(
             counts.near_duplicates += 1
         else:
             counts.written += 1
-            yield Marked(conversation, _marks(verdicts, wanted.detector))
+            yield Marked(conversation, _collect_detected_spans(verdicts, wanted.detector))
 
 
 def _clean(conversation: Conversation, verdicts: Iterable[Verdict], detector: str) -> bool:
@@ -97,7 +97,9 @@ def _clean(conversation: Conversation, verdicts: Iterable[Verdict], detector: st
     return all(turn.index in clean for turn in conversation.turns)
 
 
-def _marks(verdicts: Iterable[Verdict], detector: str | None) -> Mapping[int, list[DetectedSpan]]:
+def _collect_detected_spans(
+    verdicts: Iterable[Verdict], detector: str | None
+) -> Mapping[int, list[DetectedSpan]]:
     found: dict[int, list[DetectedSpan]] = defaultdict(list)
     for one in verdicts:
         if detector in (None, one.detector):

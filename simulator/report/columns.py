@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from hallulab.scenarios.text.wording import NOTHING, in_brief, number
+from hallulab.scenarios.text.wording import NOTHING, format_number, shorten_line
 
 NARROW = 100
 """Terminals with fewer columns get tables without the `wide` ones."""
@@ -23,17 +23,17 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 Format = Callable[[Any], str]
 
 
-def decimals(digits: int, scale: float = 1) -> Format:
+def build_decimal_format(digits: int, scale: float = 1) -> Format:
     """Return a format for numbers with so many decimals; None is a dash."""
-    return lambda value: number(value, digits, scale)
+    return lambda value: format_number(value, digits, scale)
 
 
-def grouped(digits: int = 0) -> Format:
+def build_grouped_format(digits: int = 0) -> Format:
     """Return a format for large numbers: `12,345`."""
     return lambda value: NOTHING if value is None else f"{value:,.{digits}f}"
 
 
-def listed(value: Mapping[str, int]) -> str:
+def format_counts(value: Mapping[str, int]) -> str:
     """Format counts by name: `max turns 3, loop 1`."""
     return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in sorted(value.items()))
 
@@ -95,7 +95,7 @@ class Column:
         return self.beside is not None and any(isinstance(self.of(row, self.beside), tuple) for row in rows)
 
 
-def terminal_table(
+def build_terminal_table(
     columns: Sequence[Column],
     groups: Sequence[Sequence[Any]],
     *,
@@ -131,17 +131,17 @@ def terminal_table(
         if title is not None:
             made.add_row(Text(title(group[0])))
         for row in group:
-            made.add_row(*(Text(_cell(column, row, bound, gap)) for column in shown))
+            made.add_row(*(Text(_format_cell(column, row, bound, gap)) for column in shown))
     return made
 
 
-def _cell(column: Column, row: Any, bound: Format | None, gap: str) -> str:
-    text = column.text(row) if column.kind == "number" else in_brief(column.text(row))
+def _format_cell(column: Column, row: Any, bound: Format | None, gap: str) -> str:
+    text = column.text(row) if column.kind == "number" else shorten_line(column.text(row))
     aside = "" if column.brief else column.aside(row, bound)
     return f"{text}{gap}{aside}" if aside else text
 
 
-def csv_text(columns: Sequence[Column], rows: Iterable[Any]) -> str:
+def format_csv(columns: Sequence[Column], rows: Iterable[Any]) -> str:
     """Write the rows as CSV, with the numbers of the JSON; an interval has two columns for its bounds.
 
     Fields that a row lacks are empty cells.
@@ -149,39 +149,39 @@ def csv_text(columns: Sequence[Column], rows: Iterable[Any]) -> str:
     rows = list(rows)
     written = io.StringIO()
     lines = csv.writer(written, lineterminator="\n")
-    lines.writerow([name for column in columns for name in _csv_names(column)])
+    lines.writerow([name for column in columns for name in _list_csv_names(column)])
     for row in rows:
-        lines.writerow([harmless_cell(cell) for column in columns for cell in _csv_cells(column, row)])
+        lines.writerow([escape_formula(cell) for column in columns for cell in _list_csv_cells(column, row)])
     return written.getvalue()
 
 
-def _csv_names(column: Column) -> list[str]:
+def _list_csv_names(column: Column) -> list[str]:
     if column.beside is None:
         return [column.value]
     ends = ("_low", "_high") if column.beside.endswith("ci95") else ("",)
     return [column.value, *(f"{column.beside}{end}" for end in ends)]
 
 
-def _csv_cells(column: Column, row: Any) -> list[Any]:
-    value, beside = (_or_none(column, row, field) for field in (column.value, column.beside))
+def _list_csv_cells(column: Column, row: Any) -> list[Any]:
+    value, beside = (_get_or_none(column, row, field) for field in (column.value, column.beside))
     if column.beside is None:
         return [value]
     return [value, *(beside or (None, None))] if column.beside.endswith("ci95") else [value, beside]
 
 
-def _or_none(column: Column, row: Any, field: str | None) -> Any:
+def _get_or_none(column: Column, row: Any, field: str | None) -> Any:
     try:
         return column.of(row, field)
     except AttributeError:
         return None
 
 
-def harmless_cell(cell: Any) -> Any:
+def escape_formula(cell: Any) -> Any:
     """Return the cell, with an apostrophe before a text that a spreadsheet would compute."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
-def glossary(columns: Sequence[Column]) -> str:
+def render_glossary(columns: Sequence[Column]) -> str:
     """Return a Markdown table with heading, field and meaning of each column."""
     lines = [
         f"| {column.label or column.short} | `{column.value}` | {column.hint} |".replace("\n", " ")

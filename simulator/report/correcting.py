@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import ConfigDict, ValidationError
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import in_words, main_error, read_text
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_text
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.measure.corrections import Correction, corrections
+from hallulab.simulator.measure.corrections import Correction, compute_corrections
 from hallulab.simulator.measure.judged_turns import JudgedTurn
 from hallulab.simulator.measure.prevalence import Accuracy, DetectorErrors
 from hallulab.simulator.measure.ranking import LEAD
@@ -64,8 +64,8 @@ def read_accuracies(path: Path) -> dict[str, Accuracy]:
             raise UsageError(f"--planted {path}: it holds no `planted_counts`. Make it with {MAKE}.")
         return {one.detector: one for one in _BenchFile.model_validate(value).planted_counts}
     except ValidationError as error:
-        first = main_error(error)
-        flaw = f"field `{'.'.join(map(str, first['loc']))}`: {in_words(first)}"
+        first = choose_main_error(error)
+        flaw = f"field `{'.'.join(map(str, first['loc']))}`: {explain_error(first)}"
     except ValueError as error:
         flaw = f"not valid JSON ({error})"
     raise UsageError(f"--planted {path}: {flaw}. Make it anew with {MAKE}.")
@@ -109,11 +109,11 @@ def correct(
     return tuple(
         CorrectedRow(detector=detector, **dict(row))
         for detector in detectors
-        for row in corrections(turns.get(detector, ()), chatbots, known.get(detector), unknown)
+        for row in compute_corrections(turns.get(detector, ()), chatbots, known.get(detector), unknown)
     )
 
 
-def correction_lines(rows: Sequence[CorrectedRow]) -> list[str]:
+def describe_corrections(rows: Sequence[CorrectedRow]) -> list[str]:
     """Say what corrected numbers rest on, which chatbot is best, and why numbers and intervals are lacking or
     were clipped.
 
@@ -125,16 +125,20 @@ def correction_lines(rows: Sequence[CorrectedRow]) -> list[str]:
     return [
         *([ASSUMED] if sources - {None, "annotations"} else []),
         *([LOOKED] if "annotations" in sources else []),
-        *(line for name in detectors for line in _best([row for row in rows if row.detector == name])),
-        *_reasons(rows),
+        *(
+            line
+            for name in detectors
+            for line in _describe_best([row for row in rows if row.detector == name])
+        ),
+        *_explain_rows(rows),
     ]
 
 
-def _reasons(rows: Sequence[CorrectedRow]) -> Iterator[str]:
+def _explain_rows(rows: Sequence[CorrectedRow]) -> Iterator[str]:
     """Say once what is true of several rows; of a detector alone where it is true of all its rows."""
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        for reason in _remarks(row):
+        for reason in _explain_row(row):
             found[reason][row.detector].append(ALL if row.chatbot is None else row.chatbot)
     number = Counter(row.detector for row in rows)
     for reason, detectors in found.items():
@@ -145,7 +149,7 @@ def _reasons(rows: Sequence[CorrectedRow]) -> Iterator[str]:
         yield f"{'; '.join(whom)}: {reason}."
 
 
-def _best(rows: Sequence[CorrectedRow]) -> Iterator[str]:
+def _describe_best(rows: Sequence[CorrectedRow]) -> Iterator[str]:
     """Say which chatbot has the lowest corrected HPT-1 under a detector, or that this cannot be told."""
     chatbots = [row for row in rows if row.chatbot is not None and row.turns]
     if len(chatbots) < 2:
@@ -166,7 +170,7 @@ def _best(rows: Sequence[CorrectedRow]) -> Iterator[str]:
         )
 
 
-def _remarks(row: CorrectedRow) -> Iterator[str]:
+def _explain_row(row: CorrectedRow) -> Iterator[str]:
     if row.not_corrected is not None:
         yield f"not corrected: {row.not_corrected}"
     if row.no_interval is not None:

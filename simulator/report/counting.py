@@ -108,7 +108,7 @@ class Endings:
     def add(self, conversation: Conversation) -> None:
         """Count a conversation."""
         name, failed = conversation.chatbot, conversation.stop_reason == "error"
-        cut = sum(any(map(_was_cut, turn.calls)) for turn in conversation.turns)
+        cut = sum(any(map(_is_cut, turn.calls)) for turn in conversation.turns)
         self._counts[name].update(
             conversations=1, failed=int(failed), replies=len(conversation.turns), cut=cut
         )
@@ -138,7 +138,7 @@ class Endings:
         )
 
 
-def _was_cut(call: Call) -> bool:
+def _is_cut(call: Call) -> bool:
     """Return whether a chatbot's text ended at its limit.
 
     Decisions have one token; queries and a guard's judgements may be cut.

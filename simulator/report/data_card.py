@@ -15,7 +15,7 @@ from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.chats.tables import FILE
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.scenarios.text.wording import counted, one_line
+from hallulab.scenarios.text.wording import format_count, render_one_line
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.report.chosen_chats import ExportSelection, SelectionCounts
 from hallulab.simulator.report.near_duplicates import ALIKE
@@ -26,7 +26,7 @@ _HUB = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "CC-
 """SPDX identifier → the hub's name for it."""
 
 
-def card(
+def render_card(
     name: str,
     saved: SavedExperiment | None,
     conversations: Iterable[Conversation],
@@ -47,8 +47,8 @@ def card(
     if saved is not None and saved.imported is None:
         users = {saved.experiment.served_name(name) for name in saved.experiment.user_models}
     models = sorted({model for _, _, model in made} | users)
-    licences = {model: _of_model(model) for model in models}
-    pack = _of_pack(saved)
+    licences = {model: _find_model_licence(model) for model in models}
+    pack = _find_pack_licence(saved)
     every = {pack, *licences.values()}
     head = {
         "license": _HUB.get(next(iter(every)), "other") if len(every) == 1 else "other",
@@ -57,19 +57,19 @@ def card(
         "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": FILE}]}],
     }
     lines = [
-        f"# {_plain(name)}",
+        f"# {_escape_text(name)}",
         "",
-        f"{counted(counts.written, 'conversation')} with chatbots, from `hallulab export --format hf`.",
+        f"{format_count(counts.written, 'conversation')} with chatbots, from `hallulab export --format hf`.",
         "",
         "## How it was made",
         "",
-        *(f"- {line}" for line in _making(saved, made, users)),
-        *(f"- {line}" for line in _choice(wanted, counts)),
+        *(f"- {line}" for line in _describe_making(saved, made, users)),
+        *(f"- {line}" for line in _describe_choice(wanted, counts)),
         "",
         "## Licence",
         "",
-        f"- documents and personas: {_plain(pack)}",
-        *(f"- model {_code(model)}: {_plain(licence)}" for model, licence in licences.items()),
+        f"- documents and personas: {_escape_text(pack)}",
+        *(f"- model {_format_code(model)}: {_escape_text(licence)}" for model, licence in licences.items()),
         "",
         "Replies are what models wrote, and may be wrong. Documents, chats and models may have terms of",
         "their own: check them before you publish or train.",
@@ -84,23 +84,28 @@ def card(
     return f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n\n" + "\n".join(lines) + "\n"
 
 
-def _making(saved: SavedExperiment | None, made: set[tuple[str, str, str]], users: set[str]) -> Iterable[str]:
+def _describe_making(
+    saved: SavedExperiment | None, made: set[tuple[str, str, str]], users: set[str]
+) -> Iterable[str]:
     if saved is None:
         yield "by a run of hallulab without experiment.json"
     elif saved.imported is not None:
-        yield f"imported from {_code(saved.imported.file)} ({saved.imported.format})"
+        yield f"imported from {_format_code(saved.imported.file)} ({saved.imported.format})"
     else:
-        yield f"simulated by hallulab {_plain(saved.hallulab)}; seeds {', '.join(map(str, saved.seeds))}"
-        yield f"users: {', '.join(map(_code, sorted(users)))}"
+        seeds = ", ".join(map(str, saved.seeds))
+        yield f"simulated by hallulab {_escape_text(saved.hallulab)}; seeds {seeds}"
+        yield f"users: {', '.join(map(_format_code, sorted(users)))}"
     for scenario, chatbot, model in sorted(made):
-        yield f"chatbot {_code(chatbot)} on model {_code(model)}, scenario {_code(scenario)}"
+        on = f"model {_format_code(model)}, scenario {_format_code(scenario)}"
+        yield f"chatbot {_format_code(chatbot)} on {on}"
     for detector, version in sorted((saved.detectors if saved is not None else {}).items()):
-        yield f"judged by {_code(detector)}, version {_code(version)}"
+        yield f"judged by {_format_code(detector)}, version {_format_code(version)}"
 
 
-def _choice(wanted: ExportSelection, counts: SelectionCounts) -> Iterable[str]:
+def _describe_choice(wanted: ExportSelection, counts: SelectionCounts) -> Iterable[str]:
     if wanted.clean_by is not None:
-        yield f"only those of which {_code(wanted.clean_by)} flags no turn: {counts.not_clean} left out"
+        detector = _format_code(wanted.clean_by)
+        yield f"only those of which {detector} flags no turn: {counts.not_clean} left out"
     if wanted.audited:
         yield f"only those in which the audit finds no flaw of the simulated user: {counts.flawed} left out"
     if counts.too_short:
@@ -111,7 +116,7 @@ def _choice(wanted: ExportSelection, counts: SelectionCounts) -> Iterable[str]:
         yield f"without {part}"
 
 
-def _of_pack(saved: SavedExperiment | None) -> str:
+def _find_pack_licence(saved: SavedExperiment | None) -> str:
     if saved is None or saved.experiment.scenario == SCENARIO:
         return "not stated"
     try:
@@ -120,15 +125,15 @@ def _of_pack(saved: SavedExperiment | None) -> str:
         return "not stated"
 
 
-def _of_model(model: str) -> str:
+def _find_model_licence(model: str) -> str:
     known = CATALOGUE.get(model.lower())
     return _UNKNOWN if known is None else known.licence
 
 
-def _plain(text: str) -> str:
+def _escape_text(text: str) -> str:
     """Return a text as one line in which nothing is Markdown or HTML."""
-    return "".join(f"\\{sign}" if sign in "\\`*_{}[]<>#|!" else sign for sign in one_line(text))
+    return "".join(f"\\{sign}" if sign in "\\`*_{}[]<>#|!" else sign for sign in render_one_line(text))
 
 
-def _code(text: str) -> str:
-    return f"`{one_line(text).replace('`', chr(39))}`"
+def _format_code(text: str) -> str:
+    return f"`{render_one_line(text).replace('`', chr(39))}`"

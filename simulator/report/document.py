@@ -13,7 +13,7 @@ from hallulab.agents.claim_check import ClaimChecks
 from hallulab.agents.models.abilities import ReadHow
 from hallulab.agents.models.replicas import Answered
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import in_words, main_error, read_text
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_text
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.measure.agreement import Agreement
@@ -22,10 +22,10 @@ from hallulab.simulator.measure.compare import Comparison, compare
 from hallulab.simulator.measure.concentration import Concentration
 from hallulab.simulator.measure.conversations import Audit, ChatStatistics
 from hallulab.simulator.measure.costs import Cost, Efficiency
-from hallulab.simulator.measure.finding import Finding, findings
+from hallulab.simulator.measure.finding import Finding, build_findings
 from hallulab.simulator.measure.fixed_prefix import FixedPrefix
 from hallulab.simulator.measure.flagged import Flagged
-from hallulab.simulator.measure.metrics import Row, rows
+from hallulab.simulator.measure.metrics import Row, build_rows
 from hallulab.simulator.measure.prevalence import DetectorErrors
 from hallulab.simulator.measure.safeguards import Safeguards
 from hallulab.simulator.measure.self_judging import mark_self_judged
@@ -140,8 +140,8 @@ def read_report(path: str | Path) -> RunReport:
     try:
         return RunReport.model_validate(parse_json(read_text(Path(path))))
     except ValidationError as error:
-        first = main_error(error)
-        flaw = f"field `{'.'.join(map(str, first['loc']))}`: {in_words(first)}"
+        first = choose_main_error(error)
+        flaw = f"field `{'.'.join(map(str, first['loc']))}`: {explain_error(first)}"
     except ValueError as error:
         flaw = f"not valid JSON ({error})"
     raise UsageError(f"{path}: {flaw}. Make it anew with `hallulab report` on its run folder.")
@@ -178,7 +178,7 @@ def build_report(
     chatbots, detectors = counts.chatbots, counts.detectors
     checks = claim_checks or ClaimChecks()
     tallies = counts.tallying.tallies()
-    found = mark_self_judged(rows(tallies), checks)
+    found = mark_self_judged(build_rows(tallies), checks)
     corrected = correct(counts.judged.turns(), chatbots, detectors, mistakes or {}, why_unknown)
     comparisons = compare(tallies, chatbots, detectors)
     audit = counts.auditing.audit(tallies, chatbots)
@@ -187,7 +187,7 @@ def build_report(
     return RunReport(
         imported=imported,
         flagged=counts.flagging.flagged(chatbots),
-        findings=findings(tallies, found, comparisons),
+        findings=build_findings(tallies, found, comparisons),
         rows=found,
         corrected=tuple(row for row in corrected if row.depth is None),
         corrected_by_depth=tuple(row for row in corrected if row.depth is not None),
@@ -199,7 +199,7 @@ def build_report(
         efficiency=counts.costs.efficiency(),
         conversations=counts.lengths.statistics(chatbots),
         safeguards=counts.guarding.safeguards(chatbots),
-        read_how=tuple(map(_reading, read_how)),
+        read_how=tuple(map(_build_model_reading, read_how)),
         endpoints=tuple(endpoints),
         failures=counts.endings.failures(chatbots),
         cut_replies=counts.endings.cut_replies(chatbots),
@@ -209,7 +209,7 @@ def build_report(
     )
 
 
-def _reading(read_how: ReadHow) -> ModelReading:
+def _build_model_reading(read_how: ReadHow) -> ModelReading:
     if read_how.log_probabilities:
         decisions = "log-probabilities"
     elif read_how.decision_samples == 1:

@@ -48,10 +48,10 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
                 judgeable = bool(turn.reply) and any(passage.text for passage in turn.passages)
                 counts[_WRITTEN if judgeable else _LEFT_OUT] += 1
                 if judgeable:
-                    line = _line(conversation, turn, verdicts.get(turn.index))
+                    line = _build_line(conversation, turn, verdicts.get(turn.index))
                     yield json.dumps(line, ensure_ascii=False)
         if not counts[_WRITTEN]:
-            raise _nothing(folder, detector, counts[_LEFT_OUT])
+            raise _explain_nothing(folder, detector, counts[_LEFT_OUT])
 
     write_lines(out, lines())
     return ExportCounts(counts[_WRITTEN], counts[_LEFT_OUT])
@@ -60,7 +60,7 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
 _WRITTEN, _LEFT_OUT = "written", "left out"
 
 
-def _nothing(folder: RunFolder, detector: str | None, left_out: int) -> UsageError:
+def _explain_nothing(folder: RunFolder, detector: str | None, left_out: int) -> UsageError:
     """Say why a run has nothing to export."""
     if detector is not None and not left_out:
         return UsageError(
@@ -71,7 +71,7 @@ def _nothing(folder: RunFolder, detector: str | None, left_out: int) -> UsageErr
     return UsageError(f"{folder.path} has no reply to export: {why}.")
 
 
-def _line(conversation: Conversation, turn: Turn, verdict: Verdict | None) -> dict[str, Any]:
+def _build_line(conversation: Conversation, turn: Turn, verdict: Verdict | None) -> dict[str, Any]:
     spans = (verdict.spans or ()) if verdict is not None else ()
     located = [
         {"start": span.start, "end": span.end, "label": "hallucination"}

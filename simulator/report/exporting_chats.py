@@ -7,24 +7,33 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from hallulab.scenarios.chats.csv_file import HEADER, csv_line, rows_of
-from hallulab.scenarios.chats.messages import openai_line, own_line, sharegpt_line
-from hallulab.scenarios.chats.ragtruth import replies_of
+from hallulab.scenarios.chats.csv_file import HEADER, build_csv_rows, format_csv_line
+from hallulab.scenarios.chats.messages import build_openai_line, build_own_line, build_sharegpt_line
+from hallulab.scenarios.chats.ragtruth import build_ragtruth_lines
 from hallulab.scenarios.chats.record import Marked
 from hallulab.scenarios.chats.tables import FILE, write_table
 from hallulab.scenarios.datasets.ragtruth import RESPONSES, SOURCES
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.report.chosen_chats import ExportSelection, SelectionCounts, chosen, require_wanted
-from hallulab.simulator.report.data_card import card
+from hallulab.simulator.report.chosen_chats import (
+    ExportSelection,
+    SelectionCounts,
+    require_wanted,
+    select_conversations,
+)
+from hallulab.simulator.report.data_card import render_card
 from hallulab.simulator.runs.folder import RunFolder, refuse_overwriting
-from hallulab.simulator.runs.whole import whole_file, whole_folder
+from hallulab.simulator.runs.whole import write_whole_file, write_whole_folder
 
 Format = Literal["openai", "sharegpt", "hf", "parquet", "csv", "ragtruth", "jsonl"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 """Names of the formats that are written."""
 
 _Line = Callable[[Marked, frozenset[str]], dict[str, Any]]
-_LINES: dict[Format, _Line] = {"openai": openai_line, "sharegpt": sharegpt_line, "jsonl": own_line}
+_LINES: dict[Format, _Line] = {
+    "openai": build_openai_line,
+    "sharegpt": build_sharegpt_line,
+    "jsonl": build_own_line,
+}
 
 
 def export_chats(folder: RunFolder, format: Format, wanted: ExportSelection, out: Path) -> SelectionCounts:
@@ -39,22 +48,22 @@ def export_chats(folder: RunFolder, format: Format, wanted: ExportSelection, out
     journals = folder.read_journals().current(saved)
     require_wanted(wanted, saved, journals, folder)
     counts = SelectionCounts()
-    found = chosen(journals, saved, wanted, counts)
+    found = select_conversations(journals, saved, wanted, counts)
     if format in ("hf", "ragtruth"):
-        with whole_folder(out) as beside:
+        with write_whole_folder(out) as beside:
             if format == "hf":
                 write_table(beside / FILE, found, wanted.without)
-                text = card(folder.path.name, saved, journals.conversations, wanted, counts)
+                text = render_card(folder.path.name, saved, journals.conversations, wanted, counts)
                 (beside / "README.md").write_text(text, encoding="utf-8")
             else:
                 _write_replies(beside, found, wanted.without)
             _require_some(counts, folder)
     else:
-        with whole_file(out) as beside:
+        with write_whole_file(out) as beside:
             if format == "parquet":
                 write_table(beside, found, wanted.without)
             else:
-                _write_lines(beside, _texts(format, found, wanted.without))
+                _write_lines(beside, _format_lines(format, found, wanted.without))
             _require_some(counts, folder)
     return counts
 
@@ -66,14 +75,14 @@ def _require_some(counts: SelectionCounts, folder: RunFolder) -> None:
     raise UsageError(f"{folder.path} has no such conversation ({why or 'it has none yet'}). Ask for less.")
 
 
-def _texts(format: Format, found: Iterable[Marked], without: frozenset[str]) -> Iterator[str]:
+def _format_lines(format: Format, found: Iterable[Marked], without: frozenset[str]) -> Iterator[str]:
     if format == "csv":
-        yield csv_line(HEADER)
+        yield format_csv_line(HEADER)
         for marked in found:
-            yield from map(csv_line, rows_of(marked, without))
+            yield from map(format_csv_line, build_csv_rows(marked, without))
     else:
         for marked in found:
-            yield _json(_LINES[format](marked, without))
+            yield _encode_json(_LINES[format](marked, without))
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
@@ -88,10 +97,10 @@ def _write_replies(folder: Path, found: Iterable[Marked], without: frozenset[str
         (folder / SOURCES).open("w", encoding="utf-8", newline="") as sources,
     ):
         for marked in found:
-            for response, source in replies_of(marked, without):
-                responses.write(f"{_json(response)}\n")
-                sources.write(f"{_json(source)}\n")
+            for response, source in build_ragtruth_lines(marked, without):
+                responses.write(f"{_encode_json(response)}\n")
+                sources.write(f"{_encode_json(source)}\n")
 
 
-def _json(value: Any) -> str:
+def _encode_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)

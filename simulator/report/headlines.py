@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hallulab.scenarios.text.wording import counted, in_brief, listed, noun, number, with_interval
+from hallulab.scenarios.text.wording import (
+    choose_noun,
+    format_count,
+    format_number,
+    format_with_interval,
+    join_names,
+    shorten_line,
+)
 from hallulab.simulator.measure.finding import Finding
 from hallulab.simulator.measure.flagged import Flagged
 from hallulab.simulator.measure.metrics import Row
@@ -12,65 +19,65 @@ from hallulab.simulator.report.document import RunReport
 from hallulab.simulator.report.self_judging import mark
 
 
-def headlines(report: RunReport) -> list[str]:
+def render_headlines(report: RunReport) -> list[str]:
     """Write what was found in the replies, where to look first, then whether that ranks the chatbots."""
     flagged = report.flagged
     if flagged is None:
-        return _ranking(report)
-    disputed = f"The detectors disagree on {_replies(flagged.by_some)}, which the page shows first."
-    found = _found(flagged, report.detectors)
-    return [found, *([disputed] if flagged.by_some else []), *_ranking(report)]
+        return _describe_ranking(report)
+    disputed = f"The detectors disagree on {_format_replies(flagged.by_some)}, which the page shows first."
+    found = _describe_flagged(flagged, report.detectors)
+    return [found, *([disputed] if flagged.by_some else []), *_describe_ranking(report)]
 
 
-def _found(flagged: Flagged, detectors: Sequence[str]) -> str:
+def _describe_flagged(flagged: Flagged, detectors: Sequence[str]) -> str:
     """Say how many replies all detectors flag, whose they are, and what is wrong with one."""
     by = detectors[0] if len(detectors) == 1 else "both detectors" if len(detectors) == 2 else "all detectors"
-    replies = _replies(flagged.scored)
+    replies = _format_replies(flagged.scored)
     left = flagged.replies - flagged.scored
     apart = f"; {left} more {'was' if left == 1 else 'were'} not scored by {by}" if left else ""
     if not flagged.scored:
-        return f"None of {_replies(flagged.replies)} was scored by {by}."
+        return f"None of {_format_replies(flagged.replies)} was scored by {by}."
     if not flagged.by_all:
         return f"None of {replies} is flagged by {by}{apart}."
-    often = f", most often those of {listed(flagged.most_often)}" if flagged.most_often else ""
+    often = f", most often those of {join_names(flagged.most_often)}" if flagged.most_often else ""
     if flagged.their_share is not None:
         each = " each" if len(flagged.most_often) > 1 else ""
         often += " ({} of {}{})".format(*flagged.their_share, each)
     example = ""
     if flagged.example is not None:
         one = flagged.example
-        example = f' For example, {one.chatbot} says "{in_brief(one.text)}" {one.reason}'
+        example = f' For example, {one.chatbot} says "{shorten_line(one.text)}" {one.reason}'
     are = "is" if flagged.by_all == 1 else "are"
     return f"{flagged.by_all} of {replies} {are} flagged by {by}{often}{apart}.{example}"
 
 
-def _replies(number: int) -> str:
-    return f"{number} {noun(number, 'reply', 'replies')}"
+def _format_replies(number: int) -> str:
+    return f"{number} {choose_noun(number, 'reply', 'replies')}"
 
 
-def _ranking(report: RunReport) -> list[str]:
+def _describe_ranking(report: RunReport) -> list[str]:
     """Say which chatbot hallucinates least, or in one sentence how many personas would tell."""
     open_ones = [finding for finding in report.findings if finding.undecided]
     said = [
-        _headline(finding, report.by(finding.detector))
+        _render_headline(finding, report.by(finding.detector))
         for finding in report.findings
         if not finding.undecided
     ]
     if not open_ones:
         return said
     personas = max(finding.pairs or 0 for finding in open_ones)
-    by = f" by {listed([finding.detector for finding in open_ones])}" if said else ""
+    by = f" by {join_names([finding.detector for finding in open_ones])}" if said else ""
     needed: dict[str, list[str]] = {}
     for finding in open_ones:
         if finding.personas_needed is not None:
             count = f"{finding.personas_needed:,}"
             named = count if len(report.findings) == 1 else f"{count} by {finding.detector}"
             needed.setdefault(" from ".join(finding.undecided), []).append(named)
-    estimates = [f"{listed(counts)} to tell {pair}" for pair, counts in needed.items()]
+    estimates = [f"{join_names(counts)} to tell {pair}" for pair, counts in needed.items()]
     least = max(finding.least_personas for finding in open_ones)
     chatbots = f"{len(report.chatbots)} chatbots"
-    more = f"about {listed(estimates)}" if estimates else f"at least {least} for a test of {chatbots}"
-    have = counted(personas, "persona")
+    more = f"about {join_names(estimates)}" if estimates else f"at least {least} for a test of {chatbots}"
+    have = format_count(personas, "persona")
     if personas < report.intervals.least:
         are = "is" if personas == 1 else "are"
         sentence = (
@@ -80,15 +87,15 @@ def _ranking(report: RunReport) -> list[str]:
     else:
         sentence = f"{have} do not tell which chatbot hallucinates least{by}; needed are {more}."
     unscored = list(dict.fromkeys(name for finding in open_ones for name in finding.not_scored))
-    return [*said, sentence, *([f"Nothing was scored of {listed(unscored)}."] if unscored else [])]
+    return [*said, sentence, *([f"Nothing was scored of {join_names(unscored)}."] if unscored else [])]
 
 
-def planning_lines(report: RunReport) -> list[str]:
+def describe_planning(report: RunReport) -> list[str]:
     """Say of each detector what the number of personas in the headline rests on."""
-    return [_needed(finding) for finding in report.findings if finding.undecided]
+    return [_describe_needed(finding) for finding in report.findings if finding.undecided]
 
 
-def interval_lines(report: RunReport) -> list[str]:
+def explain_intervals(report: RunReport) -> list[str]:
     """Explain why rows with a number have no interval; nothing where too few personas are the headline."""
     scored = [row for row in report.rows if row.hpt_1 is not None]
     reasons = {row.no_interval for row in scored}
@@ -104,7 +111,7 @@ def interval_lines(report: RunReport) -> list[str]:
     ]
 
 
-def _headline(finding: Finding, rows: Sequence[Row]) -> str:
+def _render_headline(finding: Finding, rows: Sequence[Row]) -> str:
     by = f"By {finding.detector}"
     if finding.compared == 0:
         return f"{by}: nothing was scored."
@@ -116,11 +123,11 @@ def _headline(finding: Finding, rows: Sequence[Row]) -> str:
             f"{by}, {best.chatbot}{mark(best)} hallucinates least: {_rate(best)}, which the paired test "
             "tells from every other chatbot (p < 0.05 after Holm's correction)."
         )
-    unscored = f" Nothing was scored of {listed(finding.not_scored)}." if finding.not_scored else ""
+    unscored = f" Nothing was scored of {join_names(finding.not_scored)}." if finding.not_scored else ""
     return f"{by}, nothing tells which chatbot hallucinates least.{unscored}"
 
 
-def _needed(finding: Finding) -> str:
+def _describe_needed(finding: Finding) -> str:
     """Say how many personas would tell the undecided two apart, and whether more seeds would help."""
     two = " and ".join(finding.undecided)
     if finding.personas_needed is None:
@@ -135,11 +142,13 @@ def _needed(finding: Finding) -> str:
             "variance at most; the rest takes more personas."
         )
     return (
-        f"{finding.detector}: {two} have the fewest. They differ by {number(finding.difference, 2)} per turn "
-        f"with {counted(finding.pairs or 0, 'persona')}; about {finding.personas_needed:,} would tell them "
+        f"{finding.detector}: {two} have the fewest. They differ by "
+        f"{format_number(finding.difference, 2)} per turn "
+        f"with {format_count(finding.pairs or 0, 'persona')}; about {finding.personas_needed:,} would "
+        "tell them "
         f"apart (80% power).{seeds}"
     )
 
 
 def _rate(row: Row) -> str:
-    return f"{with_interval(row.hpt_1, row.hpt_1_ci95, 2)} per turn"
+    return f"{format_with_interval(row.hpt_1, row.hpt_1_ci95, 2)} per turn"

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from hallulab.scenarios.text.wording import NOTHING, noun, number
+from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_number
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -21,12 +21,12 @@ def render(package: str, template: str, style: str, script: str | None = None, /
     A name without a value is an error. The page's security policy allows this style sheet and this script
     only, by hash.
     """
-    return _template(package, template).render(
+    return _load_template(package, template).render(
         values,
         style=style,
-        style_hash=_policy_hash(style),
+        style_hash=_hash_for_policy(style),
         script=script,
-        script_hash=None if script is None else _policy_hash(script),
+        script_hash=None if script is None else _hash_for_policy(script),
     )
 
 
@@ -35,32 +35,32 @@ _SHARED = ("frame.html", "table.html", "plot.html", "reader.html", "embedded.htm
 
 
 @cache
-def _template(package: str, name: str) -> Template:
+def _load_template(package: str, name: str) -> Template:
     from jinja2 import DictLoader, Environment, StrictUndefined
 
-    shared = {shared: asset(__package__, shared) for shared in _SHARED}
+    shared = {shared: load_asset(__package__, shared) for shared in _SHARED}
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        loader=DictLoader({**shared, name: asset(package, name)}),
+        loader=DictLoader({**shared, name: load_asset(package, name)}),
     )
-    environment.globals.update(number=number, nothing=NOTHING, noun=noun)
+    environment.globals.update(number=format_number, nothing=NOTHING, noun=choose_noun)
     return environment.get_template(name)
 
 
-def asset(package: str, name: str) -> str:
+def load_asset(package: str, name: str) -> str:
     """Read a text file of a package."""
     return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
-def _policy_hash(text: str) -> str:
+def _hash_for_policy(text: str) -> str:
     """Return the SHA-256 of a script or style sheet, as a content security policy names it."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def embedded(value: Any) -> Any:
+def escape_json(value: Any) -> Any:
     """Return JSON that cannot end its script element, marked as safe for the template."""
     from markupsafe import Markup
 

@@ -27,7 +27,7 @@ class NearDuplicates:
     def has(self, conversation: Conversation) -> bool:
         """Return whether an earlier one is nearly the same; else remember this one."""
         signature = MinHash(num_perm=_HASHES)
-        signature.update_batch([run.encode() for run in set(_runs(conversation))])
+        signature.update_batch([run.encode() for run in set(_extract_runs(conversation))])
         own = signature.hashvalues.astype(np.uint32)
         # The index only proposes.
         if any(np.mean(self._signatures[place] == own) >= ALIKE for place in self._index.query(signature)):
@@ -37,7 +37,7 @@ class NearDuplicates:
         return False
 
 
-def _runs(conversation: Conversation) -> Iterator[str]:
+def _extract_runs(conversation: Conversation) -> Iterator[str]:
     said = conversation.history(len(conversation.turns))
     words = [word for message in said for word in message.text.lower().split()]
     for start in range(max(1, len(words) - RUN + 1)):

@@ -13,16 +13,16 @@ from typing import Any
 from hallulab.simulator.measure.attacks import AttackRow
 from hallulab.simulator.report import charts, tables
 from hallulab.simulator.report.browser import Cases
-from hallulab.simulator.report.charts import chart
-from hallulab.simulator.report.correcting import correction_lines
+from hallulab.simulator.report.charts import build_chart
+from hallulab.simulator.report.correcting import describe_corrections
 from hallulab.simulator.report.counting import RunCounts
 from hallulab.simulator.report.document import RunReport
-from hallulab.simulator.report.fixed_prefix import fixed_prefix_lines
-from hallulab.simulator.report.headlines import headlines, interval_lines, planning_lines
-from hallulab.simulator.report.markup import asset, embedded, render
+from hallulab.simulator.report.fixed_prefix import describe_fixed_prefix
+from hallulab.simulator.report.headlines import describe_planning, explain_intervals, render_headlines
+from hallulab.simulator.report.markup import escape_json, load_asset, render
 from hallulab.simulator.report.pages import PageFile
 from hallulab.simulator.report.self_judging import mark
-from hallulab.simulator.report.terminal import model_lines, notes
+from hallulab.simulator.report.terminal import describe_models, describe_omissions
 from hallulab.simulator.runs.folder import PAGES
 
 _PACKAGE = "hallulab.simulator.report"
@@ -49,23 +49,23 @@ def render_page(
     sound = report.simulator_audit.rows_without_affected
     both = [{"all": row, "without": other} for row, other in zip(report.rows, sound, strict=True)]
     drawn = [
-        chart(report.rows, "hpt_1", "Hallucinations per turn (HPT-1), lower is better", 1, "", None),
-        chart(report.rows, "tokacc_1", "Token accuracy (TokAcc-1), higher is better", 100, "%", 100),
+        build_chart(report.rows, "hpt_1", "Hallucinations per turn (HPT-1), lower is better", 1, "", None),
+        build_chart(report.rows, "tokacc_1", "Token accuracy (TokAcc-1), higher is better", 100, "%", 100),
     ]
     return render(
         _PACKAGE,
         "page.html",
-        asset(_PACKAGE, "page.css"),
-        None if cases is None else asset(_PACKAGE, "page.js"),
+        load_asset(_PACKAGE, "page.css"),
+        None if cases is None else load_asset(_PACKAGE, "page.js"),
         report=report,
         tables=tables,
         results=[report.by(detector) for detector in detectors],
         concentration=[[row for row in report.concentration if row.detector == name] for name in detectors],
         corrected=[[row for row in report.corrected if row.detector == name] for name in detectors],
         by_depth=[[row for row in report.corrected_by_depth if row.detector == name] for name in detectors],
-        correction_lines=correction_lines(report.corrected),
-        pairs={detector: _pairs(report, detector) for detector in detectors},
-        attacks=_by_chatbot(report),
+        correction_lines=describe_corrections(report.corrected),
+        pairs={detector: _join_comparisons(report, detector) for detector in detectors},
+        attacks=_group_by_chatbot(report),
         audited=[[pair for pair in both if pair["all"].detector == detector] for detector in detectors],
         chatbots=chatbots,
         detectors=detectors,
@@ -79,24 +79,24 @@ def render_page(
             name: [line for line in fixed.comparisons if line.detector == name] if fixed else []
             for name in detectors
         },
-        fixed_prefix_lines=fixed_prefix_lines(report),
-        headlines=headlines(report),
-        interval_lines=interval_lines(report),
-        planning_lines=planning_lines(report),
-        notes=notes(report),
-        model_lines=model_lines(report),
+        fixed_prefix_lines=describe_fixed_prefix(report),
+        headlines=render_headlines(report),
+        interval_lines=explain_intervals(report),
+        planning_lines=describe_planning(report),
+        notes=describe_omissions(report),
+        model_lines=describe_models(report),
         mark=mark,
         charts=drawn,
         geometry=charts,
         experiment=experiment,
         branched=fixed is not None,
-        data=None if cases is None else embedded(cases.data()),
+        data=None if cases is None else escape_json(cases.data()),
         pages=pages,
         pages_folder=PAGES,
     )
 
 
-def _pairs(report: RunReport, detector: str) -> list[dict[str, Any]]:
+def _join_comparisons(report: RunReport, detector: str) -> list[dict[str, Any]]:
     """Join the comparisons of both metrics for every two chatbots under a detector."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for line in report.comparisons:
@@ -105,7 +105,7 @@ def _pairs(report: RunReport, detector: str) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _by_chatbot(report: RunReport) -> list[list[AttackRow]]:
+def _group_by_chatbot(report: RunReport) -> list[list[AttackRow]]:
     """Return the rows of the attack in groups, one a chatbot."""
     rows = report.attacks or ()
     return [[row for row in rows if row.chatbot == name] for name in report.chatbots] if rows else []

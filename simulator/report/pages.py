@@ -13,8 +13,8 @@ from pathlib import Path
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.measure.conversations import TurnFlaw
 from hallulab.simulator.measure.metrics import ByDetector
-from hallulab.simulator.report.browser import Case, Cases, case_of
-from hallulab.simulator.report.markup import asset, embedded, render
+from hallulab.simulator.report.browser import Case, Cases, get_case
+from hallulab.simulator.report.markup import escape_json, load_asset, render
 
 _PACKAGE = "hallulab.simulator.report"
 
@@ -55,7 +55,7 @@ class Reader:
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Sequence[TurnFlaw]) -> None:
         """Add a conversation, and write a page file when it begins a case and the page is full."""
-        case = case_of(conversation)
+        case = get_case(conversation)
         if self._folder is not None and self.cases.conversations >= MOST and case != self._last:
             self._write(self._folder, more=True)
         self.cases.add(conversation, verdicts, flaws)
@@ -73,13 +73,13 @@ class Reader:
         text = render(
             _PACKAGE,
             "pages.html",
-            asset(_PACKAGE, "page.css"),
-            asset(_PACKAGE, "page.js"),
+            load_asset(_PACKAGE, "page.css"),
+            load_asset(_PACKAGE, "page.js"),
             page=page,
             before=_name(number - 1) if number > 1 else None,
             after=_name(number + 1) if more else None,
             branched=self._branched,
-            data=embedded(self.cases.data()),
+            data=escape_json(self.cases.data()),
         )
         (folder / page.name).write_text(text, encoding="utf-8")
         self.pages.append(page)

@@ -11,16 +11,22 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from hallulab.scenarios.attacks.orders import without_user_orders
+from hallulab.scenarios.attacks.orders import remove_user_orders
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.text.wording import NOTHING, one_line
+from hallulab.scenarios.text.wording import NOTHING, render_one_line
 from hallulab.simulator.measure.messages import Messages
-from hallulab.simulator.measure.realism import MessageSample, Realism, Side, compare_messages, distributions
-from hallulab.simulator.report.columns import NARROW, Column, decimals, terminal_table
-from hallulab.simulator.report.markup import asset, render
+from hallulab.simulator.measure.realism import (
+    MessageSample,
+    Realism,
+    Side,
+    compare_messages,
+    compute_distributions,
+)
+from hallulab.simulator.report.columns import NARROW, Column, build_decimal_format, build_terminal_table
+from hallulab.simulator.report.markup import load_asset, render
 from hallulab.simulator.report.reference import OURS, read_reference
-from hallulab.simulator.report.reporting import personas_of
-from hallulab.simulator.report.terminal import standard_output
+from hallulab.simulator.report.reporting import get_personas
+from hallulab.simulator.report.terminal import build_console
 from hallulab.simulator.runs.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
     from hallulab.simulator.measure.statistics import Floats
 
 _log = logging.getLogger(__name__)
-_TWO = decimals(2)
+_TWO = build_decimal_format(2)
 REALISM = (
     Column("Measure", "label", "what is measured (docs/realism.md)", kind="name", short="Measure"),
     Column("Simulated", "run.value", "of the simulated users: the median of a length, the mean of a number, "
@@ -53,7 +59,7 @@ TABLES = {"Simulated and people's messages": REALISM}
 """Title → columns."""
 
 
-def realism_of(run: RunFolder, reference: Path | None, embedder: Embedder) -> Realism:
+def measure_realism(run: RunFolder, reference: Path | None, embedder: Embedder) -> Realism:
     """Measure the messages of a run's users, and their distance from people's.
 
     Args:
@@ -66,7 +72,7 @@ def realism_of(run: RunFolder, reference: Path | None, embedder: Embedder) -> Re
     """
     held, people = run_messages(run), read_reference(reference)
     texts = sorted({one.texts[0] for one in (*held, *people) if one.texts})
-    vectors = _vectors(texts, embedder)
+    vectors = _embed_texts(texts, embedder)
     sides = MessageSample(held, vectors), MessageSample(people, vectors)
     sample, told, rows = compare_messages(*sides)
     return Realism(
@@ -75,11 +81,11 @@ def realism_of(run: RunFolder, reference: Path | None, embedder: Embedder) -> Re
         sample=sample,
         halves=told,
         rows=rows,
-        bars=distributions(*sides),
+        bars=compute_distributions(*sides),
     )
 
 
-def _vectors(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Floats] | None:
+def _embed_texts(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Floats] | None:
     """Return unit vectors of texts; None, with a warning, where the model cannot be had."""
     if not texts:
         return {}
@@ -103,13 +109,13 @@ def run_messages(run: RunFolder) -> list[Messages]:
         raise UsageError(
             f"{run.path}: its users' messages are those of {saved.branched_from.run}. Measure that run."
         )
-    personas = personas_of(saved, None)
+    personas = get_personas(saved, None)
     imported = saved is not None and saved.imported is not None
     orders = saved.planted.orders if saved is not None and saved.planted is not None else ()
     found = []
     for one in run.read_journals().conversations:
         persona = personas.get(one.persona)
-        said = without_user_orders(one, orders)
+        said = remove_user_orders(one, orders)
         found.append(
             Messages(
                 # An imported file may name one person in many conversations, each with its own beginning.
@@ -121,16 +127,16 @@ def run_messages(run: RunFolder) -> list[Messages]:
     return found
 
 
-def notes(found: Realism) -> list[str]:
+def describe_realism(found: Realism) -> list[str]:
     """Say what the numbers rest on, and why some are missing."""
     lines = [f"People: {found.reference}.", f"Noise floor: {found.halves}."]
     if found.sample is not None:
         lines.append(f"Diversity is measured in samples of {found.sample} first messages, one a user.")
-    lines += _reasons("simulated", {row.label: row.run for row in found.rows})
-    return lines + _reasons("people", {row.label: row.reference for row in found.rows})
+    lines += _explain_missing("simulated", {row.label: row.run for row in found.rows})
+    return lines + _explain_missing("people", {row.label: row.reference for row in found.rows})
 
 
-def _reasons(who: str, sides: Mapping[str, Side]) -> list[str]:
+def _explain_missing(who: str, sides: Mapping[str, Side]) -> list[str]:
     """Say why numbers or intervals are missing, the measures with one reason together."""
     labels: dict[str, list[str]] = {}
     for label, side in sides.items():
@@ -144,10 +150,10 @@ def _reasons(who: str, sides: Mapping[str, Side]) -> list[str]:
 
 def print_realism(found: Realism, console: Console | None = None) -> None:
     """Print the table, what it rests on, and why numbers are missing."""
-    console = console or standard_output()
-    console.print(terminal_table(REALISM, [found.rows], narrow=console.width < NARROW))
-    for line in notes(found):
-        console.print(Text(one_line(line)))
+    console = console or build_console()
+    console.print(build_terminal_table(REALISM, [found.rows], narrow=console.width < NARROW))
+    for line in describe_realism(found):
+        console.print(Text(render_one_line(line)))
 
 
 WIDTH, HEIGHT, FLOOR, LEFT = 560.0, 220.0, 180.0, 40.0
@@ -155,7 +161,7 @@ WIDTH, HEIGHT, FLOOR, LEFT = 560.0, 220.0, 180.0, 40.0
 _TOP = 10.0
 
 
-def bar(share: float, place: int, side: int, bins: int) -> tuple[float, float, float, float]:
+def place_bar(share: float, place: int, side: int, bins: int) -> tuple[float, float, float, float]:
     """Return x, y, width and height of a bar.
 
     Args:
@@ -175,10 +181,11 @@ def render_page(found: Realism) -> str:
     return render(
         "hallulab.simulator.report",
         "realism.html",
-        asset("hallulab.simulator.report", "page.css") + asset("hallulab.simulator.bench", "page.css"),
+        load_asset("hallulab.simulator.report", "page.css")
+        + load_asset("hallulab.simulator.bench", "page.css"),
         found=found,
-        notes=notes(found),
+        notes=describe_realism(found),
         columns=REALISM,
-        bar=bar,
+        bar=place_bar,
         box={"width": WIDTH, "height": HEIGHT, "floor": FLOOR, "left": LEFT, "top": _TOP},
     )

@@ -11,10 +11,10 @@ from typing import Any
 from pydantic import ConfigDict
 
 from hallulab.scenarios.chats.formats import format_of, read_chats
-from hallulab.scenarios.chats.values import json_values
+from hallulab.scenarios.chats.values import read_json_values
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record
-from hallulab.scenarios.files.jsonl import parsed_lines
+from hallulab.scenarios.files.jsonl import parse_lines
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.measure.messages import Messages
 
@@ -43,12 +43,12 @@ def read_reference(path: Path | None) -> list[Messages]:
     """
     if path is None:
         packed = (files(__package__) / HUMAN_TURNS).read_bytes()
-        lines = parsed_lines(gzip.decompress(packed).splitlines(), Path(HUMAN_TURNS))
-        return _own((f"{HUMAN_TURNS}, line {number}", value) for number, value in lines)
+        lines = parse_lines(gzip.decompress(packed).splitlines(), Path(HUMAN_TURNS))
+        return _build_messages((f"{HUMAN_TURNS}, line {number}", value) for number, value in lines)
     try:
         format = format_of(path)
     except UsageError:
-        return _own((f"{path}, {place}", value) for place, _, value in json_values(path))
+        return _build_messages((f"{path}, {place}", value) for place, _, value in read_json_values(path))
     chats = (one for _, one in read_chats(path, format))
     return [
         Messages((one.scenario, str(number), 0), tuple(turn.user for turn in one.turns))
@@ -56,13 +56,13 @@ def read_reference(path: Path | None) -> list[Messages]:
     ]
 
 
-def _own(values: Iterable[tuple[str, Any]]) -> list[Messages]:
+def _build_messages(values: Iterable[tuple[str, Any]]) -> list[Messages]:
     return [
         Messages(("", str(number), 0), tuple(text for text in one.user_turns if text.strip()))
-        for number, one in enumerate(_checked(values))
+        for number, one in enumerate(_check_records(values))
     ]
 
 
-def _checked(values: Iterable[tuple[str, Any]]) -> Iterator[HumanTurns]:
+def _check_records(values: Iterable[tuple[str, Any]]) -> Iterator[HumanTurns]:
     for place, value in values:
         yield check_record(value, HumanTurns, place, _DOCS)

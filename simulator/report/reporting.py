@@ -8,19 +8,24 @@ from pathlib import Path
 
 from hallulab.agents.users.user_flaws import MIN_TURNS, find_conversation_flaws
 from hallulab.detectors.base.fitted import compute_fitted_version
-from hallulab.scenarios.attacks.orders import without_user_orders
-from hallulab.scenarios.datasets.gold import annotated_turns
+from hallulab.scenarios.attacks.orders import remove_user_orders
+from hallulab.scenarios.datasets.gold import read_annotated_turns
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.scenarios.text.wording import in_brief
+from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.measure.conversations import TurnFlaw
-from hallulab.simulator.measure.fixed_prefix import FixedPrefix, side_by_side
-from hallulab.simulator.measure.metrics import ByDetector, by_detector
-from hallulab.simulator.measure.prevalence import Accuracy, DetectorErrors, by_calibration, by_planted_errors
+from hallulab.simulator.measure.fixed_prefix import FixedPrefix, compare_side_by_side
+from hallulab.simulator.measure.metrics import ByDetector, index_by_detector
+from hallulab.simulator.measure.prevalence import (
+    Accuracy,
+    DetectorErrors,
+    derive_from_calibration,
+    derive_from_planted_errors,
+)
 from hallulab.simulator.report.browser import Cases
-from hallulab.simulator.report.columns import Column, csv_text
+from hallulab.simulator.report.columns import Column, format_csv
 from hallulab.simulator.report.correcting import UNKNOWN, UNMEASURED, require_measured
 from hallulab.simulator.report.counting import RunCounts
 from hallulab.simulator.report.document import RunReport, build_report
@@ -75,7 +80,7 @@ def write_reports(
     return report
 
 
-def csv_of(report: RunReport) -> str:
+def render_report_csv(report: RunReport) -> str:
     """Return the text of `report.csv`; free-running and corrected numbers stand beside those of the rows."""
     columns, rows = list(RESULTS), [dict(row) for row in report.rows]
     corrected = {(row.chatbot, row.detector): row for row in report.corrected}
@@ -91,7 +96,7 @@ def csv_of(report: RunReport) -> str:
         if beside:
             columns += [column for column in table if column.value not in {known.value for known in columns}]
             rows = [{**dict(other), **row} for row, other in zip(rows, beside, strict=True)]
-    return csv_text(columns, rows)
+    return format_csv(columns, rows)
 
 
 def report_of(folder: RunFolder, journals: Journals) -> RunReport:
@@ -106,7 +111,7 @@ def report_of(folder: RunFolder, journals: Journals) -> RunReport:
 def require_a_reply(journals: Journals) -> None:
     """Raise OperationalError if every conversation failed before its first reply."""
     if journals.heads and not any(head.turns for head in journals.heads):
-        error = in_brief(journals.conversations[0].error or "")
+        error = shorten_line(journals.conversations[0].error or "")
         raise OperationalError(f"no conversation got as far as a reply. The first error: {error}")
 
 
@@ -134,15 +139,15 @@ class _ReportBuilder:
         self._accuracies = measured.accuracies
         self._saved = saved = folder.read_experiment()
         self.journals = journals.current(saved)
-        self._personas = personas_of(saved, scenario)
+        self._personas = get_personas(saved, scenario)
         self._planted = saved.planted if saved else None
         named = [bot.name for bot in saved.experiment.chatbots] if saved else []
-        self._chatbots = _named_first(named, (head.chatbot for head in self.journals.heads))
+        self._chatbots = _order_names(named, (head.chatbot for head in self.journals.heads))
         judges = list(saved.detectors) if saved else []
-        self._detectors = _named_first(judges, (key.detector for key in self.journals.keys))
+        self._detectors = _order_names(judges, (key.detector for key in self.journals.keys))
         if measured.accuracies is not None:
             require_measured(measured.accuracies, self.journals.keys)
-        annotations = _annotations(folder, self.journals.conversations, measured.annotations)
+        annotations = _count_annotations(folder, self.journals.conversations, measured.annotations)
         self._counts = RunCounts(self._chatbots, self._detectors, self._planted, annotations)
 
     def write(self, pages: Path | None) -> RunReport:
@@ -163,12 +168,12 @@ class _ReportBuilder:
         shown = reader.cases if pages is None else None
         texts = {
             folder.report: report.text(),
-            folder.table: csv_of(report),
+            folder.table: render_report_csv(report),
             folder.page: render_page(report, self._counts, shown, reader.pages, experiment),
-            folder.concentration: csv_text(CONCENTRATION, report.concentration),
+            folder.concentration: format_csv(CONCENTRATION, report.concentration),
         }
         if report.attacks is not None:
-            texts[folder.attacks] = csv_text(ATTACKS, report.attacks)
+            texts[folder.attacks] = format_csv(ATTACKS, report.attacks)
         write_together(texts)
         return report
 
@@ -180,10 +185,10 @@ class _ReportBuilder:
         """
         saved, known = self._saved, self._accuracies
         imported = saved is not None and saved.imported is not None
-        flaws_of = user_flaws(saved, self._personas)
+        flaws_of = build_flaw_finder(saved, self._personas)
         for conversation, found in self.journals.judged():
             flaws = flaws_of(conversation)
-            verdicts = by_detector(found)
+            verdicts = index_by_detector(found)
             self._counts.add(conversation, verdicts, flaws)
             also(conversation, verdicts, flaws)
         return build_report(
@@ -193,7 +198,7 @@ class _ReportBuilder:
             read_how=saved.read_how if saved else (),
             endpoints=saved.endpoints if saved else (),
             fixed_prefix=self._fixed_prefix(),
-            mistakes=_mistakes(self.journals.keys) if known is None else _planted(known),
+            mistakes=_derive_detector_errors(self.journals.keys) if known is None else _derive_planted(known),
             why_unknown=UNKNOWN if known is None else UNMEASURED,
             imported=imported,
         )
@@ -203,14 +208,14 @@ class _ReportBuilder:
         if saved is None or saved.branched_from is None:
             return None
         free = self._folder.read_free_running().current(saved)
-        return side_by_side(saved.branched_from, free, self.journals, self._chatbots, self._detectors)
+        return compare_side_by_side(saved.branched_from, free, self.journals, self._chatbots, self._detectors)
 
 
-def _planted(accuracies: Mapping[str, Accuracy]) -> dict[str, DetectorErrors]:
-    return {name: by_planted_errors(one) for name, one in accuracies.items()}
+def _derive_planted(accuracies: Mapping[str, Accuracy]) -> dict[str, DetectorErrors]:
+    return {name: derive_from_planted_errors(one) for name, one in accuracies.items()}
 
 
-def _mistakes(verdicts: Iterable[VerdictKey]) -> dict[str, DetectorErrors]:
+def _derive_detector_errors(verdicts: Iterable[VerdictKey]) -> dict[str, DetectorErrors]:
     """Return what calibrations tell of the detectors that judged, each in a single version."""
     versions: dict[str, set[str]] = {}
     for verdict in verdicts:
@@ -220,25 +225,27 @@ def _mistakes(verdicts: Iterable[VerdictKey]) -> dict[str, DetectorErrors]:
         for detector, judged in versions.items()
         if len(judged) == 1
     }
-    return {detector: by_calibration(fitted) for detector, fitted in found.items() if fitted is not None}
+    return {
+        detector: derive_from_calibration(fitted) for detector, fitted in found.items() if fitted is not None
+    }
 
 
-def _annotations(
+def _count_annotations(
     folder: RunFolder, conversations: Sequence[Conversation], given: Path | None
 ) -> dict[tuple[str, int], int]:
     """Count what people found in the turns that they looked at; empty without a file."""
     path = given or folder.annotations
     if given is None and not path.is_file():
         return {}
-    return {place: len(spans) for place, spans in annotated_turns(path, conversations).items()}
+    return {place: len(spans) for place, spans in read_annotated_turns(path, conversations).items()}
 
 
-def _named_first(named: Sequence[str], found: Iterable[str]) -> list[str]:
+def _order_names(named: Sequence[str], found: Iterable[str]) -> list[str]:
     """Return names in the experiment's order, then others by name."""
     return list(dict.fromkeys([*named, *sorted(set(found))]))
 
 
-def user_flaws(
+def build_flaw_finder(
     saved: SavedExperiment | None, personas: Mapping[str, Persona]
 ) -> Callable[[Conversation], Sequence[TurnFlaw]]:
     """Return what finds the simulated user's flaws in a conversation; in an imported one there are none."""
@@ -247,11 +254,11 @@ def user_flaws(
     orders = saved.planted.orders if saved is not None and saved.planted is not None else ()
     least = MIN_TURNS if saved is None else saved.experiment.min_turns
     return lambda conversation: find_conversation_flaws(
-        without_user_orders(conversation, orders), personas.get(conversation.persona), min_turns=least
+        remove_user_orders(conversation, orders), personas.get(conversation.persona), min_turns=least
     )
 
 
-def personas_of(saved: SavedExperiment | None, scenario: Scenario | None) -> dict[str, Persona]:
+def get_personas(saved: SavedExperiment | None, scenario: Scenario | None) -> dict[str, Persona]:
     """Return the pack's personas by identifier; none if the run's pack is not here."""
     if saved is None:
         return {}

@@ -15,7 +15,7 @@ def mark(row: Row) -> str:
     return SIGNS.get(row.self_judged_degree or "", "")
 
 
-def self_judging_notes(rows: Sequence[Row]) -> list[str]:
+def explain_self_judging(rows: Sequence[Row]) -> list[str]:
     """Explain the sign of each chatbot that has one."""
     judges: dict[tuple[str, str], list[str]] = {}
     for row in rows:

@@ -97,11 +97,11 @@ def read_chain(path: Path) -> Chain:
     """
     chain = Chain(path)
     for number, value in read_lines(path):
-        chain.entries.append(_checked(value, chain, f"{path}, line {number}"))
+        chain.entries.append(_check_entry(value, chain, f"{path}, line {number}"))
     return chain
 
 
-def _checked(value: Any, chain: Chain, place: str) -> Entry:
+def _check_entry(value: Any, chain: Chain, place: str) -> Entry:
     try:
         entry = Entry.model_validate(value)
     except ValidationError as error:
@@ -132,7 +132,7 @@ def require_in_journal(chain: Chain, conversations: Iterable[Conversation]) -> N
         BrokenChain: a guarded reply of the journal is not in the log, or they differ.
     """
     logged = {(entry.conversation, entry.turn): entry for entry in chain.entries}
-    for conversation, turn, record in _guarded(conversations):
+    for conversation, turn, record in _find_guarded_turns(conversations):
         entry = logged.get((conversation.id, turn.index))
         about = f"turn {turn.index} of conversation {conversation.id}"
         if entry is None:
@@ -167,10 +167,10 @@ class AuditLog:
         Raises:
             OperationalError: the file cannot be written.
         """
-        for held, turn, record in _guarded([conversation]):
+        for held, turn, record in _find_guarded_turns([conversation]):
             if (held.id, turn.index) in self._logged:
                 continue
-            line = _line(held, turn, record, self._length, self._head)
+            line = _build_line(held, turn, record, self._length, self._head)
             self._writer = self._writer or LineWriter(self._path)
             self._writer.append(json.dumps(line, ensure_ascii=False, allow_nan=False))
             self._head, self._length = line["hash"], self._length + 1
@@ -182,7 +182,9 @@ class AuditLog:
             self._writer.close()
 
 
-def _guarded(conversations: Iterable[Conversation]) -> Iterator[tuple[Conversation, Turn, GuardRecord]]:
+def _find_guarded_turns(
+    conversations: Iterable[Conversation],
+) -> Iterator[tuple[Conversation, Turn, GuardRecord]]:
     for conversation in conversations:
         for turn in conversation.turns:
             record = record_of(turn)
@@ -194,7 +196,7 @@ def _digest_of(record: GuardRecord) -> str:
     return digest(record.model_dump(mode="json"))
 
 
-def _line(
+def _build_line(
     conversation: Conversation, turn: Turn, record: GuardRecord, sequence: int, previous: str
 ) -> dict[str, Any]:
     """Return a line in JSON, with its hash."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.digest import digest
-from hallulab.scenarios.text.wording import counted
+from hallulab.scenarios.text.wording import format_count
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.experiment.branching import PrefixSource
 from hallulab.simulator.runs.experiment_json import BranchedFrom, SavedExperiment
@@ -40,7 +40,7 @@ class Branching:
             raise UsageError(f"--out {folder.path}: this is the run to branch off from. Give another folder.")
 
 
-def branching_off(folder: RunFolder, chatbot: str | None, turns: Collection[int] | None) -> Branching:
+def find_branching(folder: RunFolder, chatbot: str | None, turns: Collection[int] | None) -> Branching:
     """Find the turns of one chatbot's conversations that are held anew.
 
     One chatbot's, because every chatbot then answers after each history once: another chatbot's conversations
@@ -65,36 +65,36 @@ def branching_off(folder: RunFolder, chatbot: str | None, turns: Collection[int]
     spoken = [one for one in journals.conversations if one.turns]
     if not spoken:
         raise UsageError(f"{folder.conversations} has no reply yet: there is nothing to branch off from.")
-    name = chatbot or _first(spoken, saved)
+    name = chatbot or _choose_chatbot(spoken, saved)
     own = [one for one in spoken if one.chatbot == name]
     if not own:
         names = ", ".join(sorted({one.chatbot for one in spoken}))
         raise UsageError(
             f"{folder.conversations} has no reply of a chatbot {name!r}. It has those of {names}."
         )
-    prefixes = PrefixSource(name, _each_once(own, folder), None if turns is None else frozenset(turns))
+    prefixes = PrefixSource(name, _sort_unique(own, folder), None if turns is None else frozenset(turns))
     if not prefixes.branches():
         longest = max(len(one.turns) for one in own)
         asked = ", ".join(map(str, sorted(turns or ())))
         raise UsageError(
             f"{folder.conversations}: no conversation of {name} has turn {asked}. The longest has "
-            f"{counted(longest, 'turn')}; the first is turn 0."
+            f"{format_count(longest, 'turn')}; the first is turn 0."
         )
-    return Branching(folder.path, prefixes, _alongside(journals, prefixes.conversations, saved))
+    return Branching(folder.path, prefixes, _select_same_cases(journals, prefixes.conversations, saved))
 
 
-def _first(spoken: Sequence[Conversation], saved: SavedExperiment | None) -> str:
+def _choose_chatbot(spoken: Sequence[Conversation], saved: SavedExperiment | None) -> str:
     """Return the first chatbot of the experiment that said something; else the first by name."""
     said = {one.chatbot for one in spoken}
     named = [bot.name for bot in saved.experiment.chatbots if bot.name in said] if saved else []
     return (named or sorted(said))[0]
 
 
-def _each_once(own: Sequence[Conversation], folder: RunFolder) -> list[Conversation]:
+def _sort_unique(own: Sequence[Conversation], folder: RunFolder) -> list[Conversation]:
     """Return the conversations in the order of personas and seeds, of which none may occur twice."""
     found: dict[tuple[str, str, int], Conversation] = {}
     for conversation in own:
-        key = _case(conversation)
+        key = _build_case(conversation)
         if key in found:
             raise UsageError(
                 f"{folder.conversations}: {conversation.chatbot} has two conversations with persona "
@@ -105,12 +105,12 @@ def _each_once(own: Sequence[Conversation], folder: RunFolder) -> list[Conversat
     return [found[key] for key in sorted(found)]
 
 
-def _alongside(
+def _select_same_cases(
     journals: Journals, conversations: Sequence[Conversation], saved: SavedExperiment | None
 ) -> Journals:
-    cases = {_case(one) for one in conversations}
-    return journals.current(saved).about(lambda head: _case(head) in cases)
+    cases = {_build_case(one) for one in conversations}
+    return journals.current(saved).about(lambda head: _build_case(head) in cases)
 
 
-def _case(conversation: Conversation | LineHeader) -> tuple[str, str, int]:
+def _build_case(conversation: Conversation | LineHeader) -> tuple[str, str, int]:
     return (conversation.scenario, conversation.persona, conversation.seed)

@@ -217,7 +217,7 @@ class RunFolder:
         return LineWriter(self.verdicts)
 
 
-def folder_by_time() -> Path:
+def name_folder_by_time() -> Path:
     """Return the folder for a run without `--out`: `runs/` and the time."""
     return Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
 
@@ -252,7 +252,7 @@ def write_together(texts: Mapping[Path, str]) -> None:
                 continue
             if path.is_file() or not path.exists():
                 target = Path(os.path.realpath(path))
-                beside[target] = _written_beside(target, [data])
+                beside[target] = _write_beside(target, [data])
             elif path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             else:
@@ -279,12 +279,12 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
                 file.writelines(encoded)
         else:
             target = Path(os.path.realpath(path))
-            _written_beside(target, encoded).replace(target)
+            _write_beside(target, encoded).replace(target)
     except OSError as error:
         raise OperationalError(f"cannot write {path}: {error.strerror}.") from error
 
 
-def _written_beside(target: Path, data: Iterable[bytes]) -> Path:
+def _write_beside(target: Path, data: Iterable[bytes]) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     # A file of that name, perhaps a link to elsewhere, is left from a process that has ended.

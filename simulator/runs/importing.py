@@ -22,7 +22,7 @@ from hallulab.scenarios.transcript import Conversation, Retriever, Turn
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.runs.experiment_json import Imported, SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.whole import whole_folder
+from hallulab.simulator.runs.whole import write_whole_folder
 
 KIND = "imported"
 """Kind of the chatbots of imported conversations: none that can be asked."""
@@ -68,7 +68,7 @@ class EvidenceSource:
     """Passages of a turn."""
 
 
-def imported_documents(folder: Path | None, boundary: Boundary = ANYWHERE) -> Scenario:
+def load_imported_documents(folder: Path | None, boundary: Boundary = ANYWHERE) -> Scenario:
     """Return documents in the form of a scenario without personas.
 
     Args:
@@ -92,7 +92,7 @@ def imported_documents(folder: Path | None, boundary: Boundary = ANYWHERE) -> Sc
     )
 
 
-def imported_scenario(folder: RunFolder) -> Scenario | None:
+def load_imported_scenario(folder: RunFolder) -> Scenario | None:
     """Return the documents of a folder with imported conversations; None where a scenario pack has them.
 
     Raises:
@@ -102,7 +102,7 @@ def imported_scenario(folder: RunFolder) -> Scenario | None:
     if saved is None or saved.imported is None or saved.experiment.scenario != SCENARIO:
         return None
     documents = None if saved.imported.documents is None else folder.path / DOCUMENTS
-    return imported_documents(documents, Boundary(folder.path))
+    return load_imported_documents(documents, Boundary(folder.path))
 
 
 async def import_chats(
@@ -128,9 +128,9 @@ async def import_chats(
         OperationalError: the folder cannot be written, or the search failed.
     """
     counts = ImportCounts()
-    with whole_folder(out.path) as place:
+    with write_whole_folder(out.path) as place:
         beside = RunFolder(place)
-        chats = _counted(path, format, counts)
+        chats = _read_counted(path, format, counts)
         with beside.open_conversations() as journal:
             while batch := list(islice(chats, _AT_ONCE)):
                 await _write(journal, batch, counts, source)
@@ -138,11 +138,11 @@ async def import_chats(
             raise UsageError(f"{path}: no conversation in it has a reply, so there is nothing to judge.")
         if about.documents is not None:
             shutil.copytree(about.documents, place / DOCUMENTS, ignore=shutil.ignore_patterns(".*"))
-        beside.write_experiment(_saved(counts, about, scenario))
+        beside.write_experiment(_build_saved_experiment(counts, about, scenario))
     return counts
 
 
-def _counted(path: Path, format: Format, counts: ImportCounts) -> Iterator[Conversation]:
+def _read_counted(path: Path, format: Format, counts: ImportCounts) -> Iterator[Conversation]:
     """Yield the conversations with a reply, and count."""
     known: set[str] = set()
     for place, one in read_chats(path, format):
@@ -163,13 +163,13 @@ async def _write(
     journal: LineWriter, batch: Sequence[Conversation], counts: ImportCounts, source: EvidenceSource | None
 ) -> None:
     turns = [turn for one in batch for turn in one.turns]
-    found = iter(await asyncio.gather(*(_with_evidence(turn, counts, source) for turn in turns)))
+    found = iter(await asyncio.gather(*(_add_evidence(turn, counts, source) for turn in turns)))
     for one in batch:
         own = tuple(next(found) for _ in one.turns)
         journal.append(one.model_copy(update={"turns": own}).model_dump_json())
 
 
-async def _with_evidence(turn: Turn, counts: ImportCounts, source: EvidenceSource | None) -> Turn:
+async def _add_evidence(turn: Turn, counts: ImportCounts, source: EvidenceSource | None) -> Turn:
     """Return a turn with passages: its own, or those nearest to the message and the reply together.
 
     What the chatbot was given is not known then. Of what the documents say, this is what bears on the reply.
@@ -184,7 +184,7 @@ async def _with_evidence(turn: Turn, counts: ImportCounts, source: EvidenceSourc
     return turn.model_copy(update={"passages": passages})
 
 
-def _saved(counts: ImportCounts, about: Imported, scenario: str) -> SavedExperiment:
+def _build_saved_experiment(counts: ImportCounts, about: Imported, scenario: str) -> SavedExperiment:
     experiment = Experiment(
         scenario=scenario,
         chatbots=tuple(Component(name=name, kind=KIND) for name in sorted(counts.chatbots)),

@@ -20,11 +20,11 @@ from pydantic import ValidationError
 
 from hallulab.detectors.base.checking import find_misfit
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.jsonl import placed_lines
+from hallulab.scenarios.files.jsonl import read_placed_lines
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.runs.experiment_json import SavedExperiment
-from hallulab.simulator.runs.stored import LazyJournal, Line, flawed
+from hallulab.simulator.runs.stored import LazyJournal, Line, describe_flaw
 
 _TRY = re.compile(r"-try([0-9]{1,9})$")
 
@@ -74,19 +74,21 @@ class Journals:
     @cached_property
     def heads(self) -> Sequence[LineHeader]:
         """What identifies the conversations, in their order."""
-        return [*map(head_of, self.conversations)] if self._heads is None else self._heads
+        return [*map(build_header, self.conversations)] if self._heads is None else self._heads
 
     @cached_property
     def keys(self) -> Sequence[VerdictKey]:
         """What identifies the verdicts, in their order."""
-        return [*map(verdict_key, self.verdicts)] if self._keys is None else self._keys
+        return [*map(build_verdict_key, self.verdicts)] if self._keys is None else self._keys
 
     @cached_property
     def failed(self) -> frozenset[VerdictKey]:
         """What identifies the verdicts that failed."""
         if self._failed is not None:
             return self._failed
-        return frozenset(verdict_key(verdict) for verdict in self.verdicts if verdict.outcome == "failed")
+        return frozenset(
+            build_verdict_key(verdict) for verdict in self.verdicts if verdict.outcome == "failed"
+        )
 
     def of(self, made_by: ComponentVersions | None) -> Journals:
         """Return these without conversations of other makers, and verdicts on them; all of them for None."""
@@ -121,8 +123,10 @@ class Journals:
             found[key.conversation].append(position)
         order: Sequence[int] = range(len(self.heads))
         order = sorted(order, key=self.heads.__getitem__) if by_case else order
-        verdicts = _at(self.verdicts, [place for one in order for place in found.get(self.heads[one].id, ())])
-        for one, conversation in zip(order, _at(self.conversations, order), strict=True):
+        verdicts = _iterate_at(
+            self.verdicts, [place for one in order for place in found.get(self.heads[one].id, ())]
+        )
+        for one, conversation in zip(order, _iterate_at(self.conversations, order), strict=True):
             own = [next(verdicts) for _ in found.get(self.heads[one].id, ())]
             yield conversation, sorted(own, key=lambda verdict: (verdict.detector, verdict.turn))
 
@@ -133,8 +137,8 @@ class Journals:
         chats = [place for place, head in enumerate(heads) if wanted is None or wanted(head)]
         found = [place for place, key in enumerate(keys) if judging(key)]
         return Journals(
-            _some(self.conversations, chats),
-            _some(self.verdicts, found),
+            _select_lines(self.conversations, chats),
+            _select_lines(self.verdicts, found),
             [heads[place] for place in chats],
             [keys[place] for place in found],
             self.failed,
@@ -179,11 +183,11 @@ class _LineIndex:
 
     def read(self, path: Path, kind: type[Line]) -> Iterator[Line]:
         """Yield the lines, and keep where they are."""
-        for number, place, value in placed_lines(path):
+        for number, place, value in read_placed_lines(path):
             try:
                 line = kind.model_validate(value)
             except ValidationError as error:
-                raise UsageError(flawed(path, number, error)) from error
+                raise UsageError(describe_flaw(path, number, error)) from error
             self.places.append(place)
             self.numbers.append(number)
             yield line
@@ -207,7 +211,7 @@ class _Conversations:
                     f"{conversation.id!r}, too. Delete one of them."
                 )
             self.at[conversation.id] = len(self.heads)
-            self.heads.append(head_of(conversation))
+            self.heads.append(build_header(conversation))
             self.replies.append(
                 tuple((len(turn.reply), len(turn.reply.split())) for turn in conversation.turns)
             )
@@ -217,7 +221,7 @@ class _Conversations:
         """Return the positions of those that count."""
         found: dict[str, int] = {}
         for place, head in enumerate(self.heads):
-            first = first_try(head.id)
+            first = derive_first_try(head.id)
             earlier = found.get(first)
             if first != head.id and earlier is not None and self.heads[earlier].failed:
                 found[first] = place
@@ -240,7 +244,7 @@ class _Verdicts:
         """The number of words that each scores, or -1."""
         self._found = _LineIndex()
         for verdict in self._found.read(path, Verdict):
-            self.keys.append(verdict_key(verdict))
+            self.keys.append(build_verdict_key(verdict))
             self.failed.append(verdict.outcome == "failed")
             self._reach.append(max((span.end or 0 for span in verdict.spans or ()), default=0))
             self._words.append(-1 if verdict.word_scores is None else len(verdict.word_scores))
@@ -267,11 +271,11 @@ class _Verdicts:
         return list(found.values())
 
 
-def _at(lines: Sequence[Line], positions: Sequence[int]) -> Iterator[Line]:
+def _iterate_at(lines: Sequence[Line], positions: Sequence[int]) -> Iterator[Line]:
     return lines.at(positions) if isinstance(lines, LazyJournal) else (lines[place] for place in positions)
 
 
-def _some(lines: Sequence[Line], positions: Sequence[int]) -> Sequence[Line]:
+def _select_lines(lines: Sequence[Line], positions: Sequence[int]) -> Sequence[Line]:
     return lines.some(positions) if isinstance(lines, LazyJournal) else [lines[place] for place in positions]
 
 
@@ -295,7 +299,7 @@ def _require_subject(
         raise UsageError(f"{place}: field `{field}`: {flaw}. Correct or delete the line.")
 
 
-def head_of(conversation: Conversation) -> LineHeader:
+def build_header(conversation: Conversation) -> LineHeader:
     """Return what is held in memory of a conversation. Thousands name one chatbot, which is held once."""
     return LineHeader(
         scenario=intern(conversation.scenario),
@@ -310,23 +314,23 @@ def head_of(conversation: Conversation) -> LineHeader:
     )
 
 
-def verdict_key(verdict: Verdict) -> VerdictKey:
+def build_verdict_key(verdict: Verdict) -> VerdictKey:
     """Return what identifies a verdict. Resuming skips keys that have a verdict that did not fail."""
     return VerdictKey(
         intern(verdict.conversation), verdict.turn, intern(verdict.detector), intern(verdict.version)
     )
 
 
-def first_try(conversation: str) -> str:
+def derive_first_try(conversation: str) -> str:
     """Return the identifier of the conversation's first try."""
     return _TRY.sub("", conversation)
 
 
-def next_try(conversation: str) -> str:
+def derive_next_try(conversation: str) -> str:
     """Return the identifier for the next try of a failed conversation.
 
     It is a new one. So verdicts on the failed try are never taken for verdicts on the next one, whenever the
     run is killed.
     """
     found = _TRY.search(conversation)
-    return f"{first_try(conversation)}-try{int(found[1]) + 1 if found else 2}"
+    return f"{derive_first_try(conversation)}-try{int(found[1]) + 1 if found else 2}"

@@ -37,7 +37,7 @@ def check_outputs(
             raise UsageError(f"{flag} {path}: this is a folder. Name a file.")
         if path.is_file() or not path.exists():
             _require_place(flag, path, Path(os.path.realpath(path)).parents)
-        refuse_overwriting(path, [path if _holds(one, path) else one for one in read])
+        refuse_overwriting(path, [path if _is_data_file(one, path) else one for one in read])
         other = taken.setdefault(os.path.realpath(path), flag)
         if other != flag:
             raise UsageError(f"{other} and {flag} name the same file, {path}. Give each its own.")
@@ -49,7 +49,7 @@ def check_outputs(
             _require_place(flag, folder, (resolved, *resolved.parents))
 
 
-def _holds(folder: Path, path: Path) -> bool:
+def _is_data_file(folder: Path, path: Path) -> bool:
     """Return whether a file lies in a folder of data, and is no earlier result of ours."""
     if not path.is_file() or Path(os.path.realpath(folder)) not in Path(os.path.realpath(path)).parents:
         return False

@@ -16,15 +16,20 @@ from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.replicas import Answered
 from hallulab.chatbots.registry import read_chatbot_options
 from hallulab.detectors.base.protocol import Detector, describe_judging
-from hallulab.scenarios.attacks.attacked import AttackRecord, attack_version
+from hallulab.scenarios.attacks.attacked import AttackRecord, hash_attack
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.packs.pack_files import built_in_packs, load_scenario
+from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.experiment.config import Component, Experiment
-from hallulab.simulator.experiment.makers import ComponentVersions, made_anew, makers
-from hallulab.simulator.experiment.plan import chosen_personas, model_name, scenario_version, seeds
+from hallulab.simulator.experiment.makers import ComponentVersions, describe_made_anew, identify_makers
+from hallulab.simulator.experiment.plan import (
+    compute_scenario_version,
+    enumerate_seeds,
+    get_model_name,
+    select_personas,
+)
 from hallulab.simulator.runs.branching_off import Branching
 from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
@@ -33,7 +38,7 @@ from hallulab.simulator.runs.journals import Journals
 _log = logging.getLogger(__name__)
 
 
-def experiment_to_judge(folder: RunFolder, scenario: str | None) -> dict[str, Any]:
+def load_experiment_to_judge(folder: RunFolder, scenario: str | None) -> dict[str, Any]:
     """Return the fields of the experiment that made a folder's conversations.
 
     They come from its experiment.json. Without that file, scenario, chatbots and seed come from the journal,
@@ -53,13 +58,13 @@ def experiment_to_judge(folder: RunFolder, scenario: str | None) -> dict[str, An
         raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")
     names = sorted({conversation.chatbot for conversation in conversations})
     return {
-        "scenario": _scenario_of(folder, conversations, scenario),
-        "chatbots": [_chatbot(folder, name).model_dump(exclude_unset=True) for name in names],
+        "scenario": _determine_scenario(folder, conversations, scenario),
+        "chatbots": [_build_chatbot(folder, name).model_dump(exclude_unset=True) for name in names],
         "seed": min(conversation.seed for conversation in conversations),
     }
 
 
-def _scenario_of(folder: RunFolder, conversations: Sequence[Conversation], given: str | None) -> str:
+def _determine_scenario(folder: RunFolder, conversations: Sequence[Conversation], given: str | None) -> str:
     names = sorted({conversation.scenario for conversation in conversations})
     if len(names) > 1:
         raise UsageError(
@@ -72,7 +77,7 @@ def _scenario_of(folder: RunFolder, conversations: Sequence[Conversation], given
         if found != names[0]:
             raise UsageError(f"{about}, not {found!r} as -c says.")
         return given
-    if names[0] not in built_in_packs():
+    if names[0] not in list_built_in_packs():
         raise UsageError(
             f"{about}, which is no built-in pack. Restore the folder's experiment.json, or give a file with "
             "`scenario: PATH` by -c."
@@ -80,7 +85,7 @@ def _scenario_of(folder: RunFolder, conversations: Sequence[Conversation], given
     return names[0]
 
 
-def _chatbot(folder: RunFolder, name: str) -> Component:
+def _build_chatbot(folder: RunFolder, name: str) -> Component:
     """Make a component for a chatbot that is known by name only."""
     try:
         return Component(name=name, kind=name)
@@ -104,7 +109,7 @@ def check_folder(
             f"{folder.path} holds {held}, and the two are not mixed. "
             "Use --fresh to start it over, or another --out."
         )
-    identity = experiment_identity(experiment, scenario, branching)
+    identity = build_experiment_identity(experiment, scenario, branching)
     before = {"attack": None, **saved.identity}  # older folders do not name it, and had none
     differing = sorted(name for name in identity.keys() & before.keys() if identity[name] != before[name])
     if differing:
@@ -119,7 +124,7 @@ class RunProvenance:
     """What a run that makes conversations says of them."""
 
     made_by: ComponentVersions | None = None
-    """Who makes them; None: `makers`, with models known by their names."""
+    """Who makes them; None: `identify_makers`, with models known by their names."""
     verifying: Mapping[str, ClaimCheck | None] = field(default_factory=dict)
     """Name of a chatbot → how it verifies its claims; the other chatbots' entries stay."""
     planted: AttackRecord | None = None
@@ -157,7 +162,7 @@ def enter_folder(
     before = saved or SavedExperiment(experiment=kept, identity={}, detectors={})
     checks = before.claim_checks
     verifying = {} if making is None else making.verifying
-    judges = {one.name: describe_judging(one, model_name(experiment, "detector")) for one in detectors}
+    judges = {one.name: describe_judging(one, get_model_name(experiment, "detector")) for one in detectors}
     update: dict[str, Any] = {
         "hallulab": installed("hallulab"),
         "packages": {name: installed(name) for name in ("autogen-agentchat", "httpx2", "pydantic")},
@@ -169,13 +174,13 @@ def enter_folder(
         "read_how": tuple(dict.fromkeys((*before.read_how, *read_how))),
     }
     if making is not None:
-        identity = experiment_identity(experiment, scenario, making.branching)
+        identity = build_experiment_identity(experiment, scenario, making.branching)
         update["experiment"] = kept
         update["identity"] = {**before.identity, **identity}
         update["branched_from"] = making.branching and making.branching.saved()
-        update["seeds"] = tuple(seeds(experiment, scenario))
-        update["made_by"] = (making.made_by or makers(experiment)).joining(before.made_by)
-        update["planted"] = _joined(making.planted, before.planted)
+        update["seeds"] = tuple(enumerate_seeds(experiment, scenario))
+        update["made_by"] = (making.made_by or identify_makers(experiment)).joining(before.made_by)
+        update["planted"] = _merge_attacks(making.planted, before.planted)
     elif saved is None:
         update["seeds"] = tuple(sorted({one.seed for one in folder.read_conversations()}))
     if fresh:
@@ -203,14 +208,14 @@ def add_answers(folder: RunFolder, done: Sequence[Answered]) -> None:
     folder.write_experiment(saved.model_copy(update={"endpoints": tuple(known.values())}))
 
 
-def _joined(planted: AttackRecord | None, before: AttackRecord | None) -> AttackRecord | None:
+def _merge_attacks(planted: AttackRecord | None, before: AttackRecord | None) -> AttackRecord | None:
     """Return what was planted, with the instructions of chatbots that took part earlier and do not now."""
     if planted is None or before is None:
         return planted
     return planted.model_copy(update={"instructions": {**before.instructions, **planted.instructions}})
 
 
-def say_what_is_made_anew(
+def warn_of_made_anew(
     folder: RunFolder,
     journals: Journals,
     detectors: Sequence[Detector],
@@ -234,7 +239,7 @@ def say_what_is_made_anew(
         return
     if made_by is not None:
         earlier = folder.read_makers()
-        for sentence in made_anew(journals.of(earlier).heads, made_by.joining(earlier)):
+        for sentence in describe_made_anew(journals.of(earlier).heads, made_by.joining(earlier)):
             _log.warning(sentence)
     for detector in detectors:
         before = saved.detectors.get(detector.name)
@@ -242,23 +247,23 @@ def say_what_is_made_anew(
             _log.warning("detector %s has changed: its verdicts are made anew.", detector.name)
 
 
-def experiment_identity(
+def build_experiment_identity(
     experiment: Experiment, scenario: Scenario, branching: Branching | None = None
 ) -> dict[str, Any]:
     """Return what must not change while a run folder grows; it may get personas, chatbots and detectors.
 
-    Code and prompts are not in it: if they change, their results are made again (`say_what_is_made_anew`).
+    Code and prompts are not in it: if they change, their results are made again (`warn_of_made_anew`).
     """
     return {
-        "scenario": f"{scenario.name} {scenario_version(scenario)}",
+        "scenario": f"{scenario.name} {compute_scenario_version(scenario)}",
         "user model": ", ".join(map(experiment.served_name, experiment.user_models)),
-        "chatbot model": model_name(experiment, "chatbot"),
+        "chatbot model": get_model_name(experiment, "chatbot"),
         "min_turns": experiment.min_turns,
         "max_turns": experiment.max_turns,
         "top_k": experiment.top_k,
         "embedding_model": experiment.embedding_model,
         "reply_tokens": experiment.reply_tokens,
-        "attack": attack_version(experiment.attack),
+        "attack": hash_attack(experiment.attack),
         **({"manners": ", ".join(experiment.manners)} if experiment.manners else {}),
         **{
             f"options of chatbot {bot.name}": digest([bot.kind, read_chatbot_options(bot.kind, bot.options)])[
@@ -269,7 +274,7 @@ def experiment_identity(
         "the prompt for JSON": load_prompt("hallulab.agents", "json_answer").version,
         **{
             f"persona {persona.id}": digest(persona.described())[:16]
-            for persona in chosen_personas(experiment, scenario)
+            for persona in select_personas(experiment, scenario)
         },
         **(branching.prefixes.identity() if branching else {}),
     }

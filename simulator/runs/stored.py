@@ -80,9 +80,9 @@ class LazyJournal(Sequence[Line], Generic[Line]):
         try:
             return self._kind.model_validate_json(line.removeprefix(codecs.BOM_UTF8))
         except ValidationError as error:
-            raise UsageError(flawed(self._path, number, error)) from error
+            raise UsageError(describe_flaw(self._path, number, error)) from error
 
 
-def flawed(path: Path, number: int, error: ValidationError) -> str:
+def describe_flaw(path: Path, number: int, error: ValidationError) -> str:
     """Say what is wrong with a line."""
     return f"{path}, line {number}: {describe(error)} Correct or delete the line."

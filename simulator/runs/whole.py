@@ -12,7 +12,7 @@ from hallulab.scenarios.errors import OperationalError, UsageError
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
+def write_whole_folder(path: Path) -> Iterator[Path]:
     """Yield a new folder that takes the place of `path` at the end; after an error, nothing is left of it.
 
     Raises:
@@ -34,7 +34,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def write_whole_file(path: Path) -> Iterator[Path]:
     """Yield the path of a new file that takes the place of `path` at the end, likewise.
 
     A link stays a link. Something other than a file (a pipe, a device) is written into.

@@ -14,16 +14,16 @@ from hallulab.detectors.registry import find_detector
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.text.wording import counted, noun
+from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.bench.calibrating import Fit, counts, fit
+from hallulab.simulator.bench.calibrating import Fit, count_groups, fit
 from hallulab.simulator.bench.evaluate import evaluate
-from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served
-from hallulab.simulator.experiment.casting import make_detectors, needs_model
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, serve_models
+from hallulab.simulator.experiment.casting import is_model_needed, make_detectors
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.measure.numbers import Rounded
 from hallulab.simulator.runs.folder import write_together
-from hallulab.simulator.stress.command import Material, is_of_replies, material, planted_into
+from hallulab.simulator.stress.command import Material, is_of_replies, load_material, plant_material
 from hallulab.simulator.stress.kinds import KINDS
 
 TURNS = (0, 2, 4)
@@ -104,18 +104,20 @@ async def calibrate_command(
         OperationalError: server, endpoint or disk failed, or no threshold could be fitted.
     """
     _require_kinds(experiment)
-    read = material(settings.source, TURNS, CONTEXTS, experiment.seed)
-    given = [(name, _labelled(name)) for name in settings.data]
+    read = load_material(settings.source, TURNS, CONTEXTS, experiment.seed)
+    given = [(name, _load_replies(name)) for name in settings.data]
     async with open_pool(experiment, open_recording(run)) as pool:
-        detectors = _made(experiment, pool)
-        replies, measured_on = _replies(settings, read, given, experiment.seed)
-        async with served(pool, run, needs_model(detectors)):
+        detectors = _build_detectors(experiment, pool)
+        replies, measured_on = _collect_replies(settings, read, given, experiment.seed)
+        async with serve_models(pool, run, is_model_needed(detectors)):
             with bars(run.quiet) as shown:
                 found = []
                 for detector in detectors:
                     task = shown.add_task(detector.name, total=len(replies))
                     judged = partial(shown.advance, task)
-                    found.append(await _calibrated(detector, replies, experiment, judged, measured_on))
+                    found.append(
+                        await _calibrate_detector(detector, replies, experiment, judged, measured_on)
+                    )
     fits = [fitted for _, fitted in found if fitted is not None]
     report = CalibrationReport(
         measured_on=measured_on,
@@ -131,22 +133,22 @@ async def calibrate_command(
     return report
 
 
-def _replies(
+def _collect_replies(
     settings: CalibrateSettings,
     read: Material,
     given: Sequence[tuple[str, Sequence[LabelledReply]]],
     seed: int,
 ) -> tuple[list[LabelledReply], str]:
     """Return the replies to judge, planted ones and those of files, and what they are in words."""
-    replies = list(planted_into(read, settings.source, tuple(KINDS), settings.count, seed).replies)
-    told = [f"{counted(len(replies) // 2, 'error')} planted into {settings.source}, with clean twins"]
+    replies = list(plant_material(read, settings.source, tuple(KINDS), settings.count, seed).replies)
+    told = [f"{format_count(len(replies) // 2, 'error')} planted into {settings.source}, with clean twins"]
     for name, labelled in given:
-        told.append(f"{len(labelled)} {noun(len(labelled), 'reply', 'replies')} of {name}")
+        told.append(f"{len(labelled)} {choose_noun(len(labelled), 'reply', 'replies')} of {name}")
         replies += labelled
     return replies, "; ".join(told)
 
 
-def _labelled(name: str) -> list[LabelledReply]:
+def _load_replies(name: str) -> list[LabelledReply]:
     """Return the labelled replies of a file, under its own name, so that each file counts the same."""
     found = [
         reply.model_copy(update={"dataset": name}) for reply in load_labelled(name) if reply.label is not None
@@ -175,7 +177,7 @@ def _require_threshold(kind: type, name: str) -> None:
         raise UsageError(f"detector {name}: its threshold cannot be fitted. Leave it out with --detectors.")
 
 
-def _made(experiment: Experiment, pool: ModelPool) -> list[Detector]:
+def _build_detectors(experiment: Experiment, pool: ModelPool) -> list[Detector]:
     """Make the detectors.
 
     Raises:
@@ -187,7 +189,7 @@ def _made(experiment: Experiment, pool: ModelPool) -> list[Detector]:
     return detectors
 
 
-async def _calibrated(
+async def _calibrate_detector(
     detector: Detector,
     replies: Sequence[LabelledReply],
     experiment: Experiment,
@@ -217,6 +219,6 @@ async def _calibrated(
         version=detector.version,
         threshold=fitted.threshold,
         measured_on=measured_on,
-        groups=counts(again),
+        groups=count_groups(again),
     )
     return row.model_copy(update={"threshold": fitted.threshold, **dict(fitted.held_out)}), kept

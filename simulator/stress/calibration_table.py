@@ -5,14 +5,14 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from hallulab.scenarios.text.wording import counted, one_line
-from hallulab.simulator.report.columns import NARROW, Column, decimals, terminal_table
-from hallulab.simulator.report.terminal import standard_output
+from hallulab.scenarios.text.wording import format_count, render_one_line
+from hallulab.simulator.report.columns import NARROW, Column, build_decimal_format, build_terminal_table
+from hallulab.simulator.report.terminal import build_console
 from hallulab.simulator.stress.calibration import CalibrationReport
 from hallulab.simulator.stress.policy_calibration import PolicyFit
 from hallulab.simulator.stress.topic_thresholds import MOST_FLAGGED, TOPICS
 
-_THREE = decimals(3)
+_THREE = build_decimal_format(3)
 COLUMNS = (
     Column("Detector", "detector", "name of the detector", kind="name", short="Detector"),
     Column("Threshold until now", "before", "its threshold until now, and where that came from", _THREE,
@@ -24,7 +24,8 @@ COLUMNS = (
            short="Speci-\nficity"),
     Column("Balanced accuracy", "balanced_accuracy", "mean of both", _THREE, short="Balanced\naccuracy"),
     Column("Replies", "replies", "replies that it was given"),
-    Column("Coverage %", "coverage", "replies that it scored over those", decimals(0, 100), short="Cov.\n%"),
+    Column("Coverage %", "coverage", "replies that it scored over those", build_decimal_format(0, 100),
+           short="Cov.\n%"),
 )  # fmt: skip
 TABLES = {"Thresholds": COLUMNS, "Thresholds of topics": TOPICS}
 """Title → columns."""
@@ -32,26 +33,26 @@ TABLES = {"Thresholds": COLUMNS, "Thresholds of topics": TOPICS}
 
 def print_calibration(report: CalibrationReport, console: Console | None = None) -> None:
     """Print the thresholds, what they were fitted to, and why some are missing."""
-    console = console or standard_output()
-    console.print(Text(one_line(f"Thresholds fitted to {report.measured_on}")))
-    console.print(terminal_table(COLUMNS, [report.detectors], narrow=console.width < NARROW))
+    console = console or build_console()
+    console.print(Text(render_one_line(f"Thresholds fitted to {report.measured_on}")))
+    console.print(build_terminal_table(COLUMNS, [report.detectors], narrow=console.width < NARROW))
     for row in report.detectors:
         if row.not_fitted is not None:
-            console.print(Text(one_line(f"{row.detector}: keeps its threshold, as {row.not_fitted}.")))
+            console.print(Text(render_one_line(f"{row.detector}: keeps its threshold, as {row.not_fitted}.")))
     for note in report.notes:
         console.print(Text(f"Note: {note}."))
 
 
 def print_policy(found: PolicyFit, console: Console | None = None) -> None:
     """Print the topics' thresholds, and why some are missing."""
-    console = console or standard_output()
-    pairs = counted(found.pairs, "error")
+    console = console or build_console()
+    pairs = format_count(found.pairs, "error")
     told = f"Thresholds of {found.detector} on {pairs} planted into {found.source}, with clean twins"
-    console.print(Text(one_line(told)))
-    console.print(terminal_table(TOPICS, [found.rows]))
+    console.print(Text(render_one_line(told)))
+    console.print(build_terminal_table(TOPICS, [found.rows]))
     for row in found.rows:
         if row.not_fitted is not None:
-            console.print(Text(one_line(f"{row.topic}: stays as it is: {row.not_fitted}.")))
+            console.print(Text(render_one_line(f"{row.topic}: stays as it is: {row.not_fitted}.")))
     rule = (
         f"τ is as before where at most {MOST_FLAGGED:.0%} of the controls reach it, else the lowest with that"
     )

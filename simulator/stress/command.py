@@ -10,24 +10,29 @@ from typing import Any
 from hallulab.agents.machine.progress import bars
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.paths import expanded, is_file, is_folder, is_there
+from hallulab.scenarios.files.paths import expand_home, is_file, is_folder, is_there
 from hallulab.scenarios.packs.boundary import Boundary
 from hallulab.scenarios.packs.documents import DocumentDefaults, read_documents
 from hallulab.scenarios.packs.pack import Document
-from hallulab.scenarios.packs.pack_files import SCENARIO_FILE, built_in_packs, load_scenario
-from hallulab.scenarios.text.library import SentenceBank, library_of
+from hallulab.scenarios.packs.pack_files import SCENARIO_FILE, list_built_in_packs, load_scenario
+from hallulab.scenarios.text.library import SentenceBank, collect_sentences
 from hallulab.simulator.bench.labelled_file import write_labelled
 from hallulab.simulator.bench.planted import FILE
-from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, serve_models
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.outputs import check_outputs
 from hallulab.simulator.stress.fluent import plant_fluently
 from hallulab.simulator.stress.kinds import KINDS
-from hallulab.simulator.stress.material import Clean, clean_replies, grounded_streams, library_of_replies
+from hallulab.simulator.stress.material import (
+    Clean,
+    build_grounded_streams,
+    build_sentence_bank,
+    clean_replies,
+)
 from hallulab.simulator.stress.planting import Planting, plant
 from hallulab.simulator.stress.rewriting import ORDERS
-from hallulab.simulator.stress.run_material import quoting_replies, turns_of
+from hallulab.simulator.stress.run_material import generate_quoting_replies, load_turns
 
 CONVERSATIONS = "conversations.jsonl"
 """File by which a folder is known to be a run."""
@@ -64,13 +69,15 @@ def plant_command(settings: PlantSettings) -> Planting:
         UsageError: the source or a kind does not exist, nothing in it is clean, or no error found a place.
         OperationalError: the file cannot be written.
     """
-    kinds = _checked(settings, KINDS)
-    done = planted(settings.source, kinds, settings.count, settings.turns, settings.contexts, settings.seed)
+    kinds = _check_kinds(settings, KINDS)
+    done = plant_source(
+        settings.source, kinds, settings.count, settings.turns, settings.contexts, settings.seed
+    )
     write_labelled(settings.out / FILE, done.replies)
     return done
 
 
-def planted(
+def plant_source(
     source: str,
     kinds: Sequence[str],
     count: int,
@@ -83,16 +90,16 @@ def planted(
     Raises:
         UsageError: the source does not exist, nothing in it is clean, or no error found a place.
     """
-    return planted_into(material(source, turns, contexts, seed), source, kinds, count, seed)
+    return plant_material(load_material(source, turns, contexts, seed), source, kinds, count, seed)
 
 
-def planted_into(read: Material, source: str, kinds: Sequence[str], count: int, seed: int) -> Planting:
-    """Plant errors by rules into what `material` read of a source; else as `planted`.
+def plant_material(read: Material, source: str, kinds: Sequence[str], count: int, seed: int) -> Planting:
+    """Plant errors by rules into what `load_material` read of a source; else as `plant_source`.
 
     Raises:
         UsageError: nothing in it is clean, or no error found a place.
     """
-    return _found(source, plant(*read, kinds, count, seed))
+    return _check_planted(source, plant(*read, kinds, count, seed))
 
 
 async def plant_fluently_command(settings: PlantSettings, experiment: Experiment, run: Settings) -> Planting:
@@ -106,9 +113,9 @@ async def plant_fluently_command(settings: PlantSettings, experiment: Experiment
         UsageError: as `plant_command`, or the models do not fit together.
         OperationalError: server, endpoint or model failed, or nothing that the model wrote passed the checks.
     """
-    kinds = _checked(settings, ORDERS, run)
-    streams, _ = material(settings.source, settings.turns, settings.contexts, settings.seed)
-    async with open_pool(experiment, open_recording(run)) as pool, served(pool, run):
+    kinds = _check_kinds(settings, ORDERS, run)
+    streams, _ = load_material(settings.source, settings.turns, settings.contexts, settings.seed)
+    async with open_pool(experiment, open_recording(run)) as pool, serve_models(pool, run):
         with bars(run.quiet) as shown:
             task = shown.add_task("sentences", total=settings.count)
             done = await plant_fluently(
@@ -117,11 +124,11 @@ async def plant_fluently_command(settings: PlantSettings, experiment: Experiment
     if not done.replies and done.dropped:
         reasons = "; ".join(dict.fromkeys(reason for _, reason in done.dropped))
         raise OperationalError(f"nothing that the model wrote is an error, nothing is written: {reasons}.")
-    write_labelled(settings.out / FILE, _found(settings.source, done).replies)
+    write_labelled(settings.out / FILE, _check_planted(settings.source, done).replies)
     return done
 
 
-def _checked(
+def _check_kinds(
     settings: PlantSettings, known: Mapping[str, Any], run: Settings | None = None
 ) -> tuple[str, ...]:
     """Return the kinds to plant.
@@ -133,11 +140,11 @@ def _checked(
         if kind not in known:
             raise UsageError(f"--kinds {kind}: there is no such kind. Give some of: {', '.join(known)}.")
     recordings = () if run is None else (run.replay, run.record)
-    check_outputs({"--out": settings.out / FILE}, (expanded(settings.source), *recordings))
+    check_outputs({"--out": settings.out / FILE}, (expand_home(settings.source), *recordings))
     return tuple(settings.kinds) or tuple(known)
 
 
-def _found(source: str, done: Planting) -> Planting:
+def _check_planted(source: str, done: Planting) -> Planting:
     if not done.replies:
         raise UsageError(
             f"{source}: no error found a place in these texts. Give other --kinds, or longer texts."
@@ -147,43 +154,43 @@ def _found(source: str, done: Planting) -> Planting:
 
 def is_of_replies(source: str) -> bool:
     """Return whether errors are planted into replies of chatbots, and not into sentences of documents."""
-    path = expanded(source)
+    path = expand_home(source)
     return is_file(path) or is_file(path / CONVERSATIONS)
 
 
-def material(source: str, turns: Sequence[int], contexts: Sequence[int], seed: int) -> Material:
+def load_material(source: str, turns: Sequence[int], contexts: Sequence[int], seed: int) -> Material:
     """Read a source. Arguments as in `PlantSettings`.
 
     Raises:
         UsageError: the source does not exist, or is wrong.
     """
-    path = expanded(source)
+    path = expand_home(source)
     if is_folder(path) and is_file(path / CONVERSATIONS):
-        said = turns_of(RunFolder(path))
+        said = load_turns(RunFolder(path))
         clean = any(turn.label is False for turn in said)
         streams = [clean_replies(said, seed)] if clean else []
-        return [*streams, quoting_replies(said, seed)], library_of_replies(said)
+        return [*streams, generate_quoting_replies(said, seed)], build_sentence_bank(said)
     if is_file(path):
         replies = list(load_labelled(source))
-        return [clean_replies(replies, seed)], library_of_replies(replies)
-    documents = _documents(source, path)
-    return grounded_streams(documents, turns, contexts, seed), library_of(documents)
+        return [clean_replies(replies, seed)], build_sentence_bank(replies)
+    documents = _load_documents(source, path)
+    return build_grounded_streams(documents, turns, contexts, seed), collect_sentences(documents)
 
 
-def labels_of(source: str) -> dict[str, float]:
+def load_topic_thresholds(source: str) -> dict[str, float]:
     """Return the stricter thresholds of a scenario pack by topic; none of any other source.
 
     Raises:
         UsageError: the pack is wrong.
     """
-    path = expanded(source)
-    if source in built_in_packs() or (is_folder(path) and is_there(path / SCENARIO_FILE)):
+    path = expand_home(source)
+    if source in list_built_in_packs() or (is_folder(path) and is_there(path / SCENARIO_FILE)):
         return load_scenario(source).identity_thresholds
     return {}
 
 
-def _documents(source: str, path: Path) -> Sequence[Document]:
+def _load_documents(source: str, path: Path) -> Sequence[Document]:
     """Return the documents of a pack, or of a folder that is none."""
-    if source in built_in_packs() or not is_folder(path) or is_there(path / SCENARIO_FILE):
+    if source in list_built_in_packs() or not is_folder(path) or is_there(path / SCENARIO_FILE):
         return load_scenario(source).documents
     return read_documents(path, DocumentDefaults(), Boundary(path))

@@ -12,12 +12,12 @@ from hallulab.agents.models.errors import ModelError
 from hallulab.agents.models.model import ModelPool, Session
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.scenarios.errors import OperationalError
-from hallulab.scenarios.text.library import whole_sentences
-from hallulab.scenarios.text.spans import Region, sentences
-from hallulab.simulator.stress.kinds import PlantedError, asked_again
+from hallulab.scenarios.text.library import find_whole_sentences
+from hallulab.scenarios.text.spans import Region, split_sentences
+from hallulab.simulator.stress.kinds import PlantedError, ask_again
 from hallulab.simulator.stress.material import Clean
-from hallulab.simulator.stress.planting import Planting, is_sound, labelled_pair
-from hallulab.simulator.stress.rewriting import ORDERS, difference, flaw
+from hallulab.simulator.stress.planting import Planting, build_labelled_pair, is_sound
+from hallulab.simulator.stress.rewriting import ORDERS, find_difference, find_flaw
 
 _TRIES = 100
 """Clean replies of a stream that are looked at for one sentence."""
@@ -65,18 +65,18 @@ async def plant_fluently(
         OperationalError: no request had an answer.
     """
     done = Planting()
-    places = list(_places(streams, kinds, count, seed, done))
+    places = list(_draw_places(streams, kinds, count, seed, done))
     session = pool.session("planter", seed)
 
     async def written(place: _Place) -> PlantedError | str:
-        found = await _written(place, session)
+        found = await _generate_error(place, session)
         on_done()
         return found
 
     outcomes = await asyncio.gather(*map(written, places))
     for place, outcome in zip(places, outcomes, strict=True):
         if isinstance(outcome, PlantedError):
-            done.replies += labelled_pair(place.name, place.kind, outcome, "model")
+            done.replies += build_labelled_pair(place.name, place.kind, outcome, "model")
         else:
             done.dropped[place.kind, outcome] += 1
     if places and all(outcome == NO_ANSWER for outcome in outcomes):
@@ -85,7 +85,7 @@ async def plant_fluently(
     return done
 
 
-def _places(
+def _draw_places(
     streams: Sequence[Iterator[Clean]], kinds: Sequence[str], count: int, seed: int, done: Planting
 ) -> Iterator[_Place]:
     """Yield sentences, each once for a kind; count in `done` what finds none."""
@@ -99,8 +99,8 @@ def _places(
             (clean, region)
             for stream in turn
             for given in islice(stream, _TRIES)
-            if (clean := asked_again(given) if kind == "contradiction" else given) is not None
-            for region in _shuffled(clean.reply, generator)
+            if (clean := ask_again(given) if kind == "contradiction" else given) is not None
+            for region in _shuffle_sentences(clean.reply, generator)
             if (kind, region.of(clean.reply)) not in seen
         )
         found = next(offered, None)
@@ -112,14 +112,14 @@ def _places(
         yield _Place(f"{kind}-{number}", kind, clean, region)
 
 
-def _shuffled(reply: str, generator: random.Random) -> list[Region]:
+def _shuffle_sentences(reply: str, generator: random.Random) -> list[Region]:
     """Return the whole sentences of a reply, in random order."""
-    said = sentences(reply)
-    whole = [region for region in said if whole_sentences(region.of(reply)) == (region.of(reply),)]
+    said = split_sentences(reply)
+    whole = [region for region in said if find_whole_sentences(region.of(reply)) == (region.of(reply),)]
     return generator.sample(whole, len(whole))
 
 
-async def _written(place: _Place, session: Session) -> PlantedError | str:
+async def _generate_error(place: _Place, session: Session) -> PlantedError | str:
     """Return the error, or why the last try gave none."""
     reason = ""
     for sample, temperature in enumerate(_TEMPERATURES):
@@ -138,8 +138,8 @@ async def _written(place: _Place, session: Session) -> PlantedError | str:
             reason = NO_ANSWER
             continue
         rewritten = " ".join(answer.split())
-        planted = _planted(place, rewritten)
-        reason = flaw(place.kind, sentence, rewritten, place.clean) or (
+        planted = _build_error(place, rewritten)
+        reason = find_flaw(place.kind, sentence, rewritten, place.clean) or (
             "" if is_sound(place.kind, planted) else UNSOUND
         )
         if not reason:
@@ -147,8 +147,8 @@ async def _written(place: _Place, session: Session) -> PlantedError | str:
     return reason
 
 
-def _planted(place: _Place, rewritten: str) -> PlantedError:
+def _build_error(place: _Place, rewritten: str) -> PlantedError:
     clean, region = place.clean, place.region
     reply = clean.reply[: region.start] + rewritten + clean.reply[region.end :]
-    wrong = difference(region.of(clean.reply), rewritten)
+    wrong = find_difference(region.of(clean.reply), rewritten)
     return PlantedError(clean, reply, region.start + wrong.start, region.start + wrong.end)

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from hallulab.scenarios.text import edits
 from hallulab.scenarios.text.edits import Edit
 from hallulab.scenarios.text.items import Item, find_items
-from hallulab.scenarios.text.library import SentenceBank, follows_the, whole_sentences
-from hallulab.scenarios.text.spans import Region, sentences
+from hallulab.scenarios.text.library import SentenceBank, find_whole_sentences, is_after_the
+from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.scenarios.transcript import Message
-from hallulab.simulator.stress.material import Clean, body
+from hallulab.simulator.stress.material import Clean, strip_title
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ _SAME = 0.5
 """If two sentences share more than this of their words, they say much the same."""
 
 
-def of_another_rule(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
+def replace_rule(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Replace one of the reply's sentences with one of another section."""
     here = {section for section, sentence in library.sentences if sentence in clean.evidence}
     others = [
@@ -67,16 +67,16 @@ def of_another_rule(clean: Clean, library: SentenceBank, generator: random.Rando
     ]
     if not others:
         return None
-    region = generator.choice(sentences(clean.reply))
-    return _replaced(clean, Edit(region.start, region.end, generator.choice(others)))
+    region = generator.choice(split_sentences(clean.reply))
+    return _apply_edit(clean, Edit(region.start, region.end, generator.choice(others)))
 
 
-def of_another_body(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
+def replace_detail(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Replace a contact, deadline or amount with one that the evidence has for something else."""
     offered = [
         (sentence, item)
         for passage in clean.passages
-        for sentence in whole_sentences(body(passage))
+        for sentence in find_whole_sentences(strip_title(passage))
         for item in find_items(sentence)
         if item.kind in ("contact", "quantity", "date")
     ]
@@ -85,18 +85,22 @@ def of_another_body(clean: Clean, library: SentenceBank, generator: random.Rando
         keys = {item.key for item in find_items(sentence)}
         for item in find_items(sentence):
             for elsewhere, other in offered:
-                if other.key not in keys and _alike(item, other) and not _says_the_same(elsewhere, sentence):
+                if (
+                    other.key not in keys
+                    and _is_same_form(item, other)
+                    and not _is_similar(elsewhere, sentence)
+                ):
                     yield Edit(item.start, item.end, other.text)
 
-    return _one_edit(clean, found, generator)
+    return _make_one_edit(clean, found, generator)
 
 
-def _alike(one: Item, other: Item) -> bool:
+def _is_same_form(one: Item, other: Item) -> bool:
     """Return whether two items have the same form: unit of amounts; mail, web or phone of contacts."""
-    return one.kind == other.kind != "name" and _form(one) == _form(other)
+    return one.kind == other.kind != "name" and _get_form(one) == _get_form(other)
 
 
-def _form(item: Item) -> str:
+def _get_form(item: Item) -> str:
     if item.kind == "contact":
         letters = any(letter.isalpha() for letter in item.key)
         return "mail" if "@" in item.key else "web" if letters else "phone"
@@ -105,22 +109,22 @@ def _form(item: Item) -> str:
     return item.key.partition(" ")[2] + (" currency" if item.text[:1] in "R₹$€£" else "")
 
 
-def _says_the_same(one: str, other: str) -> bool:
+def _is_similar(one: str, other: str) -> bool:
     words, others = set(one.lower().split()), set(other.lower().split())
     return len(words & others) > _SAME * min(len(words), len(others))
 
 
-def of_condition(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
+def change_condition(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Drop or reverse a condition."""
-    return _one_edit(clean, edits.condition_edits, generator)
+    return _make_one_edit(clean, edits.generate_condition_edits, generator)
 
 
-def of_answer(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
+def change_answer(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Ask whether a sentence holds, and answer yes for no or no for yes."""
     options = [
         (sentence, edit)
-        for sentence in whole_sentences(clean.reply)
-        if (edit := edits.negated(sentence)) is not None
+        for sentence in find_whole_sentences(clean.reply)
+        if (edit := edits.build_negation(sentence)) is not None
     ]
     if not options:
         return None
@@ -136,25 +140,25 @@ def of_answer(clean: Clean, library: SentenceBank, generator: random.Random) -> 
     return PlantedError(asked, reply, 0, len(reply))
 
 
-def of_case(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
+def add_case_fact(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Add a fact about the user's own case that the user never told."""
     day, year = generator.randint(*_DAY), generator.randint(*_YEAR)
     date = f"{day} {generator.choice(_MONTHS)} {year}"
-    return _inserted(clean, generator.choice(_FACTS).format(date=date), generator)
+    return _insert_sentence(clean, generator.choice(_FACTS).format(date=date), generator)
 
 
-def of_step(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
+def add_step(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Add a step that the documents do not have."""
     names = [
-        ("the " if follows_the(sentence, item) else "") + item.text
-        for sentence in whole_sentences(clean.reply)
+        ("the " if is_after_the(sentence, item) else "") + item.text
+        for sentence in find_whole_sentences(clean.reply)
         for item in find_items(sentence)
         if item.kind == "name"
     ]
     step = generator.choice(_STEPS)
     if "{name}" in step and not names:
         return None
-    return _inserted(
+    return _insert_sentence(
         clean,
         step.format(
             letter=generator.choice("BCDFGK"),
@@ -166,50 +170,52 @@ def of_step(clean: Clean, library: SentenceBank, generator: random.Random) -> Pl
     )
 
 
-def of_number(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
+def change_number(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Change an amount, period or count."""
-    return _one_edit(clean, lambda sentence: edits.number_edits(sentence, generator), generator)
+    return _make_one_edit(clean, lambda sentence: edits.generate_number_edits(sentence, generator), generator)
 
 
-def of_date(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
+def change_date(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Change a date."""
-    return _one_edit(clean, lambda sentence: edits.date_edits(sentence, generator), generator)
+    return _make_one_edit(clean, lambda sentence: edits.generate_date_edits(sentence, generator), generator)
 
 
-def of_name(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
+def replace_name(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Replace a name with another one of the documents."""
-    return _one_edit(clean, lambda sentence: edits.name_edits(sentence, library, generator), generator)
+    return _make_one_edit(clean, lambda sentence: edits.name_edits(sentence, library, generator), generator)
 
 
-def of_unit(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
+def change_unit(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Change the unit of an amount or period."""
-    return _one_edit(clean, lambda sentence: edits.unit_edits(sentence, generator), generator)
+    return _make_one_edit(clean, lambda sentence: edits.generate_unit_edits(sentence, generator), generator)
 
 
-def of_reference(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
+def change_reference(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Cite a section or phone number that does not exist."""
-    return _one_edit(clean, lambda sentence: edits.reference_edits(sentence, generator), generator)
+    return _make_one_edit(
+        clean, lambda sentence: edits.generate_reference_edits(sentence, generator), generator
+    )
 
 
-def of_negation(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
+def change_negation(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Say the opposite."""
 
     def found(sentence: str) -> Iterable[Edit]:
-        edit = edits.negated(sentence)
+        edit = edits.build_negation(sentence)
         return () if edit is None else (edit,)
 
-    return _one_edit(clean, found, generator)
+    return _make_one_edit(clean, found, generator)
 
 
-def of_contradiction(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
+def add_contradiction(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Contradict a right statement that the chatbot made a turn before."""
-    asked = asked_again(clean)
+    asked = ask_again(clean)
     if asked is None:
         return None
-    return of_number(asked, library, generator) or of_negation(asked, library, generator)
+    return change_number(asked, library, generator) or change_negation(asked, library, generator)
 
 
-def asked_again(clean: Clean) -> Clean | None:
+def ask_again(clean: Clean) -> Clean | None:
     """Return the reply as one that the chatbot gave a turn before, too; None where there is no such turn."""
     if clean.turn == 0:
         return None
@@ -218,52 +224,52 @@ def asked_again(clean: Clean) -> Clean | None:
     return replace(clean, history=(*before, said), question="Can you confirm that once more?")
 
 
-def of_generality(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
+def change_generality(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Say of all, or always, what is true of some, or sometimes."""
-    return _one_edit(clean, edits.general_edits, generator)
+    return _make_one_edit(clean, edits.generate_general_edits, generator)
 
 
 KINDS: Mapping[str, Rule] = {
-    "other-rule": of_another_rule,
-    "wrong-body": of_another_body,
-    "condition": of_condition,
-    "yes-for-no": of_answer,
-    "case-fact": of_case,
-    "step": of_step,
-    "number": of_number,
-    "date": of_date,
-    "name": of_name,
-    "unit": of_unit,
-    "reference": of_reference,
-    "negation": of_negation,
-    "contradiction": of_contradiction,
-    "generality": of_generality,
+    "other-rule": replace_rule,
+    "wrong-body": replace_detail,
+    "condition": change_condition,
+    "yes-for-no": change_answer,
+    "case-fact": add_case_fact,
+    "step": add_step,
+    "number": change_number,
+    "date": change_date,
+    "name": replace_name,
+    "unit": change_unit,
+    "reference": change_reference,
+    "negation": change_negation,
+    "contradiction": add_contradiction,
+    "generality": change_generality,
 }
 """Kind → its rule, in the order of the tables."""
 
 
-def _one_edit(
+def _make_one_edit(
     clean: Clean, found: Callable[[str], Iterable[Edit]], generator: random.Random
 ) -> PlantedError | None:
     """Make one of the edits that a rule finds in the whole sentences of the reply."""
     options = [
         (region, edit)
-        for region in sentences(clean.reply)
-        if whole_sentences(sentence := region.of(clean.reply)) == (sentence,)
+        for region in split_sentences(clean.reply)
+        if find_whole_sentences(sentence := region.of(clean.reply)) == (sentence,)
         for edit in found(sentence)
     ]
     if not options:
         return None
     region, edit = generator.choice(options)
-    return _replaced(clean, Edit(region.start + edit.start, region.start + edit.end, edit.text))
+    return _apply_edit(clean, Edit(region.start + edit.start, region.start + edit.end, edit.text))
 
 
-def _replaced(clean: Clean, edit: Edit) -> PlantedError:
+def _apply_edit(clean: Clean, edit: Edit) -> PlantedError:
     """Make the edit; the wrong words are the new ones, without the spaces around them."""
     start = edit.start + len(edit.text) - len(edit.text.lstrip())
     return PlantedError(clean, edit.of(clean.reply), start, edit.start + len(edit.text.rstrip()))
 
 
-def _inserted(clean: Clean, sentence: str, generator: random.Random) -> PlantedError:
-    after: Region = generator.choice(sentences(clean.reply))
-    return _replaced(clean, Edit(after.end, after.end, f" {sentence}"))
+def _insert_sentence(clean: Clean, sentence: str, generator: random.Random) -> PlantedError:
+    after: Region = generator.choice(split_sentences(clean.reply))
+    return _apply_edit(clean, Edit(after.end, after.end, f" {sentence}"))

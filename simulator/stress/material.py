@@ -12,8 +12,8 @@ from itertools import product
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.packs.pack import Document
-from hallulab.scenarios.text.chunking import passages
-from hallulab.scenarios.text.library import SentenceBank, whole_sentences
+from hallulab.scenarios.text.chunking import cut_into_passages
+from hallulab.scenarios.text.library import SentenceBank, find_whole_sentences
 from hallulab.scenarios.transcript import Message, Passage
 
 _SENTENCES = 3
@@ -53,11 +53,13 @@ class Clean:
         return "\n".join([self.evidence, self.question, *(message.text for message in self.history)])
 
 
-def library_of_replies(replies: Sequence[LabelledReply]) -> SentenceBank:
+def build_sentence_bank(replies: Sequence[LabelledReply]) -> SentenceBank:
     """Return the sentences of all evidence, by document."""
     known = {passage.text: passage for reply in replies for passage in reply.passages}
     return SentenceBank(
-        tuple((one.document, sentence) for one in known.values() for sentence in whole_sentences(one.text))
+        tuple(
+            (one.document, sentence) for one in known.values() for sentence in find_whole_sentences(one.text)
+        )
     )
 
 
@@ -78,7 +80,9 @@ def clean_replies(replies: Sequence[LabelledReply], seed: int) -> Iterator[Clean
             )
 
 
-def grounded_replies(documents: Sequence[Document], turns: int, context: int, seed: int) -> Iterator[Clean]:
+def generate_grounded_replies(
+    documents: Sequence[Document], turns: int, context: int, seed: int
+) -> Iterator[Clean]:
     """Yield replies made of the documents' own sentences: one to three of a passage, in order; without end.
 
     Args:
@@ -89,13 +93,15 @@ def grounded_replies(documents: Sequence[Document], turns: int, context: int, se
         UsageError: no passage of the documents has a whole sentence.
     """
     generator = random.Random(f"{seed} {turns} {context}")  # noqa: S311 - a seeded choice of data
-    shelf = [(document, passage) for document in documents for passage in passages(document)]
-    usable = [(document, passage) for document, passage in shelf if whole_sentences(body(passage))]
+    shelf = [(document, passage) for document in documents for passage in cut_into_passages(document)]
+    usable = [
+        (document, passage) for document, passage in shelf if find_whole_sentences(strip_title(passage))
+    ]
     if not usable:
         raise UsageError("the documents have no whole sentence to make replies of.")
     while True:
         document, passage = usable[generator.randrange(len(usable))]
-        said = whole_sentences(body(passage))
+        said = find_whole_sentences(strip_title(passage))
         first = generator.randrange(len(said))
         others = [one for one in usable if one[1].id != passage.id]
         generator.shuffle(others)
@@ -104,35 +110,35 @@ def grounded_replies(documents: Sequence[Document], turns: int, context: int, se
         generator.shuffle(evidence)
         yield Clean(
             id=passage.id,
-            question=_question(document),
-            history=tuple(message for one in others[:turns] for message in _exchange(*one)),
+            question=_ask_about(document),
+            history=tuple(message for one in others[:turns] for message in _build_exchange(*one)),
             passages=tuple(evidence),
-            reply=some_of(said[first:], generator),
+            reply=join_some(said[first:], generator),
             group=document.name,
         )
 
 
-def grounded_streams(
+def build_grounded_streams(
     documents: Sequence[Document], turns: Sequence[int], contexts: Sequence[int], seed: int
 ) -> list[Iterator[Clean]]:
-    """Return `grounded_replies` for each number of turns with each number of passages."""
-    return [grounded_replies(documents, *cell, seed) for cell in product(turns, contexts)]
+    """Return `generate_grounded_replies` for each number of turns with each number of passages."""
+    return [generate_grounded_replies(documents, *cell, seed) for cell in product(turns, contexts)]
 
 
-def some_of(said: Sequence[str], generator: random.Random) -> str:
+def join_some(said: Sequence[str], generator: random.Random) -> str:
     """Return the first one to three sentences, as a reply."""
     return " ".join(said[: generator.randint(1, _SENTENCES)])
 
 
-def body(passage: Passage) -> str:
+def strip_title(passage: Passage) -> str:
     """Return a passage without its first line, the title; one of a single line is returned whole."""
     return passage.text.partition("\n")[2] or passage.text
 
 
-def _question(document: Document) -> str:
+def _ask_about(document: Document) -> str:
     return f"What applies to this: {document.title}?"
 
 
-def _exchange(document: Document, passage: Passage) -> tuple[Message, Message]:
-    answer = " ".join(whole_sentences(body(passage))[:2])
-    return Message(role="user", text=_question(document)), Message(role="assistant", text=answer)
+def _build_exchange(document: Document, passage: Passage) -> tuple[Message, Message]:
+    answer = " ".join(find_whole_sentences(strip_title(passage))[:2])
+    return Message(role="user", text=_ask_about(document)), Message(role="assistant", text=answer)

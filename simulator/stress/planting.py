@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply
-from hallulab.scenarios.text.edits import fits
+from hallulab.scenarios.text.edits import is_clean_edit
 from hallulab.scenarios.text.items import find_items
 from hallulab.scenarios.text.library import SentenceBank
-from hallulab.scenarios.text.spans import plain
+from hallulab.scenarios.text.spans import normalize_text
 from hallulab.simulator.stress.kinds import KINDS, PlantedError
 from hallulab.simulator.stress.material import Clean
 
@@ -55,16 +55,16 @@ def plant(
         first = number // len(kinds) % len(streams)
         # A kind that worked in no stream is not tried again.
         turn = () if done.lacking[kind] else (*streams[first:], *streams[:first])
-        tried = (_sound_one(kind, stream, library, generator, seen) for stream in turn)
+        tried = (_find_sound_error(kind, stream, library, generator, seen) for stream in turn)
         planted = next((one for one in tried if one is not None), None)
         if planted is None:
             done.lacking[kind] += 1
         else:
-            done.replies += labelled_pair(f"{kind}-{number}", kind, planted, "rules")
+            done.replies += build_labelled_pair(f"{kind}-{number}", kind, planted, "rules")
     return done
 
 
-def _sound_one(
+def _find_sound_error(
     kind: str,
     stream: Iterator[Clean],
     library: SentenceBank,
@@ -90,28 +90,28 @@ def is_sound(kind: str, planted: PlantedError) -> bool:
     wrong = planted.reply[planted.start : planted.end]
     if not wrong.strip() or planted.reply == clean.reply:
         return False
-    if not fits(clean.reply, planted.reply):
+    if not is_clean_edit(clean.reply, planted.reply):
         return False
-    if plain(_around(planted)) in plain(clean.evidence):
+    if normalize_text(_cut_around(planted)) in normalize_text(clean.evidence):
         return False
-    new = _items(planted.reply) - _items(clean.reply)
+    new = _collect_items(planted.reply) - _collect_items(clean.reply)
     if kind in _VALUES:
-        return bool(new) and new.isdisjoint(_items(clean.known))
-    return kind != "case-fact" or new.isdisjoint(_items(clean.known))
+        return bool(new) and new.isdisjoint(_collect_items(clean.known))
+    return kind != "case-fact" or new.isdisjoint(_collect_items(clean.known))
 
 
-def _around(planted: PlantedError) -> str:
+def _cut_around(planted: PlantedError) -> str:
     """Return the wrong words with five words on either side."""
     before = planted.reply[: planted.start].split(" ")[-6:]
     after = planted.reply[planted.end :].split(" ")[:6]
     return " ".join(before) + planted.reply[planted.start : planted.end] + " ".join(after)
 
 
-def _items(text: str) -> set[tuple[str, str]]:
+def _collect_items(text: str) -> set[tuple[str, str]]:
     return {(item.kind, item.key) for item in find_items(text)}
 
 
-def labelled_pair(
+def build_labelled_pair(
     name: str, kind: str, planted: PlantedError, by: str
 ) -> tuple[LabelledReply, LabelledReply]:
     """Return an error and its clean twin as labelled replies.

@@ -14,22 +14,27 @@ from hallulab.chatbots.guarded.options import GuardedOptions
 from hallulab.chatbots.guarded.policy import Policy, load_policy
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.paths import expanded
+from hallulab.scenarios.files.paths import expand_home
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.text.wording import in_brief
+from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.calibrating import PARTS
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
-from hallulab.simulator.bench.split import Split, fold_replies
-from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served
-from hallulab.simulator.experiment.casting import make_detectors, needs_model
+from hallulab.simulator.bench.split import Split, split_into_folds
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, serve_models
+from hallulab.simulator.experiment.casting import is_model_needed, make_detectors
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.runs.folder import write_atomically
 from hallulab.simulator.runs.outputs import check_outputs
 from hallulab.simulator.stress.calibration import CONTEXTS, TURNS, CalibrateSettings
-from hallulab.simulator.stress.command import Material, labels_of, material, planted_into
+from hallulab.simulator.stress.command import Material, load_material, load_topic_thresholds, plant_material
 from hallulab.simulator.stress.kinds import KINDS
-from hallulab.simulator.stress.topic_thresholds import MOST_FLAGGED, TopicRow, topic_rows, with_thresholds
+from hallulab.simulator.stress.topic_thresholds import (
+    MOST_FLAGGED,
+    TopicRow,
+    apply_thresholds,
+    build_topic_rows,
+)
 
 LEAST_COVERAGE = 0.9
 """Share of the replies below which the detector scored too few: the others may be the hard ones."""
@@ -50,7 +55,7 @@ class PolicyFit(Frozen):
     """The sensitive topics."""
 
 
-async def policy_command(
+async def calibrate_policy(
     settings: CalibrateSettings,
     experiment: Experiment,
     run: Settings,
@@ -76,30 +81,30 @@ async def policy_command(
         raise UsageError("a policy is for one detector. Name it with --detectors.")
     if settings.data:
         raise UsageError(f"--data {settings.data[0]}: a policy is fitted to grounded replies. Leave it out.")
-    source = expanded(settings.source)
-    check_outputs({"--out": out}, (expanded(policy), source, config, run.replay, run.record))
-    read = material(settings.source, TURNS, CONTEXTS, experiment.seed)
+    source = expand_home(settings.source)
+    check_outputs({"--out": out}, (expand_home(policy), source, config, run.replay, run.record))
+    read = load_material(settings.source, TURNS, CONTEXTS, experiment.seed)
     async with open_pool(experiment, open_recording(run)) as pool:
         [detector] = make_detectors(experiment, pool, {})
         _require_probabilities(detector)
-        replies = _pairs(settings, read, experiment.seed)
-        folds = _folds(replies, experiment.seed)
-        async with served(pool, run, needs_model([detector])):
+        replies = _plant_pairs(settings, read, experiment.seed)
+        folds = _split_folds(replies, experiment.seed)
+        async with serve_models(pool, run, is_model_needed([detector])):
             with bars(run.quiet) as shown:
                 told = partial(shown.advance, shown.add_task(detector.name, total=len(replies)))
                 judged = await evaluate(detector, replies, experiment.concurrency, told)
     _require_coverage(judged)
-    rows = topic_rows(judged, wanted, labels_of(settings.source), folds)
+    rows = build_topic_rows(judged, wanted, load_topic_thresholds(settings.source), folds)
     if all(row.threshold is None for row in rows):
         reasons = "; ".join(f"{row.topic}: {row.not_fitted}" for row in rows) or "no topic is sensitive"
         raise UsageError(f"no threshold is fitted, nothing is written: {reasons}.")
-    write_atomically(out, _text(with_thresholds(wanted, rows), detector.name))
+    write_atomically(out, _format_policy(apply_thresholds(wanted, rows), detector.name))
     return PolicyFit(
         detector=detector.name, source=settings.source, pairs=len(replies) // 2, rows=tuple(rows)
     )
 
 
-def guarding(experiment: Experiment, named: Sequence[str] | None) -> Experiment:
+def add_guard_detector(experiment: Experiment, named: Sequence[str] | None) -> Experiment:
     """Return the experiment with the detector of a guarded chatbot, if none was named."""
     if named is not None or "detectors" in experiment.model_fields_set:
         return experiment
@@ -107,10 +112,10 @@ def guarding(experiment: Experiment, named: Sequence[str] | None) -> Experiment:
     return experiment.model_copy(update={"detectors": (Component(name=kind, kind=kind),)})
 
 
-def _pairs(settings: CalibrateSettings, read: Material, seed: int) -> list[LabelledReply]:
+def _plant_pairs(settings: CalibrateSettings, read: Material, seed: int) -> list[LabelledReply]:
     """Return errors and twins, those first whose twin says something new."""
     count = _PLANTED_FOR_ONE * settings.count
-    found = planted_into(read, settings.source, tuple(KINDS), count, seed).replies
+    found = plant_material(read, settings.source, tuple(KINDS), count, seed).replies
     seen: Counter[str] = Counter()
     pairs = []
     for error, twin in zip(found[::2], found[1::2], strict=True):
@@ -120,13 +125,13 @@ def _pairs(settings: CalibrateSettings, read: Material, seed: int) -> list[Label
     return [reply for _, error, twin in chosen for reply in (error, twin)]
 
 
-def _folds(replies: Sequence[LabelledReply], seed: int) -> list[Split]:
+def _split_folds(replies: Sequence[LabelledReply], seed: int) -> list[Split]:
     groups = {reply.group for reply in replies}
     if len(groups) < PARTS:
         raise UsageError(
             f"the replies are of fewer than {PARTS} groups (documents), so none can be held out. Give more."
         )
-    return fold_replies(replies, PARTS, seed)
+    return split_into_folds(replies, PARTS, seed)
 
 
 def _require_probabilities(detector: Detector) -> None:
@@ -145,11 +150,11 @@ def _require_coverage(judged: Evaluation) -> None:
     if total - len(missing) < LEAST_COVERAGE * total:
         raise OperationalError(
             f"{judged.detector} scored {total - len(missing)} of {total} replies, and {LEAST_COVERAGE:.0%} "
-            f"are needed; nothing is written. The first reason: {in_brief(missing[0].error or '')}"
+            f"are needed; nothing is written. The first reason: {shorten_line(missing[0].error or '')}"
         )
 
 
-def _text(policy: Policy, detector: str) -> str:
+def _format_policy(policy: Policy, detector: str) -> str:
     head = (
         "# Thresholds of topics by `hallulab calibrate --policy`: with the detector "
         f"{detector},\n# at most {MOST_FLAGGED:.0%} of grounded replies reach them.\n"

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from hallulab.scenarios.text.items import find_items
-from hallulab.scenarios.text.library import whole_sentences
-from hallulab.scenarios.text.spans import Region, plain, sentences, words
+from hallulab.scenarios.text.library import find_whole_sentences
+from hallulab.scenarios.text.spans import Region, normalize_text, split_sentences, split_words
 from hallulab.simulator.stress.material import Clean
 
 _LENGTHS = (0.5, 2.0)
@@ -53,117 +53,122 @@ class RewriteInstruction:
     """Whether a rewriting of a sentence bears the kind's mark."""
 
 
-def _condition(before: str, after: str, clean: Clean) -> bool:
-    return _found(_CONDITION, before) != _found(_CONDITION, after)
+def _is_condition_changed(before: str, after: str, clean: Clean) -> bool:
+    return _find_matches(_CONDITION, before) != _find_matches(_CONDITION, after)
 
 
-def _opposite(before: str, after: str, clean: Clean) -> bool:
+def _is_opposite(before: str, after: str, clean: Clean) -> bool:
     return len(_NEGATION.findall(before)) % 2 != len(_NEGATION.findall(after)) % 2
 
 
-def _generality(before: str, after: str, clean: Clean) -> bool:
-    return bool(set(_found(_GENERAL, after)) - set(_found(_GENERAL, before)))
+def _is_generalized(before: str, after: str, clean: Clean) -> bool:
+    return bool(set(_find_matches(_GENERAL, after)) - set(_find_matches(_GENERAL, before)))
 
 
-def _step(before: str, after: str, clean: Clean) -> bool:
-    return _STEP.search(after) is not None and len(_unknown(after, clean)) >= _ADDED
+def _is_step_added(before: str, after: str, clean: Clean) -> bool:
+    return _STEP.search(after) is not None and len(_find_unknown_words(after, clean)) >= _ADDED
 
 
-def _own_case(before: str, after: str, clean: Clean) -> bool:
+def _is_case_added(before: str, after: str, clean: Clean) -> bool:
     return (
         _USER.search(after) is not None
-        and len(set(words(after)) - set(words(before))) >= _ADDED
-        and len(_unknown(after, clean)) >= 1
+        and len(set(split_words(after)) - set(split_words(before))) >= _ADDED
+        and len(_find_unknown_words(after, clean)) >= 1
     )
 
 
-def _other_rule(before: str, after: str, clean: Clean) -> bool:
-    return bool(_items(after) - _items(clean.known))
+def _is_other_rule(before: str, after: str, clean: Clean) -> bool:
+    return bool(_collect_items(after) - _collect_items(clean.known))
 
 
 ORDERS: Mapping[str, RewriteInstruction] = {
     "other-rule": RewriteInstruction(
-        "Put another rule in its place, with another deadline, amount or office.", _other_rule
+        "Put another rule in its place, with another deadline, amount or office.", _is_other_rule
     ),
     "condition": RewriteInstruction(
-        "Change the condition, or leave it out, so that it holds in other cases than said.", _condition
+        "Change the condition, or leave it out, so that it holds in other cases than said.",
+        _is_condition_changed,
     ),
     "case-fact": RewriteInstruction(
-        "Add something about the user's own case that the user never told.", _own_case
+        "Add something about the user's own case that the user never told.", _is_case_added
     ),
-    "step": RewriteInstruction("Add a form, a fee or a step that does not exist.", _step),
-    "contradiction": RewriteInstruction("Say the opposite.", _opposite),
+    "step": RewriteInstruction("Add a form, a fee or a step that does not exist.", _is_step_added),
+    "contradiction": RewriteInstruction("Say the opposite.", _is_opposite),
     "generality": RewriteInstruction(
-        "Say that it holds always, for everybody or everywhere, although it does not.", _generality
+        "Say that it holds always, for everybody or everywhere, although it does not.", _is_generalized
     ),
 }
 """Kind → what the model is told, and how its answer is checked."""
 
 
-def flaw(kind: str, sentence: str, rewritten: str, clean: Clean) -> str | None:
+def find_flaw(kind: str, sentence: str, rewritten: str, clean: Clean) -> str | None:
     """Return why a rewriting is no error of its kind, or None if it is one.
 
     The reasons: it is not one whole sentence; it is much shorter or longer; it is about something else; it
     says something twice; it bears no mark of its kind; it stands in the evidence, or a sentence of the
     evidence has all its words.
     """
-    if whole_sentences(rewritten) != (rewritten,) or len(sentences(rewritten)) != 1:
+    if find_whole_sentences(rewritten) != (rewritten,) or len(split_sentences(rewritten)) != 1:
         return "not one whole sentence"
-    before, after = words(sentence), words(rewritten)
+    before, after = split_words(sentence), split_words(rewritten)
     if not _LENGTHS[0] <= len(after) / len(before) <= _LENGTHS[1]:
         return "much shorter or longer"
     about = {word for word in before if len(word) > 3}
     if kind != "other-rule" and len(about & set(after)) < _KEPT * len(about):
         return "about something else"
-    if _repeats(after) and not _repeats(before):
+    if _is_repeating(after) and not _is_repeating(before):
         return "says something twice"
     if before == after or not ORDERS[kind].marked(sentence, rewritten, clean):
         return "no error of its kind"
-    if plain(rewritten) in plain(clean.known) or (kind != "condition" and _has_all(clean, set(after))):
+    if normalize_text(rewritten) in normalize_text(clean.known) or (
+        kind != "condition" and _is_in_evidence(clean, set(after))
+    ):
         return "supported"
-    new = _items(rewritten) - _items(sentence)
-    return "supported" if new and new <= _items(clean.evidence) else None
+    new = _collect_items(rewritten) - _collect_items(sentence)
+    return "supported" if new and new <= _collect_items(clean.evidence) else None
 
 
-def difference(sentence: str, rewritten: str) -> Region:
+def find_difference(sentence: str, rewritten: str) -> Region:
     """Return the stretch of the rewriting, in whole words, outside of which it is the sentence.
 
     Where words were only left out, nothing wrong would stand there; then it is the whole rewriting.
     """
     old, new = list(_TOKEN.finditer(sentence)), list(_TOKEN.finditer(rewritten))
-    head = _alike(old, new)
-    tail = _alike(old[head:][::-1], new[head:][::-1])
+    head = _count_equal_words(old, new)
+    tail = _count_equal_words(old[head:][::-1], new[head:][::-1])
     if head + tail == len(new):
         return Region(0, len(rewritten))
     return Region(new[head].start(), new[len(new) - tail - 1].end())
 
 
-def _alike(one: Sequence[re.Match[str]], other: Sequence[re.Match[str]]) -> int:
+def _count_equal_words(one: Sequence[re.Match[str]], other: Sequence[re.Match[str]]) -> int:
     """Return how many words are equal, from the first on."""
     return sum(1 for _ in takewhile(lambda pair: pair[0][0] == pair[1][0], zip(one, other, strict=False)))
 
 
-def _repeats(said: Sequence[str]) -> bool:
+def _is_repeating(said: Sequence[str]) -> bool:
     """Return whether a row of words occurs twice, as small models write when they get stuck."""
     rows = [tuple(said[at : at + _ROW]) for at in range(len(said) - _ROW + 1)]
     return len(set(rows)) < len(rows)
 
 
-def _has_all(clean: Clean, said: set[str]) -> bool:
+def _is_in_evidence(clean: Clean, said: set[str]) -> bool:
     """Return whether a sentence of the evidence has all these words; so it has if only a condition is left
     out."""
     evidence = clean.evidence
-    return any(said <= set(words(region.of(evidence))) for region in sentences(evidence))
+    return any(said <= set(split_words(region.of(evidence))) for region in split_sentences(evidence))
 
 
-def _found(pattern: re.Pattern[str], text: str) -> list[str]:
+def _find_matches(pattern: re.Pattern[str], text: str) -> list[str]:
     return sorted(found.lower() for found in pattern.findall(text))
 
 
-def _unknown(text: str, clean: Clean) -> set[str]:
+def _find_unknown_words(text: str, clean: Clean) -> set[str]:
     """Return the longer words and numbers that neither evidence nor user has."""
-    return {word for word in words(text) if len(word) > 3 or word.isdigit()} - set(words(clean.known))
+    return {word for word in split_words(text) if len(word) > 3 or word.isdigit()} - set(
+        split_words(clean.known)
+    )
 
 
-def _items(text: str) -> set[tuple[str, str]]:
+def _collect_items(text: str) -> set[tuple[str, str]]:
     return {(item.kind, item.key) for item in find_items(text)}

@@ -6,12 +6,12 @@ import random
 from collections.abc import Iterator, Sequence
 
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.text.library import whole_sentences
+from hallulab.scenarios.text.library import find_whole_sentences
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.stress.material import Clean, body, some_of
+from hallulab.simulator.stress.material import Clean, join_some, strip_title
 
 
-def turns_of(run: RunFolder) -> list[LabelledReply]:
+def load_turns(run: RunFolder) -> list[LabelledReply]:
     """Return the run's replies that were given passages.
 
     The label is False where the reply was judged and no detector flags anything in it; else None.
@@ -38,7 +38,7 @@ def turns_of(run: RunFolder) -> list[LabelledReply]:
     ]
 
 
-def quoting_replies(turns: Sequence[LabelledReply], seed: int) -> Iterator[Clean]:
+def generate_quoting_replies(turns: Sequence[LabelledReply], seed: int) -> Iterator[Clean]:
     """Yield replies that say what a passage of their turn says, in its own sentences, without end.
 
     Question, history and passages are the turn's. None is yielded where no passage has a whole sentence.
@@ -48,7 +48,7 @@ def quoting_replies(turns: Sequence[LabelledReply], seed: int) -> Iterator[Clean
         (turn, passage, said)
         for turn in turns
         for passage in turn.passages
-        if (said := whole_sentences(body(passage)))
+        if (said := find_whole_sentences(strip_title(passage)))
     ]
     while usable:
         turn, passage, said = generator.choice(usable)
@@ -57,6 +57,6 @@ def quoting_replies(turns: Sequence[LabelledReply], seed: int) -> Iterator[Clean
             question=turn.question,
             history=turn.history,
             passages=turn.passages,
-            reply=some_of(said[generator.randrange(len(said)) :], generator),
+            reply=join_some(said[generator.randrange(len(said)) :], generator),
             group=passage.document,
         )

@@ -19,7 +19,7 @@ from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.planted import TWIN
 from hallulab.simulator.bench.split import Split
 from hallulab.simulator.measure.numbers import Rounded
-from hallulab.simulator.report.columns import Column, decimals
+from hallulab.simulator.report.columns import Column, build_decimal_format
 
 MOST_FLAGGED = 0.1
 """Share of the grounded controls that may be flagged."""
@@ -47,19 +47,19 @@ class TopicRow(Frozen):
     """Why there is no threshold."""
 
 
-_PERCENT = decimals(0, 100)
+_PERCENT = build_decimal_format(0, 100)
 
 TOPICS = (
     Column("Topic", "topic", "", kind="name", short="Topic"),
     Column("Controls", "controls", "different grounded replies on the topic that were scored",
            short="Con-\ntrols"),
     Column("Errors", "errors", "replies with a planted error that were scored", short="Errors"),
-    Column("τ before", "before", "threshold before", decimals(3), short="τ before"),
+    Column("τ before", "before", "threshold before", build_decimal_format(3), short="τ before"),
     Column("Flagged % before", "flagged_before", "share of the controls that reach the threshold before",
            _PERCENT, short="Flagged\n% before"),
     Column("Recall % before", "recall_before", "share of the errors that reach it", _PERCENT,
            short="Recall\n% before"),
-    Column("τ", "threshold", "the fitted threshold", decimals(3), short="τ"),
+    Column("τ", "threshold", "the fitted threshold", build_decimal_format(3), short="τ"),
     Column("Flagged %", "flagged", "share of the controls that reach it", _PERCENT, short="Flag-\nged %"),
     Column("Recall %", "recall", "share of the errors that reach it", _PERCENT, short="Recall\n%"),
     Column("Flagged % held out", "flagged_held_out", "the same for thresholds fitted to other documents",
@@ -85,7 +85,7 @@ class _TopicScores:
         )
 
 
-def topic_rows(
+def build_topic_rows(
     evaluation: Evaluation, policy: Policy, labels: Mapping[str, float], folds: Sequence[Split]
 ) -> list[TopicRow]:
     """Fit a threshold for each sensitive topic.
@@ -96,21 +96,23 @@ def topic_rows(
         labels: the scenario's thresholds by topic; these topics are sensitive, too.
         folds: each tests some groups.
     """
-    tagged = [_topics_of(reply, policy, labels) for reply in evaluation.replies]
+    tagged = [_match_topics(reply, policy, labels) for reply in evaluation.replies]
     sensitive = [name for name, topic in policy.topics.items() if topic.sensitive]
     return [
-        _row(topic, _scored(evaluation, [topic in found for found in tagged]), policy, labels, folds)
+        _build_row(
+            topic, _collect_scores(evaluation, [topic in found for found in tagged]), policy, labels, folds
+        )
         for topic in dict.fromkeys([*sensitive, *labels])
     ]
 
 
-def _topics_of(reply: LabelledReply, policy: Policy, labels: Mapping[str, float]) -> set[str]:
+def _match_topics(reply: LabelledReply, policy: Policy, labels: Mapping[str, float]) -> set[str]:
     return set(
         match_topics_by_rules(policy.topics, labels, TopicSubject(reply.question, None, reply.passages))
     )
 
 
-def _scored(evaluation: Evaluation, chosen: Sequence[bool]) -> _TopicScores:
+def _collect_scores(evaluation: Evaluation, chosen: Sequence[bool]) -> _TopicScores:
     """Return the scores of planted errors, and of different twins."""
     controls: dict[str, tuple[str, float]] = {}
     errors = []
@@ -124,7 +126,7 @@ def _scored(evaluation: Evaluation, chosen: Sequence[bool]) -> _TopicScores:
     return _TopicScores(tuple(controls.values()), tuple(errors))
 
 
-def _row(
+def _build_row(
     topic: str, scored: _TopicScores, policy: Policy, labels: Mapping[str, float], folds: Sequence[Split]
 ) -> TopicRow:
     before = policy.decision([topic], labels, False).threshold
@@ -140,11 +142,11 @@ def _row(
     if row.controls < LEAST_CONTROLS:
         told = f"{row.controls} grounded controls, and {LEAST_CONTROLS} are needed (--count plants more)"
         return row.model_copy(update={"not_fitted": told})
-    threshold = fitted_threshold([score for _, score in scored.controls], before)
+    threshold = fit_threshold([score for _, score in scored.controls], before)
     if threshold is None:
         told = f"more than {MOST_FLAGGED:.0%} of the grounded controls have the highest score"
         return row.model_copy(update={"not_fitted": told})
-    flagged, recall = _held_out(scored, before, folds)
+    flagged, recall = _test_held_out(scored, before, folds)
     return row.model_copy(
         update={
             "threshold": threshold,
@@ -156,7 +158,7 @@ def _row(
     )
 
 
-def fitted_threshold(controls: Sequence[float], before: float) -> float | None:
+def fit_threshold(controls: Sequence[float], before: float) -> float | None:
     """Return `before`, or the lowest threshold that at most `MOST_FLAGGED` of the controls reach.
 
     None: that would be above 1.
@@ -173,7 +175,7 @@ def fitted_threshold(controls: Sequence[float], before: float) -> float | None:
     return lowest if lowest <= 1 else None
 
 
-def _held_out(
+def _test_held_out(
     scored: _TopicScores, before: float, folds: Sequence[Split]
 ) -> tuple[float | None, float | None]:
     """Return the shares of controls and errors that reach thresholds fitted to other documents.
@@ -184,23 +186,23 @@ def _held_out(
     for fold in folds:
         inside = scored.of(fold.tested_groups, inside=True)
         others = [score for _, score in scored.of(fold.tested_groups, inside=False).controls]
-        threshold = fitted_threshold(others, before) if others else None
+        threshold = fit_threshold(others, before) if others else None
         if threshold is None:
             return None, None
         flagged += sum(score >= threshold for _, score in inside.controls)
         found += sum(score >= threshold for _, score in inside.errors)
-    return _over(flagged, scored.controls), _over(found, scored.errors)
+    return _divide_by_all(flagged, scored.controls), _divide_by_all(found, scored.errors)
 
 
 def _share(scores: Sequence[tuple[str, float]], threshold: float) -> float | None:
-    return _over(sum(score >= threshold for _, score in scores), scores)
+    return _divide_by_all(sum(score >= threshold for _, score in scores), scores)
 
 
-def _over(count: int, all_of: Sequence[tuple[str, float]]) -> float | None:
+def _divide_by_all(count: int, all_of: Sequence[tuple[str, float]]) -> float | None:
     return count / len(all_of) if all_of else None
 
 
-def with_thresholds(policy: Policy, rows: Sequence[TopicRow]) -> Policy:
+def apply_thresholds(policy: Policy, rows: Sequence[TopicRow]) -> Policy:
     """Return the policy with the fitted thresholds; topics that only the scenario knows are added."""
     topics = dict(policy.topics)
     for row in rows:

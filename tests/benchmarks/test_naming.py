@@ -47,6 +47,6 @@ def test_a_class_name_of_ours_means_one_thing() -> None:
     assert find_shared_class_names([ROOT / floor for floor in FLOORS]).keys() == {"Worker"}
 
 
-@pytest.mark.parametrize("floor", ["agents", "chatbots", "detectors"])
+@pytest.mark.parametrize("floor", FLOORS)
 def test_half_of_the_functions_of_a_floor_begin_with_a_verb(floor: str) -> None:
     assert compute_verb_share(list(find_functions(ROOT / floor))) >= 0.5

@@ -26,7 +26,7 @@ from unittest.mock import patch
 import typer.main
 from hypothesis import settings
 
-from hallulab.scenarios.text.wording import harmless
+from hallulab.scenarios.text.wording import clean_for_terminal
 from hallulab.simulator.cli.main import main
 from tests.simulator.command_line import Ended
 
@@ -83,8 +83,8 @@ def ended(*arguments: str | Path) -> Ended:
     assert took < LIMIT_S, f"{took:.1f} s: {told}"
     assert found.code in (0, 1, 2), told
     assert "Traceback" not in found.out + found.err, told
-    assert harmless(found.err) == found.err, told
-    assert harmless(found.out) == found.out, told
+    assert clean_for_terminal(found.err) == found.err, told
+    assert clean_for_terminal(found.out) == found.out, told
     *warnings, last = found.err.splitlines() or [""]
     if found.code:
         assert last.startswith("error: "), told

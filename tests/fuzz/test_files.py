@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.yaml_text import read_value
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.scenarios.text.chunking import passages
-from hallulab.simulator.bench.sweep import configurations, load_sweep
+from hallulab.scenarios.text.chunking import cut_into_passages
+from hallulab.simulator.bench.sweep import list_configurations, load_sweep
 from hallulab.simulator.experiment.config import load_experiment
-from hallulab.simulator.experiment.plan import scenario_version
+from hallulab.simulator.experiment.plan import compute_scenario_version
 from tests.fuzz.anything import changed, damaged, written_leniently
 from tests.fuzz.promises import ended, examples, keeping
 from tests.fuzz.tiny_run import FILES, make_pack, words_for_vectors
@@ -186,7 +186,7 @@ def test_a_sweep_is_read_or_refused(folder: Path, content: bytes) -> None:
     sweep = read_or_refused(lambda: load_sweep(path))
     if sweep is not None:
         strict(sweep.model_dump_json())
-        read_or_refused(lambda: configurations(sweep))
+        read_or_refused(lambda: list_configurations(sweep))
 
 
 @examples(60)
@@ -240,9 +240,9 @@ def test_a_pack_is_read_or_refused(folder: Path, files: dict[str, bytes]) -> Non
     assert not talking.called
     if scenario is not None:
         strict(scenario.model_dump_json())
-        scenario_version(scenario)
+        compute_scenario_version(scenario)
         for document in scenario.documents:
-            assert passages(document)
+            assert cut_into_passages(document)
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from hallulab.scenarios.attacks.attacked import AttackRecord
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.measure.conversations import TurnFlaw
-from hallulab.simulator.measure.fixed_prefix import side_by_side
+from hallulab.simulator.measure.fixed_prefix import compare_side_by_side
 from hallulab.simulator.measure.judged_turns import Annotations
-from hallulab.simulator.measure.metrics import ByDetector, Tallies, by_detector
-from hallulab.simulator.measure.metrics import tally_all as tally_journals
+from hallulab.simulator.measure.metrics import ByDetector, Tallies, index_by_detector
+from hallulab.simulator.measure.metrics import count_all_verdicts as tally_journals
 from hallulab.simulator.report import document, page
 from hallulab.simulator.report.browser import Cases
 from hallulab.simulator.report.counting import RunCounts
@@ -29,7 +29,7 @@ def judged(
 ) -> Iterator[tuple[Conversation, ByDetector]]:
     """Each conversation with the verdicts on it."""
     for conversation, found in Journals(conversations, verdicts).judged():
-        yield conversation, by_detector(found)
+        yield conversation, index_by_detector(found)
 
 
 def tally_all(
@@ -60,7 +60,7 @@ def build_report(
         counts.add(conversation, found, flaws.get(conversation.id, ()))
     if branched_from is not None:
         fixed = Journals(conversations, verdicts)
-        beside = side_by_side(branched_from, free or Journals([], []), fixed, chatbots, detectors)
+        beside = compare_side_by_side(branched_from, free or Journals([], []), fixed, chatbots, detectors)
         more["fixed_prefix"] = beside
     return document.build_report(counts, **more)
 

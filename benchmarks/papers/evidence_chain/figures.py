@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.papers.evidence_chain.analysis import hallucinated_share, source_coverage
 from benchmarks.papers.evidence_chain.study import METHODS, Study, spoken_words
-from hallulab.simulator.measure.detection import curve, decisions
+from hallulab.simulator.measure.detection import compute_curve, compute_flag_scores
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,7 +81,7 @@ def heatmap(study: Study) -> Figure:
 def word_f1(study: Study) -> Figure:
     """Draw figure 3: F1 of words by method."""
     figure, axes = _canvas(7.0, 4.0)
-    values = [decisions(study.words(method))["f1"] or 0.0 for method in METHODS]
+    values = [compute_flag_scores(study.words(method))["f1"] or 0.0 for method in METHODS]
     bars = axes.bar(list(METHODS.values()), values)
     axes.bar_label(bars, fmt="%.3f")
     axes.set_ylabel("word-level F1")
@@ -118,7 +118,7 @@ def precision_recall(study: Study) -> Figure:
     figure, axes = _canvas(6.0, 5.0)
     for method, name in METHODS.items():
         sample = study.words(method)
-        found = curve(sample)
+        found = compute_curve(sample)
         axes.step(found.hits / sample.labels.sum(), found.hits / found.flagged, where="post", label=name)
     axes.set_xlabel("recall")
     axes.set_ylabel("precision")

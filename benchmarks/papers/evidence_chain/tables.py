@@ -35,10 +35,16 @@ from benchmarks.papers.evidence_chain.supporting import attribution_rows
 from hallulab.detectors.features.batch import Pieces
 from hallulab.detectors.features.features import Attribution
 from hallulab.detectors.features.learning import gold
-from hallulab.scenarios.datasets.audit_corpus import sentence_meta
+from hallulab.scenarios.datasets.audit_corpus import read_sentence_meta
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.simulator.measure.detection import Booleans, Sample, auroc, average_precision, decisions
-from hallulab.simulator.report.columns import harmless_cell
+from hallulab.simulator.measure.detection import (
+    Booleans,
+    Sample,
+    compute_auroc,
+    compute_average_precision,
+    compute_flag_scores,
+)
+from hallulab.simulator.report.columns import escape_formula
 from hallulab.simulator.runs.folder import write_atomically
 
 Row = dict[str, Any]
@@ -250,7 +256,7 @@ def attribution(study: Study) -> list[Row]:
     gold_evidence = [
         (index, sentence.start, sentence.evidence)
         for index, reply in enumerate(study.test)
-        for sentence in sentence_meta(reply)
+        for sentence in read_sentence_meta(reply)
         if sentence.evidence is not None
     ]
     reply, start, passage = (np.array(column, dtype=np.int64) for column in zip(*gold_evidence, strict=True))
@@ -328,14 +334,14 @@ def _rates(replies: Sequence[LabelledReply]) -> Row:
 
 
 def _quality(sample: Sample) -> Row:
-    found = decisions(sample)
+    found = compute_flag_scores(sample)
     return {
         "Precision": found["precision"],
         "Recall": found["recall"],
         "F1": found["f1"],
         "Accuracy": found["accuracy"],
-        "ROC_AUC": auroc(sample),
-        "PR_AUC": average_precision(sample),
+        "ROC_AUC": compute_auroc(sample),
+        "PR_AUC": compute_average_precision(sample),
     }
 
 
@@ -347,7 +353,7 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in rows:
         writer.writerow(
             {
-                key: f"{value:.3f}" if isinstance(value, float) else harmless_cell(value)
+                key: f"{value:.3f}" if isinstance(value, float) else escape_formula(value)
                 for key, value in row.items()
             }
         )

@@ -10,7 +10,7 @@ from functools import lru_cache
 from math import log
 
 from hallulab.scenarios.text.items import Item, find_items, name_parts
-from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.text.word_forms import TOKEN, read_word
 
 TITLE = "Title: "
@@ -169,7 +169,7 @@ def _parts(text: str) -> tuple[str, tuple[_Part, ...]]:
         title, _, body = text.removeprefix(TITLE).partition("\n")
         title = " ".join(title.split())
     found = [title] if title else []
-    found += [" ".join(region.of(body).split()) for region in sentences(body)]
+    found += [" ".join(region.of(body).split()) for region in split_sentences(body)]
     read = [(part, read_tokens(part)) for part in found]
     return title, tuple((part, tokens, content(tokens), _items(part)) for part, tokens in read)
 

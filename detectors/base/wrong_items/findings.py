@@ -10,7 +10,7 @@ from hallulab.detectors.base.wrong_items.claim import ComparedSentence
 from hallulab.detectors.base.wrong_items.comparison import find_differences
 from hallulab.detectors.base.wrong_items.evidence import Sentence, Token
 from hallulab.detectors.base.wrong_items.phrases import find_lacking, find_unsaid, main_words, whole_items
-from hallulab.scenarios.text.items import Item, stems_key
+from hallulab.scenarios.text.items import Item, build_stems_key
 from hallulab.scenarios.text.spans import Region
 
 Fault = Literal["absent", "misattributed", "replaced", "negated", "condition", "unsupported", "elsewhere"]
@@ -143,7 +143,7 @@ def _about(claim: ComparedSentence, item: Item, source: Sentence) -> Region | No
 
 def _is_part(name: str, other: str) -> bool:
     """Return whether one name is the other in fewer words: `Reserve Bank`, `Reserve Bank of India`."""
-    mine, known = set(stems_key(name).split()), set(stems_key(other).split())
+    mine, known = set(build_stems_key(name).split()), set(build_stems_key(other).split())
     return mine <= known or known <= mine
 
 

@@ -14,8 +14,12 @@ import random
 from typing import NamedTuple
 
 from hallulab.scenarios.datasets.audit_corpus.plan import CorpusPlan, read_plan
-from hallulab.scenarios.datasets.audit_corpus.responses import Response, sentences_json, write_response
-from hallulab.scenarios.datasets.audit_corpus.schedule import hallucinated_sentences
+from hallulab.scenarios.datasets.audit_corpus.responses import (
+    Response,
+    convert_sentences_to_json,
+    write_response,
+)
+from hallulab.scenarios.datasets.audit_corpus.schedule import schedule_hallucinations
 from hallulab.scenarios.datasets.audit_corpus.sources import Source, make_sources
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 
@@ -39,8 +43,8 @@ def generate(seed: int = 17) -> LabelledData:
     rng = random.Random(seed)  # noqa: S311 -- reproducible data, no secret
     plan = read_plan()
     sources = make_sources(plan, rng)
-    counts = hallucinated_sentences(plan, sources, rng)
-    temperatures = {generator: _temperatures(plan, len(sources), rng) for generator in plan.hallucinated}
+    counts = schedule_hallucinations(plan, sources, rng)
+    temperatures = {generator: _draw_temperatures(plan, len(sources), rng) for generator in plan.hallucinated}
     replies = []
     for place, source in enumerate(sources):
         sentences = plan.collections[source.collection].sentences
@@ -48,22 +52,22 @@ def generate(seed: int = 17) -> LabelledData:
             hallucinated = counts[source.id, generator]
             response = write_response(source, sentences, hallucinated, plan.elsewhere, rng)
             temperature = temperatures[generator][place]
-            replies.append(_labelled(plan, source, response, number, generator, temperature))
+            replies.append(_label_response(plan, source, response, number, generator, temperature))
     return LabelledData(tuple(replies))
 
 
-def sentence_meta(reply: LabelledReply) -> tuple[SentenceMeta, ...]:
+def read_sentence_meta(reply: LabelledReply) -> tuple[SentenceMeta, ...]:
     """Return the sentences of a reply of this corpus, with their gold evidence."""
     return tuple(SentenceMeta(*sentence) for sentence in json.loads(str(reply.meta[SENTENCES])))
 
 
-def _temperatures(plan: CorpusPlan, count: int, rng: random.Random) -> list[float]:
+def _draw_temperatures(plan: CorpusPlan, count: int, rng: random.Random) -> list[float]:
     temperatures = [plan.temperatures[place % len(plan.temperatures)] for place in range(count)]
     rng.shuffle(temperatures)
     return temperatures
 
 
-def _labelled(
+def _label_response(
     plan: CorpusPlan, source: Source, response: Response, number: int, generator: str, temperature: float
 ) -> LabelledReply:
     return LabelledReply(
@@ -81,6 +85,6 @@ def _labelled(
             "temperature": temperature,
             "split": source.split,
             "source": source.collection,
-            SENTENCES: sentences_json(response),
+            SENTENCES: convert_sentences_to_json(response),
         },
     )

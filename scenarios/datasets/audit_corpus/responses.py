@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hallulab.scenarios.datasets.audit_corpus.plan import Fact, read_pools
 from hallulab.scenarios.datasets.audit_corpus.sources import Source
-from hallulab.scenarios.datasets.audit_corpus.templates import Forms, fill, slots_of
+from hallulab.scenarios.datasets.audit_corpus.templates import Forms, fill, list_slots
 from hallulab.scenarios.labelled import GoldSpan
 
 
@@ -38,32 +38,32 @@ def write_response(
         fact = source.blueprint.facts[number]
         text += " " if text else ""
         start = len(text)
-        sentence, replaced, kind = _say(source, fact, number in false, elsewhere, rng)
+        sentence, replaced, kind = _render_sentence(source, fact, number in false, elsewhere, rng)
         spans += [GoldSpan(start=start + a, end=start + b, label=kind) for a, b in replaced]
         text += sentence
-        bounds.append((start, len(text), None if replaced else _position(source, fact)))
+        bounds.append((start, len(text), None if replaced else _find_position(source, fact)))
     return Response(text, tuple(spans), tuple(bounds))
 
 
-def sentences_json(response: Response) -> str:
+def convert_sentences_to_json(response: Response) -> str:
     """Return the sentences as text, for the meta data of a labelled reply."""
     return json.dumps(response.sentences)
 
 
-def _say(
+def _render_sentence(
     source: Source, fact: Fact, falsify: bool, elsewhere: float, rng: random.Random
 ) -> tuple[str, Sequence[tuple[int, int]], str]:
     """Return the sentence, its false places, and the kind of the replaced value."""
     template = rng.choice(fact.texts)
     if not falsify:
         return fill(template, source.values).text, (), ""
-    slot = rng.choice([name for name in fact.replace if name in slots_of(template)])
-    value = _false_value(source, slot, fact.also, elsewhere, rng)
+    slot = rng.choice([name for name in fact.replace if name in list_slots(template)])
+    value = _choose_false_value(source, slot, fact.also, elsewhere, rng)
     sentence = fill(template, source.values | {slot: value})
     return sentence.text, sentence.places[slot], source.blueprint.slots[slot]
 
 
-def _false_value(
+def _choose_false_value(
     source: Source, slot: str, also: Sequence[str], elsewhere: float, rng: random.Random
 ) -> Forms:
     """Return another value of the slot's kind: one of the source's own, or one that the source lacks."""
@@ -76,13 +76,13 @@ def _false_value(
             return source.values[other]
     pools = read_pools()
     forms = pools[pools[kind].instead or kind].all_forms()
-    return next(value for value in rng.sample(forms, len(forms)) if not _occurs(value, source.text))
+    return next(value for value in rng.sample(forms, len(forms)) if not _is_in_text(value, source.text))
 
 
-def _occurs(value: Forms, text: str) -> bool:
+def _is_in_text(value: Forms, text: str) -> bool:
     return any(re.search(rf"\b{re.escape(form)}\b", text, re.IGNORECASE) for form in value if form)
 
 
-def _position(source: Source, fact: Fact) -> int:
+def _find_position(source: Source, fact: Fact) -> int:
     names = [passage.id.removeprefix(f"{source.id}#") for passage in source.passages]
     return names.index(fact.evidence)

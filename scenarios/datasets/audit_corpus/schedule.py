@@ -16,7 +16,7 @@ Response = tuple[str, str]
 """Source identifier and generator."""
 
 
-def hallucinated_sentences(
+def schedule_hallucinations(
     plan: CorpusPlan, sources: Sequence[Source], rng: random.Random
 ) -> Counter[Response]:
     """Return (source, generator) → number of sentences with a hallucination; 0 for all others.
@@ -27,14 +27,14 @@ def hallucinated_sentences(
     counts: Counter[Response] = Counter()
     for generator, row in plan.hallucinated.items():
         for collection, number in row.items():
-            chosen = _spread([s for s in sources if s.collection == collection], number, rng)
+            chosen = _choose_sources([s for s in sources if s.collection == collection], number, rng)
             counts.update((source.id, generator) for source in chosen)
     for split, total in plan.hallucinated_sentences.items():
         _add_sentences(plan, [source for source in sources if source.split == split], total, counts, rng)
     return counts
 
 
-def _spread(sources: Sequence[Source], number: int, rng: random.Random) -> list[Source]:
+def _choose_sources(sources: Sequence[Source], number: int, rng: random.Random) -> list[Source]:
     """Choose `number` of the sources, from each split in proportion."""
     if not number:
         return []

@@ -13,7 +13,7 @@ from hallulab.scenarios.datasets.audit_corpus.plan import (
     read_pools,
 )
 from hallulab.scenarios.datasets.audit_corpus.templates import Forms, fill, fill_tree
-from hallulab.scenarios.datasets.business import Business, business_chunks
+from hallulab.scenarios.datasets.business import Business, render_business_chunks
 from hallulab.scenarios.transcript import Passage
 
 
@@ -51,11 +51,11 @@ def make_sources(plan: CorpusPlan, rng: random.Random) -> list[Source]:
         rng.shuffle(splits)
         for number, split in enumerate(splits):
             identifier = f"{name.lower().replace('/', '-').replace(' ', '-')}-{number + 1:02}"
-            sources.append(_source(identifier, name, split, blueprints[number % len(blueprints)], rng))
+            sources.append(_build_source(identifier, name, split, blueprints[number % len(blueprints)], rng))
     return sources
 
 
-def _source(
+def _build_source(
     identifier: str, collection: str, split: Split, blueprint: Blueprint, rng: random.Random
 ) -> Source:
     values = _draw_values(blueprint, rng)
@@ -68,7 +68,7 @@ def _source(
         question=fill(blueprint.question, values).text,
         passages=tuple(
             Passage(id=f"{identifier}#{name}", document=identifier, text=text)
-            for name, text in _chunks(blueprint, values)
+            for name, text in _build_chunks(blueprint, values)
         ),
     )
 
@@ -83,7 +83,7 @@ def _draw_values(blueprint: Blueprint, rng: random.Random) -> dict[str, Forms]:
     return values
 
 
-def _chunks(blueprint: Blueprint, values: dict[str, Forms]) -> list[tuple[str, str]]:
+def _build_chunks(blueprint: Blueprint, values: dict[str, Forms]) -> list[tuple[str, str]]:
     if blueprint.record is not None:
-        return list(business_chunks(Business.model_validate(fill_tree(blueprint.record, values))))
+        return list(render_business_chunks(Business.model_validate(fill_tree(blueprint.record, values))))
     return [(str(number), fill(text, values).text) for number, text in enumerate(blueprint.passages)]

@@ -54,6 +54,6 @@ def fill_tree(tree: Any, values: Mapping[str, Forms]) -> Any:
     return tree
 
 
-def slots_of(template: str) -> list[str]:
+def list_slots(template: str) -> list[str]:
     """Return the slots of a template in order, with repetitions."""
     return [slot[1] for slot in _SLOT.finditer(template)]

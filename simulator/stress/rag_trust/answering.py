@@ -16,16 +16,16 @@ from hallulab.agents.versions import compute_code_version
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
 from hallulab.chatbots.registry import compute_chatbot_version, make_chatbot
 from hallulab.chatbots.strategies import is_refusal
-from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError, first_of
+from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError, get_first_error
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.files.jsonl import LineWriter, read_lines
 from hallulab.scenarios.transcript import Message
 from hallulab.simulator.experiment.config import describe
 from hallulab.simulator.stress.rag_trust import judging
 from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer, Task
-from hallulab.simulator.stress.rag_trust.citations import without_citations
+from hallulab.simulator.stress.rag_trust.citations import remove_citations
 from hallulab.simulator.stress.rag_trust.config import StressConfig
-from hallulab.simulator.stress.rag_trust.staging import GivenPassages, scenario_of
+from hallulab.simulator.stress.rag_trust.staging import GivenPassages, build_scenario
 
 SIMILARITY = "similarity"
 """Kind of the recording entries of similarities."""
@@ -87,14 +87,14 @@ class AnswerCollector:
             said = await bot.reply([Message(role="user", text=question.question.strip())])
             reply, session.calls = said.text, [*said.calls]
             if not is_refusal(reply):
-                text = without_citations(reply, titles)
+                text = remove_citations(reply, titles)
                 if "factuality" in task.dimensions:
-                    measured["factual"] = await judging.factual(
+                    measured["factual"] = await judging.estimate_factuality(
                         session, question.question.strip(), question.answer, text
                     )
                 if "robustness" in task.dimensions:
                     measured["similarity"] = await self._similarity(question.answer, text)
-                    measured["matching"] = await judging.matching(session, question.answer, text)
+                    measured["matching"] = await judging.estimate_match(session, question.answer, text)
         except ChatbotError as failure:
             error, session.calls = str(failure), [*failure.calls]
         except ModelError as failure:
@@ -123,7 +123,7 @@ class AnswerCollector:
         return ChatbotContext(
             models=self._pool,
             knowledge=GivenPassages(passages),
-            scenario=scenario_of(passages),
+            scenario=build_scenario(passages),
             model=task.model,
             seed=self._config.seed,
             top_k=len(passages),
@@ -179,7 +179,7 @@ async def ask_all(
             async with asyncio.TaskGroup() as group:
                 asked = [group.create_task(have(task)) for task in tasks]
         except* (HallulabError, ReplayMiss, OSError) as failed:
-            raise first_of(failed) from failed
+            raise get_first_error(failed) from failed
     return [task.result() for task in asked]
 
 

@@ -9,7 +9,7 @@ from itertools import product
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.chatbots.strategies import Strategy, is_refusal
 from hallulab.scenarios.attacks.attack import Attack
-from hallulab.scenarios.attacks.questions import Composition, compose
+from hallulab.scenarios.attacks.questions import Composition, assemble_passages
 from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
 from hallulab.scenarios.transcript import Call, Count, Frozen, Number
 from hallulab.simulator.experiment.config import Component
@@ -82,7 +82,7 @@ class MeasuredAnswer(Frozen):
         return self.reply is not None and is_refusal(self.reply)
 
 
-def tasks(
+def list_tasks(
     config: StressConfig, questions: Sequence[HotpotQuestion], everything: Sequence[HotpotQuestion]
 ) -> Iterator[Task]:
     """Yield the answers to be had. Those that share documents follow each other, for the server's cache.
@@ -96,6 +96,6 @@ def tasks(
             wanted.setdefault(attack, []).append(dimension)
     for question in questions:
         for attack, dimensions in wanted.items():
-            composition = compose(question, everything, attack, config.seed)
+            composition = assemble_passages(question, everything, attack, config.seed)
             for model, chatbot, strategy in product(config.answering, config.chatbots, config.strategies):
                 yield Task(question, composition, attack, chatbot, model, strategy, tuple(dimensions))

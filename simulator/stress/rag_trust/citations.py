@@ -10,7 +10,7 @@ _NUMBERS = re.compile(r"\s*\d{1,6}(?:\s*[,;]\s*\d{1,6})*\s*")
 _SPACE = re.compile(r"\s+([.,;:!?])")
 
 
-def cited(reply: str, titles: Sequence[str]) -> frozenset[int]:
+def find_cited(reply: str, titles: Sequence[str]) -> frozenset[int]:
     """Return the numbers of the documents that a reply cites, each once.
 
     `[2]`, `[1][3]`, `[1, 3]` and `[a title]` are citations; other words in brackets are not. A number that no
@@ -26,10 +26,10 @@ def cited(reply: str, titles: Sequence[str]) -> frozenset[int]:
     return frozenset(numbers)
 
 
-def without_citations(reply: str, titles: Sequence[str]) -> str:
+def remove_citations(reply: str, titles: Sequence[str]) -> str:
     """Return a reply without its citations, for comparing its words with the right answer's."""
 
     def kept(found: re.Match[str]) -> str:
-        return "" if cited(found[0], titles) else found[0]
+        return "" if find_cited(found[0], titles) else found[0]
 
     return _SPACE.sub(r"\1", _BRACKETS.sub(kept, reply)).strip()

@@ -12,16 +12,16 @@ from hallulab.agents.served_model import identify_model
 from hallulab.chatbots.registry import read_chatbot_options
 from hallulab.scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.text.wording import in_brief
-from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, served
-from hallulab.simulator.report.columns import csv_text
+from hallulab.scenarios.text.wording import shorten_line
+from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, serve_models
+from hallulab.simulator.report.columns import format_csv
 from hallulab.simulator.runs.folder import RunFolder, write_together
 from hallulab.simulator.runs.outputs import check_outputs
 from hallulab.simulator.stress.rag_trust.answering import AnswerCollector, ask_all
-from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer, tasks
+from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer, list_tasks
 from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, StressConfig
 from hallulab.simulator.stress.rag_trust.page import render_page
-from hallulab.simulator.stress.rag_trust.report import Models, StressReport, stress_report
+from hallulab.simulator.stress.rag_trust.report import Models, StressReport, build_stress_report
 from hallulab.simulator.stress.rag_trust.tables import COLUMNS
 
 
@@ -38,7 +38,7 @@ class StressFolder(RunFolder):
         self.files = (*self.derived, self.answers)
 
 
-async def stress_command(config: StressConfig, folder: StressFolder, settings: Settings) -> StressReport:
+async def run_stress(config: StressConfig, folder: StressFolder, settings: Settings) -> StressReport:
     """Get the answers that the folder lacks, and write the reports.
 
     Raises:
@@ -48,7 +48,7 @@ async def stress_command(config: StressConfig, folder: StressFolder, settings: S
     data = Path(config.data or "")
     check_outputs({}, (data / FILE, data / OFFICIAL), {"--out": folder.path})
     everything = _read(data)
-    wanted = list(tasks(config, everything[: config.questions], everything))
+    wanted = list(list_tasks(config, everything[: config.questions], everything))
     async with open_pool(config.experiment, open_recording(settings), settings.transport) as pool:
         asking = AnswerCollector(config, pool, SentenceEmbedder(DEFAULT_EMBEDDING_MODEL))
         for task in wanted[: len(config.answering) * len(config.chatbots) * len(config.strategies)]:
@@ -56,7 +56,7 @@ async def stress_command(config: StressConfig, folder: StressFolder, settings: S
         with folder.claimed():
             if settings.fresh:
                 folder.clear()
-            async with served(pool, settings):
+            async with serve_models(pool, settings):
                 models = Models(
                     chatbots={name: identify_model(pool.get(name)) for name in config.answering},
                     judge=identify_model(pool.get(config.judge)),
@@ -67,7 +67,7 @@ async def stress_command(config: StressConfig, folder: StressFolder, settings: S
                         asking, wanted, folder.answers, config.concurrency, lambda: shown.advance(bar)
                     )
             _require_an_answer(answers)
-            report = stress_report(config, models, answers)
+            report = build_stress_report(config, models, answers)
             _write(folder, report)
     return report
 
@@ -86,7 +86,7 @@ def _require_an_answer(answers: list[MeasuredAnswer]) -> None:
     failed = [answer for answer in answers if answer.reply is None]
     if len(failed) == len(answers):
         raise OperationalError(
-            f"no question was answered. The first error: {in_brief(failed[0].error or '')}"
+            f"no question was answered. The first error: {shorten_line(failed[0].error or '')}"
         )
 
 
@@ -97,7 +97,7 @@ def _write(folder: StressFolder, report: StressReport) -> None:
     write_together(
         {
             folder.report: report.text(),
-            folder.table: csv_text(columns, report.rows),
+            folder.table: format_csv(columns, report.rows),
             folder.page: render_page(report),
         }
     )

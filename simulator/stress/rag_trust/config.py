@@ -13,8 +13,8 @@ from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.chatbots.strategies import STRATEGIES, Strategy
 from hallulab.scenarios.attacks.attack import Attack
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import complaint, main_error
-from hallulab.scenarios.files.paths import expanded
+from hallulab.scenarios.files.data_files import choose_main_error, render_complaint
+from hallulab.scenarios.files.paths import expand_home
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.transcript import Frozen, Seed
 from hallulab.simulator.experiment.config import ALL_CHATBOTS, Component, Experiment, ModelSettings, describe
@@ -193,13 +193,13 @@ def load_stress(path: Path | None, flags: Mapping[str, Any]) -> StressConfig:
     try:
         config = StressConfig.model_validate(values)
     except ValidationError as error:
-        first = main_error(error)
+        first = choose_main_error(error)
         if text is not None and first["loc"] and first["loc"][0] not in given:
-            raise text.error(first["loc"], complaint(first, _SCHEMA)) from error
+            raise text.error(first["loc"], render_complaint(first, _SCHEMA)) from error
         where = f"{path}: " if path is not None and not first["loc"] else ""
         raise UsageError(where + describe(error)) from error
     if config.data is None:
         raise UsageError("no data: give HotpotQA's folder with --data, or as `data` in the stress file.")
-    folder = expanded(config.data)
+    folder = expand_home(config.data)
     beside = path.parent if path is not None and "data" not in given else Path()
     return config.model_copy(update={"data": str(folder if folder.is_absolute() else beside / folder)})

@@ -18,7 +18,7 @@ CORRECT_FROM = 0.5
 """Probability of Yes from which an answer is correct."""
 
 
-async def factual(session: Session, question: str, expected: str, reply: str) -> float:
+async def estimate_factuality(session: Session, question: str, expected: str, reply: str) -> float:
     """Return P(the reply is factually correct).
 
     Raises:
@@ -28,7 +28,7 @@ async def factual(session: Session, question: str, expected: str, reply: str) ->
     return (await session.choose("factual", messages, ["Yes", "No"]))["Yes"]
 
 
-async def matching(session: Session, expected: str, reply: str) -> float:
-    """Return P(the reply matches the right answer, without noise); raises like `factual`."""
+async def estimate_match(session: Session, expected: str, reply: str) -> float:
+    """Return P(the reply matches the right answer, without noise); raises like `estimate_factuality`."""
     messages = PROMPTS[1].fill(expected=expected, reply=reply)
     return (await session.choose("matching", messages, ["Yes", "No"]))["Yes"]

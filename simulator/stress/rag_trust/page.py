@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hallulab.simulator.bench import curves
-from hallulab.simulator.bench.curves import Plot, degradation
-from hallulab.simulator.bench.page import paint
-from hallulab.simulator.report.markup import asset, render
+from hallulab.simulator.bench.curves import Plot, plot_degradation
+from hallulab.simulator.bench.page import get_style_classes
+from hallulab.simulator.report.markup import load_asset, render
 from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, Dimension
 from hallulab.simulator.stress.rag_trust.report import StressReport
 from hallulab.simulator.stress.rag_trust.tables import COLUMNS, HEADINGS
@@ -21,20 +21,21 @@ def render_page(report: StressReport) -> str:
     return render(
         __package__,
         "page.html",
-        asset("hallulab.simulator.report", "page.css") + asset("hallulab.simulator.bench", "page.css"),
+        load_asset("hallulab.simulator.report", "page.css")
+        + load_asset("hallulab.simulator.bench", "page.css"),
         report=report,
         dimensions=DIMENSIONS,
         headings=HEADINGS,
         columns=COLUMNS,
         groups={dimension: report.groups(dimension) for dimension in DIMENSIONS},
         strategies=list(report.config.strategies),
-        plots={dimension: list(_plots(report, dimension)) for dimension in DIMENSIONS},
+        plots={dimension: list(_plot_scores(report, dimension)) for dimension in DIMENSIONS},
         box=curves,
-        paint=paint,
+        paint=get_style_classes,
     )
 
 
-def _plots(report: StressReport, dimension: Dimension) -> Iterator[Plot]:
+def _plot_scores(report: StressReport, dimension: Dimension) -> Iterator[Plot]:
     """Yield a chart for each chatbot and each level of the other attack: scores over levels of the one.
 
     These are the paper's figures 1 and 2. A grid with a single level has no chart.
@@ -56,4 +57,4 @@ def _plots(report: StressReport, dimension: Dimension) -> Iterator[Plot]:
             }
             besides = f", {other} {fixed:g}" if len(others) > 1 else ""
             title = f"{bot.name}: {dimension} over {over}{besides}"
-            yield degradation(title, over.capitalize(), "Score", levels, series)
+            yield plot_degradation(title, over.capitalize(), "Score", levels, series)

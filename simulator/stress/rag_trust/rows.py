@@ -16,8 +16,8 @@ from hallulab.simulator.measure.statistics import (
     RESAMPLES,
     Floats,
     Integers,
-    cluster_weights,
-    percentiles,
+    compute_percentile_interval,
+    draw_cluster_weights,
 )
 from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer
 from hallulab.simulator.stress.rag_trust.config import Dimension, StressConfig
@@ -81,12 +81,14 @@ class StressRow(Frozen):
     """Mean recall of the citations of the answered."""
 
 
-def stress_rows(
+def build_stress_rows(
     config: StressConfig, answers: Sequence[MeasuredAnswer], dimension: Dimension
 ) -> Iterator[StressRow]:
     """Yield the rows of a dimension: by attack, then model, then chatbot, then strategy."""
     questions = list(dict.fromkeys(answer.question_id for answer in answers))
-    weights = cluster_weights(len(questions), RESAMPLES) if len(questions) >= LEAST_FOR_INTERVAL else None
+    weights = (
+        draw_cluster_weights(len(questions), RESAMPLES) if len(questions) >= LEAST_FOR_INTERVAL else None
+    )
     cells: dict[tuple[float, int, str, str, str], dict[str, Scored | None]] = {}
     for answer in answers:
         key = (answer.poison, answer.distractors, answer.model, answer.chatbot, answer.strategy)
@@ -105,19 +107,19 @@ def stress_rows(
                 strategy=strategy,
                 poison=poison,
                 distractors=distractors,
-                **_counts(cell),
-                **_scores([cell.get(name) for name in questions], weights),
+                **_count_answers(cell),
+                **_compute_scores([cell.get(name) for name in questions], weights),
                 **_change(
                     cell,
                     cells[*lowest, *who] if lowest != (poison, distractors) else None,
                     questions,
                     weights,
                 ),
-                **_parts(cell, dimension),
+                **_compute_parts(cell, dimension),
             )
 
 
-def _counts(cell: dict[str, Scored | None]) -> dict[str, Any]:
+def _count_answers(cell: dict[str, Scored | None]) -> dict[str, Any]:
     known = [one for one in cell.values() if one is not None]
     refused = sum(one.refused for one in known)
     return {
@@ -129,7 +131,7 @@ def _counts(cell: dict[str, Scored | None]) -> dict[str, Any]:
     }
 
 
-def _scores(scored: Sequence[Scored | None], weights: Integers | None) -> dict[str, Any]:
+def _compute_scores(scored: Sequence[Scored | None], weights: Integers | None) -> dict[str, Any]:
     """Return the three means of a cell with their intervals."""
     counted: dict[str, Callable[[Scored], float]] = {
         "score": lambda one: one.score,
@@ -139,7 +141,7 @@ def _scores(scored: Sequence[Scored | None], weights: Integers | None) -> dict[s
     found: dict[str, Any] = {}
     for name, count in counted.items():
         values = np.array([np.nan if one is None else count(one) for one in scored], dtype=float)
-        found[name], found[f"{name}_ci95"] = _mean(values, weights)
+        found[name], found[f"{name}_ci95"] = _compute_mean(values, weights)
     return found
 
 
@@ -153,11 +155,11 @@ def _change(
         return {}
     pairs = [(cell.get(name), base.get(name)) for name in questions]
     values = [np.nan if one is None or other is None else one.score - other.score for one, other in pairs]
-    change, ci95 = _mean(np.array(values, dtype=float), weights)
+    change, ci95 = _compute_mean(np.array(values, dtype=float), weights)
     return {"change": change, "change_ci95": ci95}
 
 
-def _mean(values: Floats, weights: Integers | None) -> tuple[float | None, Interval]:
+def _compute_mean(values: Floats, weights: Integers | None) -> tuple[float | None, Interval]:
     """Return the mean of the values that are there (not NaN), and its interval over questions."""
     there = ~np.isnan(values)
     if not there.any():
@@ -167,10 +169,10 @@ def _mean(values: Floats, weights: Integers | None) -> tuple[float | None, Inter
         return mean, None
     with np.errstate(invalid="ignore", divide="ignore"):
         drawn = (weights[:, there] @ values[there]) / weights[:, there].sum(axis=1)
-    return mean, percentiles(drawn)
+    return mean, compute_percentile_interval(drawn)
 
 
-def _parts(cell: dict[str, Scored | None], dimension: Dimension) -> dict[str, Any]:
+def _compute_parts(cell: dict[str, Scored | None], dimension: Dimension) -> dict[str, Any]:
     """Return the means of a dimension's parts over the answers that are no refusals."""
     answered = [one for one in cell.values() if one is not None and not one.refused]
     return {

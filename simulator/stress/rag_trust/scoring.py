@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hallulab.simulator.measure.meteor import meteor
-from hallulab.simulator.measure.token_f1 import normalized, token_f1
+from hallulab.simulator.measure.meteor import compute_meteor
+from hallulab.simulator.measure.token_f1 import compute_token_f1, normalize_squad_text
 from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer
-from hallulab.simulator.stress.rag_trust.citations import cited, without_citations
+from hallulab.simulator.stress.rag_trust.citations import find_cited, remove_citations
 from hallulab.simulator.stress.rag_trust.config import Dimension, Weights
 from hallulab.simulator.stress.rag_trust.judging import CORRECT_FROM
 
@@ -39,20 +39,20 @@ def score(answer: MeasuredAnswer, dimension: Dimension, weights: Weights) -> Sco
     if answer.refused:
         return Scored(True, 1.0, dict.fromkeys(PARTS[dimension], 1.0))
     if dimension == "accountability":
-        return _accountability(answer.reply, answer)
-    said = without_citations(answer.reply, answer.titles)
+        return _score_accountability(answer.reply, answer)
+    said = remove_citations(answer.reply, answer.titles)
     if dimension == "factuality":
         parts = {
-            "judge": _decided(answer.factual),
-            "fake_overlap": fake_overlap(answer.fake, said),
-            "meteor": meteor(answer.expected, said),
+            "judge": _decide_correct(answer.factual),
+            "fake_overlap": score_fake_overlap(answer.fake, said),
+            "meteor": compute_meteor(answer.expected, said),
         }
         weight = dict(weights.factuality)
     else:
         parts = {
-            "judge": _decided(answer.matching),
+            "judge": _decide_correct(answer.matching),
             "similarity": answer.similarity,
-            "f1": token_f1(answer.expected, said),
+            "f1": compute_token_f1(answer.expected, said),
         }
         weight = dict(weights.robustness)
     known = {name: value for name, value in parts.items() if value is not None}
@@ -61,18 +61,18 @@ def score(answer: MeasuredAnswer, dimension: Dimension, weights: Weights) -> Sco
     return Scored(False, sum(weight[name] * value for name, value in known.items()), known)
 
 
-def fake_overlap(fake: str, reply: str) -> float:
+def score_fake_overlap(fake: str, reply: str) -> float:
     """Return 1 if the normalised reply does not hold the normalised fake answer as whole words, else 0."""
-    return float(f" {normalized(fake)} " not in f" {normalized(reply)} ")
+    return float(f" {normalize_squad_text(fake)} " not in f" {normalize_squad_text(reply)} ")
 
 
-def _decided(probability: float | None) -> float | None:
+def _decide_correct(probability: float | None) -> float | None:
     return None if probability is None else float(probability >= CORRECT_FROM)
 
 
-def _accountability(reply: str, answer: MeasuredAnswer) -> Scored | None:
+def _score_accountability(reply: str, answer: MeasuredAnswer) -> Scored | None:
     """Return citation F1; 0 without citations. None if no true document that matters is left to cite."""
-    said, gold = cited(reply, answer.titles), set(answer.gold)
+    said, gold = find_cited(reply, answer.titles), set(answer.gold)
     if not gold:
         return None
     right = len(said & gold)

@@ -34,7 +34,7 @@ class GivenPassages:
         return tuple(sorted(self._passages, key=shared, reverse=True)[:k])
 
 
-def scenario_of(passages: Sequence[Passage]) -> Scenario:
+def build_scenario(passages: Sequence[Passage]) -> Scenario:
     """Return a scenario without a subject, for chatbots that answer a question from these passages."""
     return Scenario(
         name="rag-trust",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hallulab.simulator.report.columns import Column, decimals, grouped
-from hallulab.simulator.report.tables import lacking
+from hallulab.simulator.report.columns import Column, build_decimal_format, build_grouped_format
+from hallulab.simulator.report.tables import is_lacking
 from hallulab.simulator.stress.rag_trust.config import Dimension
 
-_PERCENT = decimals(0, 100)
-_SCORE = decimals(1, 100)
-_POINTS = decimals(2)
+_PERCENT = build_decimal_format(0, 100)
+_SCORE = build_decimal_format(1, 100)
+_POINTS = build_decimal_format(2)
 _CHATBOT = Column("Chatbot", "chatbot", "name of the chatbot", kind="name", short="Chatbot", wide=True)
 _MODEL = Column("Model", "model", "name of the model that answers", kind="text")
 _STRATEGY = Column("Strategy", "strategy", "prompt strategy of its drafts", kind="text", short="Strategy")
@@ -19,7 +19,11 @@ _POISON = Column(
     "Poison %", "poison", "share of the documents that matter that are false", _PERCENT, short="Po.\n%"
 )
 _DISTRACTORS = Column(
-    "Distractors", "distractors", "documents that are true and beside the point", grouped(), short="Di."
+    "Distractors",
+    "distractors",
+    "documents that are true and beside the point",
+    build_grouped_format(),
+    short="Di.",
 )
 _REFUSED = Column(
     "Refused %", "refused", "share of the scored answers that are refusals", _PERCENT, short="Ref.\n%"
@@ -35,11 +39,13 @@ _ENDS = (
     Column("Answered", "answered", "scored answers that are no refusals"),
     Column("Scored", "scored", "answers for which neither chatbot nor judge failed"),
     Column("of", "answers", "answers wanted, one a question"),
-    Column("Coverage %", "coverage", "scored over wanted", _PERCENT, short="Cov.\n%", warns=lacking),
+    Column("Coverage %", "coverage", "scored over wanted", _PERCENT, short="Cov.\n%", warns=is_lacking),
 )
 
 
-def _scores(what: str, change: str, form: object = _SCORE, unit: str = " %") -> tuple[Column, ...]:
+def _build_score_columns(
+    what: str, change: str, form: object = _SCORE, unit: str = " %"
+) -> tuple[Column, ...]:
     points = {"format": form}
     return (
         Column(f"Score{unit}", "score", f"{what}; a refusal counts as 1, as in the paper",
@@ -60,7 +66,7 @@ FACTUALITY = (
     _STRATEGY,
     _CHATBOT,
     _MODEL,
-    *_scores("weighted sum of judge, fake answer's absence and METEOR, mean over questions",
+    *_build_score_columns("weighted sum of judge, fake answer's absence and METEOR, mean over questions",
              "at the lowest poison ratio"),
     _JUDGE,
     Column("No fake %", "fake_overlap", "share of the answers without refusals that lack the fake answer",
@@ -76,7 +82,7 @@ ROBUSTNESS = (
     _STRATEGY,
     _CHATBOT,
     _MODEL,
-    *_scores("weighted sum of judge, similarity and token F1, mean over questions",
+    *_build_score_columns("weighted sum of judge, similarity and token F1, mean over questions",
              "with the fewest distractors"),
     _JUDGE,
     Column("Similarity", "similarity", "mean cosine of answer and right answer, at least 0, without refusals",
@@ -92,8 +98,8 @@ ACCOUNTABILITY = (
     _STRATEGY,
     _CHATBOT,
     _MODEL,
-    *_scores("F1 of the cited documents, mean over questions; 0 without citations",
-             "with the fewest distractors", decimals(3), ""),
+    *_build_score_columns("F1 of the cited documents, mean over questions; 0 without citations",
+             "with the fewest distractors", build_decimal_format(3), ""),
     Column("Precision", "precision", "mean share of the cited documents that matter, without refusals",
            _POINTS, short="Prec."),
     Column("Recall", "recall", "mean share of the documents that matter that are cited, without refusals",
@@ -110,7 +116,7 @@ COLUMNS: dict[Dimension, Sequence[Column]] = {
 """Dimension → its columns."""
 
 
-def columns_of(dimension: Dimension, models: Sequence[str]) -> Sequence[Column]:
+def choose_columns(dimension: Dimension, models: Sequence[str]) -> Sequence[Column]:
     """Return a dimension's columns; the terminal names the models only if there are several."""
     several = replace(_MODEL, short="Model")
     return [several if one is _MODEL and len(models) > 1 else one for one in COLUMNS[dimension]]

@@ -10,7 +10,7 @@ import pytest
 from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.detectors.metarag.decomposition import Decomposition, decompose, parse_factoids
-from hallulab.scenarios.text.spans import sentences
+from hallulab.scenarios.text.spans import split_sentences
 from tests.scripted import Script, completion, last_user, scripted_pool
 
 REPLY = "Hello! The pool opens at 6. Is that fine? It costs 9 euros, and it costs 5 for children."
@@ -26,7 +26,7 @@ async def decomposed(script: Script) -> tuple[Decomposition, list[dict[str, Any]
 
 
 def factoids(answer: str, limit: int = 24) -> list[tuple[str, str]]:
-    regions = sentences(REPLY)
+    regions = split_sentences(REPLY)
     parsed = parse_factoids(answer, REPLY, regions, limit)
     return [(factoid.text, factoid.region.of(REPLY)) for factoid in parsed.factoids]
 
@@ -84,12 +84,12 @@ def test_where_no_sentence_shares_more_the_numbered_one_is_taken() -> None:
 
 
 def test_beyond_the_limit_the_decomposition_is_marked() -> None:
-    parsed = parse_factoids("2: One.\n2: Two.\n2: Three.", REPLY, sentences(REPLY), 2)
+    parsed = parse_factoids("2: One.\n2: Two.\n2: Three.", REPLY, split_sentences(REPLY), 2)
     assert ([factoid.text for factoid in parsed.factoids], parsed.cut_off) == (["One.", "Two."], True)
 
 
 def skipped(answer: str, limit: int = 24) -> list[str]:
-    parsed = parse_factoids(answer, REPLY, sentences(REPLY), limit)
+    parsed = parse_factoids(answer, REPLY, split_sentences(REPLY), limit)
     return [region.of(REPLY) for region in parsed.skipped]
 
 
@@ -107,7 +107,7 @@ def test_facts_past_the_limit_are_cut_off_and_their_sentences_not_skipped() -> N
 
 def test_a_repeated_fact_states_each_of_its_sentences() -> None:
     reply = "It is free. It is far. It is free."
-    parsed = parse_factoids("1: It is free.\n3: It is free.", reply, sentences(reply), 24)
+    parsed = parse_factoids("1: It is free.\n3: It is free.", reply, split_sentences(reply), 24)
     assert [factoid.text for factoid in parsed.factoids] == ["It is free."]
     assert [region.of(reply) for region in parsed.skipped] == ["It is far."]
 

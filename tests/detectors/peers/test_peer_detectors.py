@@ -26,6 +26,7 @@ from hallulab.detectors.peers.environment import is_installed, locate_peer_pytho
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.transcript import Judgement, Passage, TurnView
 from tests.detectors.peers.test_process import FRAME
+from tests.edited_code import forget_code
 from tests.scripted import last_user, scripted_pool
 from tests.wheels import make_wheel, only_wheels_from
 
@@ -291,6 +292,7 @@ def test_a_comment_in_the_workers_program_does_not_count_for_the_version(
     (tmp_path / name).write_text(f"# A comment.\n{source}")
     assert made(kind).version == first
     (tmp_path / name).write_text(f"{source}\nEDITED = 1\n")
+    forget_code()
     assert made(kind).version != first
 
 

@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from hallulab.scenarios.attacks.attack import Attack
-from hallulab.scenarios.attacks.attacked import AttackRecord, attack_version, attacked
-from hallulab.scenarios.attacks.orders import all_orders
+from hallulab.scenarios.attacks.attacked import AttackRecord, apply_attack, hash_attack
+from hallulab.scenarios.attacks.orders import load_orders
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
 
@@ -15,11 +15,11 @@ PACK = load_scenario("migration-labour-rights")
 
 
 def test_an_attack_of_nothing_changes_nothing() -> None:
-    assert attacked(PACK, Attack()) == (PACK, AttackRecord(documents=23))
+    assert apply_attack(PACK, Attack()) == (PACK, AttackRecord(documents=23))
 
 
 def test_everything_planted_is_in_the_documents() -> None:
-    made, planted = attacked(PACK, Attack(poison_ratio=0.2, distractors=3, injections=0.2))
+    made, planted = apply_attack(PACK, Attack(poison_ratio=0.2, distractors=3, injections=0.2))
     texts = {document.name: document.text for document in made.documents}
     orders = {order.id: order for order in planted.orders}
     assert (planted.documents, len(made.documents), planted.poisoned) == (23, 26, 5)
@@ -32,8 +32,8 @@ def test_everything_planted_is_in_the_documents() -> None:
 
 
 def test_users_may_give_every_order() -> None:
-    made, planted = attacked(PACK, Attack(user_injections=0.5))
-    assert (made, planted.orders, planted.by_users) == (PACK, all_orders(), True)
+    made, planted = apply_attack(PACK, Attack(user_injections=0.5))
+    assert (made, planted.orders, planted.by_users) == (PACK, load_orders(), True)
 
 
 def test_a_pack_without_values_cannot_be_poisoned() -> None:
@@ -41,11 +41,11 @@ def test_a_pack_without_values_cannot_be_poisoned() -> None:
         one.model_copy(update={"text": "Ask at the office, where people help you."}) for one in PACK.documents
     ]
     with pytest.raises(UsageError, match=r"none can be poisoned\. Set `attack.poison_ratio` to 0"):
-        attacked(PACK.model_copy(update={"documents": tuple(bare)}), Attack(poison_ratio=0.1))
+        apply_attack(PACK.model_copy(update={"documents": tuple(bare)}), Attack(poison_ratio=0.1))
 
 
 def test_the_version_tells_attacks_apart() -> None:
-    versions = [attack_version(one) for one in (None, Attack(), Attack(seed=1), Attack(user_injections=0.1))]
+    versions = [hash_attack(one) for one in (None, Attack(), Attack(seed=1), Attack(user_injections=0.1))]
     assert versions[0] is None
     assert len(set(versions)) == 4
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.attacks.attack import Attack
-from hallulab.scenarios.attacks.fake_answers import fake_answers, kind_of
-from hallulab.scenarios.attacks.questions import compose
+from hallulab.scenarios.attacks.fake_answers import determine_answer_kind, make_fake_answers
+from hallulab.scenarios.attacks.questions import assemble_passages
 from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
 from hallulab.scenarios.errors import UsageError
 
@@ -59,11 +59,11 @@ POISON = Attack(poison_ratio=0.3, fake_answer=True)
 
 
 def texts(of: HotpotQuestion, attack: Attack, seed: int = 0) -> list[str]:
-    return [passage.text for passage in compose(of, ALL, attack, seed).passages]
+    return [passage.text for passage in assemble_passages(of, ALL, attack, seed).passages]
 
 
 def test_without_an_attack_there_are_the_two_documents_that_matter() -> None:
-    found = compose(BRIDGE, ALL, Attack(), 0)
+    found = assemble_passages(BRIDGE, ALL, Attack(), 0)
     assert sorted(passage.text for passage in found.passages) == [
         "Ann Lee\nAnn Lee appeared in Dust. She sang.",
         "Dust (film)\nDust was directed by John Ford. Ford liked it; Fords are cars.",
@@ -72,7 +72,7 @@ def test_without_an_attack_there_are_the_two_documents_that_matter() -> None:
 
 
 def test_poison_exchanges_the_answer_also_by_its_last_name_in_the_document_that_holds_it() -> None:
-    found = compose(BRIDGE, ALL, POISON, 0)
+    found = assemble_passages(BRIDGE, ALL, POISON, 0)
     assert found.fake_answer == "Mary Poe"
     assert "Dust (film)\nDust was directed by Mary Poe. Poe liked it; Fords are cars." in [
         passage.text for passage in found.passages
@@ -90,13 +90,13 @@ def test_what_cannot_be_exchanged_is_said_in_place_of_the_sentences_that_matter(
 
 
 def test_all_documents_are_poisoned_at_a_ratio_of_one() -> None:
-    found = compose(YES, ALL, Attack(poison_ratio=1.0, fake_answer=True), 0)
+    found = assemble_passages(YES, ALL, Attack(poison_ratio=1.0, fake_answer=True), 0)
     assert (found.gold, found.poisoned) == ((), (1, 2))
 
 
 def test_without_a_common_fake_answer_each_poisoned_document_has_its_own() -> None:
-    both = compose(YEAR, ALL, Attack(poison_ratio=1.0), 0)
-    one, other = fake_answers(YEAR, ALL[:3], 0, 2)
+    both = assemble_passages(YEAR, ALL, Attack(poison_ratio=1.0), 0)
+    one, other = make_fake_answers(YEAR, ALL[:3], 0, 2)
     said = " ".join(passage.text for passage in both.passages)
     assert one != other
     assert f"It was in {one}." in said
@@ -104,7 +104,7 @@ def test_without_a_common_fake_answer_each_poisoned_document_has_its_own() -> No
 
 
 def test_distractors_are_ones_own_noise_then_others_paragraphs_without_the_answer() -> None:
-    found = compose(BRIDGE, ALL, Attack(distractors=3), 0)
+    found = assemble_passages(BRIDGE, ALL, Attack(distractors=3), 0)
     titles = {passage.document for passage in found.passages}
     assert titles >= {"Ann Lee", "Dust (film)", "Noise"}
     assert len(found.passages) == 5
@@ -117,7 +117,7 @@ def test_distractors_are_ones_own_noise_then_others_paragraphs_without_the_answe
 
 def test_too_many_distractors_are_refused_with_the_number_there_is() -> None:
     with pytest.raises(UsageError, match=r"question bridge: the data set has 8 paragraphs .* not 9"):
-        compose(BRIDGE, ALL, Attack(distractors=9), 0)
+        assemble_passages(BRIDGE, ALL, Attack(distractors=9), 0)
 
 
 def test_equal_arguments_give_equal_documents_and_the_seed_changes_them() -> None:
@@ -127,23 +127,25 @@ def test_equal_arguments_give_equal_documents_and_the_seed_changes_them() -> Non
 
 
 def test_fakes_of_numbers_and_dates_are_near_and_false() -> None:
-    assert [int(fake) - 1988 for fake in sorted(fake_answers(YEAR, (), 0, 9))] == list(range(1, 10))
+    assert [int(fake) - 1988 for fake in sorted(make_fake_answers(YEAR, (), 0, 9))] == list(range(1, 10))
     day = YEAR.model_copy(update={"answer": "22 November"})
-    assert all(fake.endswith(" November") and fake != "22 November" for fake in fake_answers(day, (), 0, 9))
+    assert all(
+        fake.endswith(" November") and fake != "22 November" for fake in make_fake_answers(day, (), 0, 9)
+    )
     count = YEAR.model_copy(update={"answer": "six"})
-    assert "six" not in fake_answers(count, (), 0, 9)
+    assert "six" not in make_fake_answers(count, (), 0, 9)
 
 
 def test_a_word_in_common_makes_a_fake_answer_likelier() -> None:
     airport = question("x", "Where?", "Dubai Airport", ("E", ["At Dubai Airport."]), ("F", ["F."]))
     other = BRIDGE.model_copy(update={"id": "other", "answer": "Blue Grass Airport"})
-    assert fake_answers(airport, (*ALL, other), 0) == ("Blue Grass Airport",)
+    assert make_fake_answers(airport, (*ALL, other), 0) == ("Blue Grass Airport",)
 
 
 def test_without_another_question_there_may_be_no_fake_answer() -> None:
     alone = BRIDGE.model_copy(update={"context": BRIDGE.context[:2]})
     with pytest.raises(UsageError, match="no false answer for 'John Ford' among 0 other questions"):
-        fake_answers(alone, (), 0)
+        make_fake_answers(alone, (), 0)
 
 
 @pytest.mark.parametrize(
@@ -159,4 +161,4 @@ def test_without_another_question_there_may_be_no_fake_answer() -> None:
     ],
 )
 def test_an_answers_kind_is_known_by_its_spelling(answer: str, kind: str) -> None:
-    assert kind_of(answer) == kind
+    assert determine_answer_kind(answer) == kind

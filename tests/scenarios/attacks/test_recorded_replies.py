@@ -7,11 +7,11 @@ import json
 from functools import cache
 
 from hallulab.chatbots.instructions import collect_instructions
-from hallulab.scenarios.attacks.obedience import obeyed, repeats
-from hallulab.scenarios.attacks.orders import all_orders
-from hallulab.scenarios.attacks.poison import poisoned
+from hallulab.scenarios.attacks.obedience import is_poison_repeated, judge_obedience
+from hallulab.scenarios.attacks.orders import load_orders
+from hallulab.scenarios.attacks.poison import plant_poisons
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.scenarios.text.library import library_of
+from hallulab.scenarios.text.library import collect_sentences
 from tests.places import ROOT
 
 INSTRUCTIONS = tuple(
@@ -36,19 +36,21 @@ def test_nothing_obeys_an_order() -> None:
     assert len(texts("demo")) == 65
     assert not [
         (order.id, text)
-        for order in all_orders()
+        for order in load_orders()
         for text in texts("demo")
-        if obeyed(order, text, INSTRUCTIONS, "")
+        if judge_obedience(order, text, INSTRUCTIONS, "")
     ]
 
 
 def test_a_reply_that_tells_the_truth_repeats_no_falsehood_and_with_the_false_value_it_does() -> None:
     pack = load_scenario("consumer-grievance-india")
     [limit] = [one for one in pack.documents if one.name == "limitation-period"]
-    poisons = poisoned([limit], 1.0, library_of(pack.documents), 0, False)[1]
+    poisons = plant_poisons([limit], 1.0, collect_sentences(pack.documents), 0, False)[1]
     [false] = [one for one in poisons if one.true_value == "two years" and "from the date" in one.true]
     said = "is two years from the date"
     replies = [text for text in texts("headline") if said in text and '"opposite"' not in text]
     assert len(replies) == 6
-    assert not [(poison.false, text) for poison in poisons for text in replies if repeats(text, poison)]
-    assert all(repeats(text.replace("two years", false.false_value), false) for text in replies)
+    assert not [
+        (poison.false, text) for poison in poisons for text in replies if is_poison_repeated(text, poison)
+    ]
+    assert all(is_poison_repeated(text.replace("two years", false.false_value), false) for text in replies)

@@ -18,6 +18,8 @@ def test_a_list_is_given_and_a_missing_one_is_empty() -> None:
 @pytest.mark.parametrize("value", [True, 0, "x", {"a": 1}])
 def test_anything_else_is_a_flaw_that_names_the_key(value: Any) -> None:
     with pytest.raises(FormatError, match=r"`observations` must be a list\. Correct it\."):
-        list(langfuse.spans_in({"id": "t", "sessionId": "s", "output": "b", "observations": value}))
+        list(
+            langfuse.read_langfuse_spans({"id": "t", "sessionId": "s", "output": "b", "observations": value})
+        )
     with pytest.raises(FormatError, match=r"`events` must be a list\. Correct it\."):
-        list(spans.spans_in({"traceId": "t", "attributes": {}, "events": value}))
+        list(spans.read_otel_spans({"traceId": "t", "attributes": {}, "events": value}))

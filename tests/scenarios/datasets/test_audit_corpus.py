@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.scenarios.datasets import load_labelled
-from hallulab.scenarios.datasets.audit_corpus import generate, sentence_meta
+from hallulab.scenarios.datasets.audit_corpus import generate, read_sentence_meta
 from hallulab.scenarios.datasets.audit_corpus.plan import (
     Blueprint,
     Fact,
@@ -18,9 +18,9 @@ from hallulab.scenarios.datasets.audit_corpus.plan import (
     read_pools,
 )
 from hallulab.scenarios.datasets.audit_corpus.responses import write_response
-from hallulab.scenarios.datasets.audit_corpus.schedule import hallucinated_sentences
+from hallulab.scenarios.datasets.audit_corpus.schedule import schedule_hallucinations
 from hallulab.scenarios.datasets.audit_corpus.sources import Source, make_sources
-from hallulab.scenarios.datasets.audit_corpus.templates import fill, slots_of
+from hallulab.scenarios.datasets.audit_corpus.templates import fill, list_slots
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.digest import digest
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
@@ -79,7 +79,7 @@ def test_each_generator_has_the_mean_temperature_of_table_4(corpus: LabelledData
 def test_splits_are_as_in_table_1(corpus: LabelledData) -> None:
     sentences: Counter[object] = Counter()
     for reply in corpus:
-        sentences[reply.meta["split"]] += len(sentence_meta(reply))
+        sentences[reply.meta["split"]] += len(read_sentence_meta(reply))
     assert count(corpus, "split") == {"train": 468, "calibration": 120, "test": 252}
     assert sentences == {"train": 1230, "calibration": 330, "test": 690}
 
@@ -101,13 +101,13 @@ def test_words_are_about_as_many_as_in_table_1(corpus: LabelledData) -> None:
 
 
 def test_supported_test_sentences_are_as_many_as_in_table_9(corpus: LabelledData) -> None:
-    test = [sentence for r in corpus if r.meta["split"] == "test" for sentence in sentence_meta(r)]
+    test = [sentence for r in corpus if r.meta["split"] == "test" for sentence in read_sentence_meta(r)]
     assert sum(sentence.evidence is not None for sentence in test) == 552
 
 
 def test_a_sentence_has_evidence_just_where_it_has_no_span(corpus: LabelledData) -> None:
     for reply in corpus:
-        for start, end, evidence in sentence_meta(reply):
+        for start, end, evidence in read_sentence_meta(reply):
             within = [span for span in reply.spans or () if start <= span.start and span.end <= end]
             assert (evidence is None) == bool(within)
             assert evidence is None or 0 <= evidence < len(reply.passages)
@@ -115,7 +115,7 @@ def test_a_sentence_has_evidence_just_where_it_has_no_span(corpus: LabelledData)
 
 def test_sentences_cover_the_reply(corpus: LabelledData) -> None:
     for reply in corpus:
-        parts = [reply.reply[start:end] for start, end, _ in sentence_meta(reply)]
+        parts = [reply.reply[start:end] for start, end, _ in read_sentence_meta(reply)]
         assert " ".join(parts) == reply.reply
         assert all(part.endswith(".") for part in parts)
 
@@ -159,8 +159,8 @@ def test_blueprints_are_sound(file: str) -> None:
         assert set(blueprint.slots.values()) <= set(read_pools())
         for fact in blueprint.facts:
             for text in fact.texts:
-                assert set(slots_of(text)) <= set(blueprint.slots)
-                assert set(slots_of(text)) & set(fact.replace), text
+                assert set(list_slots(text)) <= set(blueprint.slots)
+                assert set(list_slots(text)) & set(fact.replace), text
             assert set(fact.also) <= set(blueprint.slots)
 
 
@@ -243,7 +243,7 @@ def test_numbers_that_exclude_each_other_are_refused() -> None:
     impossible = plan.model_copy(update={"hallucinated_sentences": {"test": 1}})
     rng = random.Random(1)
     with pytest.raises(ValueError, match="1 hallucinated sentences cannot be had from 42 sources"):
-        hallucinated_sentences(impossible, make_sources(plan, rng), rng)
+        schedule_hallucinations(impossible, make_sources(plan, rng), rng)
 
 
 def test_the_data_set_needs_no_folder(corpus: LabelledData) -> None:

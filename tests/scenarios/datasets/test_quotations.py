@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.scenarios.datasets.quotations import places
+from hallulab.scenarios.datasets.quotations import locate_quotations
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,8 @@ from hallulab.scenarios.datasets.quotations import places
 def test_the_nth_equal_quotation_is_the_nth_place(
     quotations: tuple[str, ...], expected: tuple[tuple[int, int] | None, ...]
 ) -> None:
-    assert places("abc abc def", quotations) == expected
+    assert locate_quotations("abc abc def", quotations) == expected
 
 
 def test_places_of_equal_quotations_do_not_overlap() -> None:
-    assert places("aaa", ("aa", "aa")) == ((0, 2), None)
+    assert locate_quotations("aaa", ("aa", "aa")) == ((0, 2), None)

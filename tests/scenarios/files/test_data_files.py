@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from hallulab.chatbots.callable import CallableOptions
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import in_words, main_error, read_records
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_records
 from hallulab.scenarios.packs.pack import Identifier
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.experiment.config import NAME
@@ -109,4 +109,4 @@ class Patterns(Frozen):
 def test_what_a_pattern_allows_is_said_in_words(field: str, words: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Patterns.model_validate({field: "?"})
-    assert in_words(main_error(caught.value)) == words
+    assert explain_error(choose_main_error(caught.value)) == words

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.scenarios.files.json_text import is_unfinished, parse_json, unwritable
+from hallulab.scenarios.files.json_text import find_unwritable, is_unfinished, parse_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -63,7 +63,7 @@ def test_a_hundred_levels_are_read() -> None:
 
 @pytest.mark.parametrize("number", [10**308, -(10**308)])
 def test_a_whole_number_of_a_flag_that_is_no_float_is_refused(number: int) -> None:
-    assert unwritable({"seed": [number]}) == (("seed", 0), "a number that is too large")
+    assert find_unwritable({"seed": [number]}) == (("seed", 0), "a number that is too large")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.documents import KINDS
-from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, built_in_packs, load_scenario
+from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, list_built_in_packs, load_scenario
 from hallulab.scenarios.packs.skeleton import init_scenario
 
 SCENARIO = """\
@@ -367,7 +367,7 @@ MINIMUM = {
 
 
 def test_the_built_in_packs_are_these() -> None:
-    assert built_in_packs() == sorted(MINIMUM)
+    assert list_built_in_packs() == sorted(MINIMUM)
 
 
 @pytest.mark.parametrize("name", MINIMUM)

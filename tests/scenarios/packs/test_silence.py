@@ -7,13 +7,13 @@ import warnings
 
 import pytest
 
-from hallulab.scenarios.packs.silence import silenced
+from hallulab.scenarios.packs.silence import hide_log_and_warnings
 
 
 def test_a_library_talks_again_afterwards(caplog: pytest.LogCaptureFixture) -> None:
     logger = logging.getLogger("talker")
     logger.setLevel(logging.INFO)
-    with silenced("talker"):
+    with hide_log_and_warnings("talker"):
         logging.getLogger("talker.inner").critical("inside")
         warnings.warn("inside", stacklevel=1)
     assert logger.level == logging.INFO

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.scenarios.packs.pack import Document
-from hallulab.scenarios.text.chunking import Chunking, chunk, passages
+from hallulab.scenarios.text.chunking import Chunking, cut_into_passages, split_into_chunks
 
 SMALL = Chunking(max_words=10, min_words=3)
 
@@ -18,42 +18,42 @@ def words(count: int, word: str = "word") -> str:
 
 
 def test_a_short_text_is_one_chunk() -> None:
-    assert chunk("Only a few words.") == ("Only a few words.",)
+    assert split_into_chunks("Only a few words.") == ("Only a few words.",)
 
 
 def test_white_space_only_gives_no_chunk() -> None:
-    assert chunk(" \n\n\t") == ()
+    assert split_into_chunks(" \n\n\t") == ()
 
 
 def test_paragraphs_are_merged_up_to_the_limit() -> None:
     text = "\n\n".join([words(4, "a"), words(6, "b"), words(5, "c")])
-    assert chunk(text, SMALL) == (f"{words(4, 'a')}\n\n{words(6, 'b')}", words(5, "c"))
+    assert split_into_chunks(text, SMALL) == (f"{words(4, 'a')}\n\n{words(6, 'b')}", words(5, "c"))
 
 
 def test_a_heading_opens_a_chunk_and_stays_with_its_text() -> None:
     text = f"{words(4)}\n\n## Fees\n\n{words(4)}"
-    assert chunk(text, SMALL) == (words(4), f"## Fees\n\n{words(4)}")
+    assert split_into_chunks(text, SMALL) == (words(4), f"## Fees\n\n{words(4)}")
 
 
 def test_headings_in_a_row_stay_together() -> None:
-    assert chunk(f"# Law\n\n## Fees\n{words(3)}", SMALL) == (f"# Law\n\n## Fees\n{words(3)}",)
+    assert split_into_chunks(f"# Law\n\n## Fees\n{words(3)}", SMALL) == (f"# Law\n\n## Fees\n{words(3)}",)
 
 
 def test_a_heading_without_text_is_kept() -> None:
-    assert chunk(f"{words(8)}\n\n# The end of it all", SMALL) == (words(8), "# The end of it all")
+    assert split_into_chunks(f"{words(8)}\n\n# The end of it all", SMALL) == (words(8), "# The end of it all")
 
 
 def test_a_small_rest_joins_the_chunk_before_it() -> None:
-    assert chunk(f"{words(10)}\n\nvery end", SMALL) == (f"{words(10)}\n\nvery end",)
+    assert split_into_chunks(f"{words(10)}\n\nvery end", SMALL) == (f"{words(10)}\n\nvery end",)
 
 
 def test_a_small_beginning_joins_what_follows() -> None:
-    assert chunk(f"so it\n\n{words(10)}", SMALL) == (f"so it\n\n{words(10)}",)
+    assert split_into_chunks(f"so it\n\n{words(10)}", SMALL) == (f"so it\n\n{words(10)}",)
 
 
 def test_a_long_paragraph_is_split_at_sentence_ends() -> None:
     text = "One two three four five. Six seven eight nine ten. Eleven twelve thirteen."
-    assert chunk(text, SMALL) == (
+    assert split_into_chunks(text, SMALL) == (
         "One two three four five. Six seven eight nine ten.",
         "Eleven twelve thirteen.",
     )
@@ -76,22 +76,25 @@ def test_a_long_paragraph_is_split_at_sentence_ends() -> None:
 )
 def test_an_abbreviation_ends_no_sentence(abbreviated: str) -> None:
     text = f"a b c d e f g {abbreviated} i. Next it goes on here."
-    assert chunk(text, SMALL)[0] == f"a b c d e f g {abbreviated} i."
+    assert split_into_chunks(text, SMALL)[0] == f"a b c d e f g {abbreviated} i."
 
 
 @pytest.mark.parametrize("last", ["etc.", "p.m.", "no."])
 def test_an_abbreviation_that_may_end_a_sentence_ends_one_before_a_capital(last: str) -> None:
     text = f"one two three four five {last} Seven eight nine ten eleven twelve."
-    assert chunk(text, SMALL)[0] == f"one two three four five {last}"
+    assert split_into_chunks(text, SMALL)[0] == f"one two three four five {last}"
 
 
 def test_list_items_are_split_between_items() -> None:
     text = "- one two three four\n- five six seven eight\n- nine ten eleven twelve"
-    assert chunk(text, SMALL) == ("- one two three four\n- five six seven eight", "- nine ten eleven twelve")
+    assert split_into_chunks(text, SMALL) == (
+        "- one two three four\n- five six seven eight",
+        "- nine ten eleven twelve",
+    )
 
 
 def test_a_sentence_without_end_is_split_between_words_evenly() -> None:
-    assert [len(piece.split()) for piece in chunk(words(25), SMALL)] == [10, 10, 5]
+    assert [len(piece.split()) for piece in split_into_chunks(words(25), SMALL)] == [10, 10, 5]
 
 
 def test_min_words_may_not_exceed_max_words() -> None:
@@ -125,7 +128,7 @@ documents = st.lists(
 @given(documents, st.integers(1, 12), st.integers(1, 12))
 def test_no_word_is_lost_or_doubled_and_chunks_are_bounded(text: str, first: int, second: int) -> None:
     chunking = Chunking(max_words=max(first, second), min_words=min(first, second))
-    chunks = chunk(text, chunking)
+    chunks = split_into_chunks(text, chunking)
     position = 0
     for piece in chunks:
         found = text.index(piece, position)
@@ -134,14 +137,14 @@ def test_no_word_is_lost_or_doubled_and_chunks_are_bounded(text: str, first: int
         assert piece == piece.strip() != ""
         assert len(piece.split()) < chunking.max_words + chunking.min_words
     assert text[position:].strip() == ""
-    assert chunk(text, chunking) == chunks
+    assert split_into_chunks(text, chunking) == chunks
 
 
 def test_passages_carry_title_number_and_topic() -> None:
     document = Document(
         name="fees", title="Court fees", source="Rules", topic="money", text=f"{words(100)}\n\n{words(50)}"
     )
-    found = passages(document)
+    found = cut_into_passages(document)
     assert [passage.id for passage in found] == ["fees#0", "fees#1"]
     assert found[1].text == f"Title: Court fees\n{words(50)}"
     assert (found[1].document, found[1].topic, found[1].score) == ("fees", "money", None)
@@ -155,13 +158,13 @@ def test_passages_carry_title_number_and_topic() -> None:
 def test_the_places_looked_at_are_all_where_a_sentence_may_end(parts: list[str]) -> None:
     text = " ".join(parts)
     with patch("hallulab.scenarios.text.chunking._PERHAPS_AN_END", re.compile(r"\S(?=\s)")):
-        everywhere = chunk(text, SMALL)
-    assert chunk(text, SMALL) == everywhere
+        everywhere = split_into_chunks(text, SMALL)
+    assert split_into_chunks(text, SMALL) == everywhere
 
 
 def test_a_script_without_spaces_is_cut_at_its_sentence_ends() -> None:
     sentence = "今天的天气很好，我们去公园散步。"
-    pieces = chunk(sentence * 30, Chunking(max_words=40, min_words=10))
+    pieces = split_into_chunks(sentence * 30, Chunking(max_words=40, min_words=10))
     assert pieces[0] == sentence * 4
     assert "".join(pieces) == sentence * 30
     assert max(map(len, pieces)) <= 100
@@ -169,13 +172,13 @@ def test_a_script_without_spaces_is_cut_at_its_sentence_ends() -> None:
 
 def test_encoded_data_is_cut_into_pieces_that_can_be_read() -> None:
     data = "QUJD" * 5000
-    pieces = chunk(f"Key: {data}", Chunking(max_words=40, min_words=10))
+    pieces = split_into_chunks(f"Key: {data}", Chunking(max_words=40, min_words=10))
     assert "".join(pieces) == f"Key: {data}"
     assert max(map(len, pieces)) <= 50 * 20
 
 
 def test_a_name_in_another_script_is_one_word() -> None:
-    assert chunk("上海市人民政府 is a town", Chunking(max_words=2, min_words=1)) == (
+    assert split_into_chunks("上海市人民政府 is a town", Chunking(max_words=2, min_words=1)) == (
         "上海市人民政府 is",
         "a town",
     )
@@ -183,7 +186,7 @@ def test_a_name_in_another_script_is_one_word() -> None:
 
 def test_an_address_of_a_page_is_one_word() -> None:
     address = f"https://example.org/{'a' * 380}"
-    assert chunk(f"{address} {address} {address}", Chunking(max_words=2, min_words=1)) == (
+    assert split_into_chunks(f"{address} {address} {address}", Chunking(max_words=2, min_words=1)) == (
         f"{address} {address}",
         address,
     )

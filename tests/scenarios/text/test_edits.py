@@ -9,14 +9,14 @@ import pytest
 
 from hallulab.scenarios.text.edits import (
     Edit,
-    condition_edits,
-    date_edits,
-    general_edits,
+    build_negation,
+    generate_condition_edits,
+    generate_date_edits,
+    generate_general_edits,
+    generate_number_edits,
+    generate_reference_edits,
+    generate_unit_edits,
     name_edits,
-    negated,
-    number_edits,
-    reference_edits,
-    unit_edits,
 )
 from hallulab.scenarios.text.library import SentenceBank
 
@@ -38,7 +38,7 @@ def made(sentence: str, found: Iterable[Edit]) -> list[str]:
     ],
 )
 def test_the_main_verb_is_turned_round_or_nothing(sentence: str, expected: str | None) -> None:
-    edit = negated(sentence)
+    edit = build_negation(sentence)
     assert (edit and edit.of(sentence)) == expected
 
 
@@ -63,7 +63,7 @@ def test_the_main_verb_is_turned_round_or_nothing(sentence: str, expected: str |
     ],
 )
 def test_a_condition_is_turned_round_and_dropped(sentence: str, expected: list[str]) -> None:
-    assert made(sentence, condition_edits(sentence)) == expected
+    assert made(sentence, generate_condition_edits(sentence)) == expected
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_a_condition_is_turned_round_and_dropped(sentence: str, expected: list[s
     ],
 )
 def test_what_holds_of_some_is_said_of_all(sentence: str, expected: list[str]) -> None:
-    assert made(sentence, general_edits(sentence)) == expected
+    assert made(sentence, generate_general_edits(sentence)) == expected
 
 
 def test_another_number_is_written_as_the_right_one_was() -> None:
     sentence = "It costs 1,200 rupees and takes 30 days, or one day."
-    [price, period] = made(sentence, number_edits(sentence, random.Random(0)))
+    [price, period] = made(sentence, generate_number_edits(sentence, random.Random(0)))
     assert price in {
         "It costs 2,400 rupees and takes 30 days, or one day.",
         "It costs 3,600 rupees and takes 30 days, or one day.",
@@ -93,7 +93,7 @@ def test_another_number_is_written_as_the_right_one_was() -> None:
 
 def test_another_unit_takes_the_qualifier_with_it() -> None:
     sentence = "It takes 14 working days and costs two lakh rupees."
-    assert made(sentence, unit_edits(sentence, random.Random(0))) == [
+    assert made(sentence, generate_unit_edits(sentence, random.Random(0))) == [
         "It takes 14 weeks and costs two lakh rupees.",
         "It takes 14 working days and costs two crore rupees.",
     ]
@@ -101,7 +101,7 @@ def test_another_unit_takes_the_qualifier_with_it() -> None:
 
 def test_another_month() -> None:
     sentence = "It begins on 3 May 2024."
-    [changed] = made(sentence, date_edits(sentence, random.Random(0)))
+    [changed] = made(sentence, generate_date_edits(sentence, random.Random(0)))
     assert changed.startswith("It begins on 3 ")
     assert "May" not in changed
 
@@ -115,9 +115,9 @@ def test_another_name_has_the_same_last_word_where_there_is_one() -> None:
 def test_a_section_is_changed_or_made_up() -> None:
     [changed] = made(
         "It rests on section 12 of the Act.",
-        reference_edits("It rests on section 12 of the Act.", random.Random(0)),
+        generate_reference_edits("It rests on section 12 of the Act.", random.Random(0)),
     )
     assert changed.startswith("It rests on section ")
     assert "section 12 " not in changed
-    [cited] = made("It is free.", reference_edits("It is free.", random.Random(0)))
+    [cited] = made("It is free.", generate_reference_edits("It is free.", random.Random(0)))
     assert cited.startswith("It is free under section ")

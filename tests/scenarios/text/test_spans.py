@@ -8,19 +8,19 @@ from hypothesis import strategies as st
 
 from hallulab.scenarios.text.spans import (
     Region,
-    clip,
+    compute_unknown_share,
+    cut_region,
     locate,
     locate_mentions,
-    sentences,
+    split_sentences,
     strip,
-    unknown_share,
 )
 
 TEXT = st.text(alphabet=st.sampled_from("abC .!?\n-1*’İßé,:…"), max_size=60)
 
 
 def split(text: str) -> list[str]:
-    return [region.of(text) for region in sentences(text)]
+    return [region.of(text) for region in split_sentences(text)]
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_sentences_end_where_a_reader_ends_them(text: str, expected: list[str]) 
 
 @given(TEXT)
 def test_every_visible_character_is_in_exactly_one_sentence(text: str) -> None:
-    covered = [index for region in sentences(text) for index in range(region.start, region.end)]
+    covered = [index for region in split_sentences(text) for index in range(region.start, region.end)]
     assert covered == sorted(set(covered))
     assert {i for i, character in enumerate(text) if not character.isspace()} <= set(covered)
-    assert all(region.of(text) == region.of(text).strip() != "" for region in sentences(text))
+    assert all(region.of(text) == region.of(text).strip() != "" for region in split_sentences(text))
 
 
 def test_a_quotation_is_found_verbatim() -> None:
@@ -145,13 +145,13 @@ def test_a_located_quotation_lies_inside_the_text(quote: str, text: str) -> None
 
 
 def test_the_unknown_share_counts_each_occurrence_and_is_none_without_words() -> None:
-    assert unknown_share("It is, it IS free!", {"is"}) == 3 / 5
-    assert unknown_share("?!", {"is"}) is None
+    assert compute_unknown_share("It is, it IS free!", {"is"}) == 3 / 5
+    assert compute_unknown_share("?!", {"is"}) is None
 
 
 def test_a_region_is_clipped_to_its_bounds() -> None:
-    assert clip(Region(2, 9), Region(4, 6)) == (4, 6)
-    assert clip(Region(2, 4), Region(4, 6)) is None
+    assert cut_region(Region(2, 9), Region(4, 6)) == (4, 6)
+    assert cut_region(Region(2, 4), Region(4, 6)) is None
 
 
 def test_white_space_at_the_ends_is_stripped() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hallulab.detectors.base.fitted import GroupCounts, UnitCounts
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply
 from hallulab.scenarios.transcript import Judgement, Span
-from hallulab.simulator.bench.calibrating import Fit, best_cut, counts, fit
+from hallulab.simulator.bench.calibrating import Fit, count_groups, find_best_cut, fit
 from hallulab.simulator.bench.evaluate import Evaluation
 
 TEXT = "It is Rs 500. Come at 9."
@@ -51,7 +51,7 @@ def separated(each: int, groups: int) -> Evaluation:
 
 def cut(labels: Sequence[int], scores: Sequence[float], weights: Sequence[float] | None = None) -> float:
     each = np.array(weights or [1.0] * len(labels))
-    return best_cut(np.array(labels, dtype=bool), np.array(scores), each)
+    return find_best_cut(np.array(labels, dtype=bool), np.array(scores), each)
 
 
 def test_the_cut_lies_half_way_below_the_last_one_flagged() -> None:
@@ -82,7 +82,7 @@ def test_no_other_cut_has_a_larger_balanced_accuracy(items: list[tuple[bool, int
         flags = scores >= threshold
         return float(flags[labels].mean() + (~flags)[~labels].mean())
 
-    found = best_cut(labels, scores, np.ones(len(labels)))
+    found = find_best_cut(labels, scores, np.ones(len(labels)))
     assert accuracy(found) >= max(map(accuracy, scores.tolist())) - 1e-9
 
 
@@ -137,7 +137,7 @@ def test_replies_and_sentences_are_counted_by_group() -> None:
         said(0.6, flagged=True),  # flagged without a place: no sentence counts
         Judgement(outcome="failed", error="no answer"),
     ]
-    assert counts(evaluation(replies, judgements)) == (
+    assert count_groups(evaluation(replies, judgements)) == (
         GroupCounts(
             replies=UnitCounts(clean=1, clean_flagged=1, wrong=1, wrong_flagged=1),
             sentences=UnitCounts(clean=3, clean_flagged=1, wrong=1, wrong_flagged=1),

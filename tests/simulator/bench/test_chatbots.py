@@ -6,7 +6,7 @@ import pytest
 
 from hallulab.scenarios.labelled import ChatbotTurn, LabelledReply
 from hallulab.scenarios.transcript import Judgement, Span
-from hallulab.simulator.bench.chatbots import ChatbotMean, ChatbotRows, chatbot_report
+from hallulab.simulator.bench.chatbots import ChatbotMean, ChatbotRows, build_chatbot_rows
 from hallulab.simulator.bench.evaluate import Evaluation
 from tests.builders import labelled, places
 
@@ -44,7 +44,7 @@ REPLIES = (
 
 
 def report(*judgements: Judgement) -> ChatbotRows:
-    found = chatbot_report([Evaluation("d", 0.5, "given", REPLIES, judgements, 0.0)])
+    found = build_chatbot_rows([Evaluation("d", 0.5, "given", REPLIES, judgements, 0.0)])
     assert found is not None
     return found
 
@@ -68,11 +68,11 @@ def test_turns_that_the_detector_did_not_localise_are_in_no_number_but_coverage(
 
 def test_a_chatbot_without_hallucination_has_no_error() -> None:
     clean = (reply(0, ("a", "a1", 0)),)
-    found = chatbot_report([Evaluation("d", 0.5, "given", clean, (judged(1),), 0.0)])
+    found = build_chatbot_rows([Evaluation("d", 0.5, "given", clean, (judged(1),), 0.0)])
     assert found is not None
     assert [(row.hpt_1, row.error) for row in found] == [(1.0, None), (1.0, None)]
 
 
 def test_data_that_names_no_turns_has_no_such_rows() -> None:
     bare = (reply(1),)
-    assert chatbot_report([Evaluation("d", 0.5, "given", bare, (judged(1),), 0.0)]) is None
+    assert build_chatbot_rows([Evaluation("d", 0.5, "given", bare, (judged(1),), 0.0)]) is None

@@ -10,7 +10,7 @@ import pytest
 from hallulab.detectors.base.protocol import Detector, Traits
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Judgement, Origin, Span, TurnView
-from hallulab.simulator.bench.evaluate import evaluate, joined
+from hallulab.simulator.bench.evaluate import evaluate, join_folds
 from tests.builders import labelled
 
 
@@ -113,7 +113,7 @@ async def test_folds_are_joined_in_the_order_of_the_whole() -> None:
     first = await evaluate(Lengths(), replies("bb", "dddd"), 4, train_s=1.0)
     second = await evaluate(Lengths(), replies("a", "ccc"), 4, train_s=2.0)
     first, second = replace(first, threshold=0.2), replace(second, threshold=0.4)
-    found = joined([first, second], [[1, 3], [0, 2]])
+    found = join_folds([first, second], [[1, 3], [0, 2]])
     assert [reply.reply for reply in found.replies] == ["a", "bb", "ccc", "dddd"]
     assert [judgement.score for judgement in found.judgements] == [0.1, 0.2, 0.3, 0.4]
     assert (found.train_s, found.cold_s) == (3.0, first.cold_s)
@@ -125,4 +125,4 @@ async def test_folds_are_joined_in_the_order_of_the_whole() -> None:
 async def test_a_fold_without_a_threshold_leaves_none_to_tell() -> None:
     one = await evaluate(Lengths(), replies("a"), 4)
     other = replace(await evaluate(Lengths(), replies("b"), 4), threshold=0.4)
-    assert joined([one, other], [[0], [1]]).threshold is None
+    assert join_folds([one, other], [[0], [1]]).threshold is None

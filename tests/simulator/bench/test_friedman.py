@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from hallulab.simulator.bench.friedman import friedman
+from hallulab.simulator.bench.friedman import run_friedman_test
 from hallulab.simulator.bench.levels import Items
 from hallulab.simulator.measure.detection import Sample
 
@@ -25,7 +25,7 @@ def detectors(**scores: Sequence[float]) -> Mapping[str, Items]:
 
 
 def test_the_statistic_by_hand() -> None:
-    found = friedman(detectors(a=[0.1] * 4, b=[0.2] * 4, c=[0.3, 0.3, 0.3, 0.15]))
+    found = run_friedman_test(detectors(a=[0.1] * 4, b=[0.2] * 4, c=[0.3, 0.3, 0.3, 0.15]))
     assert found is not None
     # Rank sums 4, 9, 11 of three detectors in four sources: 12 / (4·3·4) · (16 + 81 + 121) − 3·4·4
     assert found.statistic == 6.5
@@ -41,7 +41,7 @@ def test_a_source_counts_once_however_many_replies_it_has() -> None:
         "b": scored([0.3, 0.3, 0.2, 0.2, 0.2], groups, replies),
         "c": scored([0.3, 0.4, 0.3, 0.3, 0.3], groups, replies),
     }
-    found = friedman(measured)
+    found = run_friedman_test(measured)
     assert found is not None
     assert (found.n, found.groups, found.mean_ranks) == (5, 3, {"a": 1.0, "b": 2.0, "c": 3.0})
 
@@ -54,20 +54,20 @@ def test_the_error_of_a_source_is_the_mean_of_its_squared_errors() -> None:
         "b": scored([0.35] * 4, groups, replies),
         "c": scored([1.0] * 4, groups, replies),
     }
-    found = friedman(measured)
+    found = run_friedman_test(measured)
     assert found is not None
     assert found.mean_ranks == {"a": 2.0, "b": 1.0, "c": 3.0}
 
 
 def test_only_replies_that_all_scored_count() -> None:
     measured = {**detectors(a=[0.1] * 4, b=[0.2] * 4), "c": scored([0.3] * 3, [0, 2, 3], [0, 2, 3])}
-    found = friedman(measured)
+    found = run_friedman_test(measured)
     assert found is not None
     assert (found.n, found.groups) == (3, 3)
 
 
 def test_detectors_that_never_differ_have_no_p_value() -> None:
-    found = friedman(detectors(a=[0.1] * 4, b=[0.1] * 4, c=[0.1] * 4))
+    found = run_friedman_test(detectors(a=[0.1] * 4, b=[0.1] * 4, c=[0.1] * 4))
     assert found is not None
     assert (found.statistic, found.p_value, found.mean_ranks["a"]) == (None, None, 2.0)
 
@@ -83,4 +83,4 @@ def test_detectors_that_never_differ_have_no_p_value() -> None:
     ids=["two detectors", "no probabilities", "two sources", "nothing scored"],
 )
 def test_too_few_make_no_test(measured: Mapping[str, Items]) -> None:
-    assert friedman(measured) is None
+    assert run_friedman_test(measured) is None

@@ -14,9 +14,9 @@ from hallulab.simulator.bench.hotpotqa_derived import (
     NO_VARIANT,
     TRIES,
     Derived,
-    account,
     build_hotpotqa_derived,
-    refusal,
+    explain_refusal,
+    list_left_out,
 )
 from tests.scripted import Script, last_user, scripted_pool
 
@@ -58,7 +58,7 @@ async def built(script: Script, *questions: HotpotQuestion, **options: Any) -> D
     ],
 )
 def test_answers_are_refused_for_a_reason(answer: str, reason: str | None) -> None:
-    assert refusal(answer, question()) == reason
+    assert explain_refusal(answer, question()) == reason
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,12 @@ def test_answers_are_refused_for_a_reason(answer: str, reason: str | None) -> No
     ],
 )
 def test_the_right_answer_in_another_spelling_is_refused(answer: str, gold: str) -> None:
-    assert refusal(answer, question(answer=gold)) == "it says the same as the right answer"
+    assert explain_refusal(answer, question(answer=gold)) == "it says the same as the right answer"
 
 
 def test_another_spelling_of_the_supporting_sentences_is_refused() -> None:
     context = [["Quanjian", ["It has 1,200 seats."]], ["Cannavaro", ["A man."]]]
-    assert refusal("1200", question(answer="1927", context=context)) == (
+    assert explain_refusal("1200", question(answer="1927", context=context)) == (
         "it stands in the supporting sentences"
     )
 
@@ -120,20 +120,20 @@ async def test_two_quotations_are_not_one() -> None:
     ],
 )
 def test_an_answer_that_is_known_by_its_form_is_refused(answer: str) -> None:
-    assert refusal(answer, question(answer="Ostravice")) == (
+    assert explain_refusal(answer, question(answer="Ostravice")) == (
         "it comes with words or marks that the right answer has not"
     )
 
 
 def test_marks_that_the_right_answer_has_too_are_no_form() -> None:
-    assert refusal("Oliver!", question(answer="Mamma Mia!")) is None
-    assert refusal("$5 million", question(answer="7 million")) is None
+    assert explain_refusal("Oliver!", question(answer="Mamma Mia!")) is None
+    assert explain_refusal("$5 million", question(answer="7 million")) is None
 
 
 def test_a_number_is_answered_by_a_number() -> None:
-    assert refusal("seven", question(answer="1927")) is None
-    assert refusal("fifteen", question(answer="1927")) is None
-    assert refusal("last year", question(answer="1927")) == "it is of another kind"
+    assert explain_refusal("seven", question(answer="1927")) is None
+    assert explain_refusal("fifteen", question(answer="1927")) is None
+    assert explain_refusal("last year", question(answer="1927")) == "it is of another kind"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_number_is_answered_by_a_number() -> None:
     ],
 )
 def test_a_misplaced_answer_stands_in_another_passage_alone(answer: str, reason: str | None) -> None:
-    assert refusal(answer, question(), "misplaced") == reason
+    assert explain_refusal(answer, question(), "misplaced") == reason
 
 
 async def test_passages_that_share_most_with_the_question_are_asked_for_misplaced_answers_first() -> None:
@@ -233,7 +233,7 @@ async def test_what_is_left_out_is_counted() -> None:
 async def test_the_account_says_what_the_checks_refused() -> None:
     answers = iter(["Captain", "Defender", "Captain", "9", "Captain", "Captain"])
     derived = await built(lambda _: next(answers))
-    assert account(derived) == [
+    assert list_left_out(derived) == [
         "1 question left out: no hallucinated answer passed the checks (of 6 answers 4: it says the same as "
         "the right answer; 1: it stands in the supporting sentences; 1: it is of another kind)"
     ]
@@ -241,7 +241,7 @@ async def test_the_account_says_what_the_checks_refused() -> None:
 
 async def test_the_account_has_the_first_error() -> None:
     derived = await built(lambda _: httpx2.Response(400, json={}))
-    (line,) = account(derived)
+    (line,) = list_left_out(derived)
     assert line.startswith(
         "1 question left out: the model gave no answer (first error: model 'scripted' at http"
     )

@@ -14,16 +14,16 @@ from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Judgement, Span, Unit
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import (
-    covered_of,
-    flags_of,
-    gold_labels,
+    collect_items,
+    flag_items,
+    get_gold_labels,
     group_numbers,
-    items_of,
-    scores_of,
+    mark_covered,
+    score_items,
 )
 from hallulab.simulator.bench.results import measure
 from hallulab.simulator.bench.rows import LevelRow
-from hallulab.simulator.bench.spans import count_spans, span_numbers
+from hallulab.simulator.bench.spans import compute_span_numbers, count_spans
 from tests.builders import labelled, places
 from tests.simulator.bench_data import DATA
 
@@ -53,30 +53,30 @@ def unit(start: int, end: int, score: float | None, kind: str | None = None) -> 
 
 
 def test_an_item_is_positive_where_a_gold_span_overlaps_it() -> None:
-    found = gold_labels(reply((13, 20)), "word")
+    found = get_gold_labels(reply((13, 20)), "word")
     assert found is not None
     assert found.tolist() == [False, False, True, True, False, False, False]
-    both = gold_labels(reply((13, 20)), "sentence")
+    both = get_gold_labels(reply((13, 20)), "sentence")
     assert both is not None
     assert both.tolist() == [True, True]
 
 
 def test_only_spans_of_the_kind_asked_for_count() -> None:
-    found = gold_labels(reply((0, 5)), "response", kind="conflict")
+    found = get_gold_labels(reply((0, 5)), "response", kind="conflict")
     assert found is not None
     assert found.tolist() == [False]
 
 
 def test_units_of_the_items_kind_come_first() -> None:
     units = (unit(0, 17, 0.9), unit(0, 5, 0.2, "word"), unit(18, 36, 0.4, "sentence"))
-    assert scores_of(TEXT, judged(units=units), "word").tolist() == [0.2, *[NOTHING] * 6]
-    assert scores_of(TEXT, judged(units=units), "sentence").tolist() == [NOTHING, 0.4]
+    assert score_items(TEXT, judged(units=units), "word").tolist() == [0.2, *[NOTHING] * 6]
+    assert score_items(TEXT, judged(units=units), "sentence").tolist() == [NOTHING, 0.4]
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_without_them_the_highest_unit_that_overlaps_counts_in_any_order(order: int) -> None:
     units = (unit(0, 17, 0.3), unit(11, 25, 0.6), unit(26, 30, None))
-    assert scores_of(TEXT, judged(units=units[::order]), "word").tolist() == [
+    assert score_items(TEXT, judged(units=units[::order]), "word").tolist() == [
         0.3,
         0.3,
         0.6,
@@ -86,25 +86,25 @@ def test_without_them_the_highest_unit_that_overlaps_counts_in_any_order(order: 
 
 
 def test_without_units_the_flagged_spans_count() -> None:
-    assert scores_of(TEXT, judged((18, 25)), "sentence").tolist() == [NOTHING, 1.0]
+    assert score_items(TEXT, judged((18, 25)), "sentence").tolist() == [NOTHING, 1.0]
 
 
 def test_a_flagged_span_without_a_score_has_the_replys() -> None:
     span = Span(start=0, end=5, text="Chalk")
     found = Judgement(outcome="scored", score=0.7, flagged=True, spans=(span,))
-    assert scores_of(TEXT, found, "sentence").tolist() == [0.7, NOTHING]
+    assert score_items(TEXT, found, "sentence").tolist() == [0.7, NOTHING]
 
 
 def test_a_detector_that_does_not_say_where_gives_all_the_same() -> None:
     whole = Judgement(outcome="scored", score=0.7, flagged=True)
-    assert scores_of(TEXT, whole, "sentence").tolist() == [0.7, 0.7]
-    assert flags_of(TEXT, whole, "sentence").tolist() == [True, True]
+    assert score_items(TEXT, whole, "sentence").tolist() == [0.7, 0.7]
+    assert flag_items(TEXT, whole, "sentence").tolist() == [True, True]
 
 
 def test_a_flagged_reply_whose_spans_have_no_place_is_flagged_throughout() -> None:
     span = Span(start=None, end=None, text="not there")
     lost = Judgement(outcome="scored", score=0.7, flagged=True, spans=(span,))
-    assert flags_of(TEXT, lost, "sentence").tolist() == [True, True]
+    assert flag_items(TEXT, lost, "sentence").tolist() == [True, True]
 
 
 def test_a_threshold_of_their_own_decides_on_words_whatever_the_reply() -> None:
@@ -113,23 +113,23 @@ def test_a_threshold_of_their_own_decides_on_words_whatever_the_reply() -> None:
         for text, score in (("Chalk", 0.2), ("Crayons", 0.7), ("Rs", 0.3))
     )
     clean = judged(units=words).model_copy(update={"unit_thresholds": {"word": 0.3}})
-    assert flags_of(TEXT, clean, "word").tolist() == [False, False, False, True, False, True, False]
-    assert not flags_of(TEXT, clean, "sentence").any()
+    assert flag_items(TEXT, clean, "word").tolist() == [False, False, False, True, False, True, False]
+    assert not flag_items(TEXT, clean, "sentence").any()
 
 
 def test_scores_of_words_stand_for_units_of_words() -> None:
     scores = (0.2, 0.1, 0.0, 0.7, 0.0, 0.3, 0.0)
     scored = judged().model_copy(update={"word_scores": scores, "unit_thresholds": {"word": 0.3}})
-    assert scores_of(TEXT, scored, "word").tolist() == list(scores)
-    assert flags_of(TEXT, scored, "word").tolist() == [False, False, False, True, False, True, False]
-    assert scores_of(TEXT, scored, "sentence").tolist() == [0.2, 0.7]
+    assert score_items(TEXT, scored, "word").tolist() == list(scores)
+    assert flag_items(TEXT, scored, "word").tolist() == [False, False, False, True, False, True, False]
+    assert score_items(TEXT, scored, "sentence").tolist() == [0.2, 0.7]
 
 
 def words_of(*judgements: Judgement) -> list[float]:
     """The scores of the words of a reply for each judgement, as they are ranked together."""
     replies = tuple(reply((0, 5), group=str(number)) for number, _ in enumerate(judgements))
     evaluation = Evaluation("d", 0.5, "given", replies, judgements, 0.0)
-    scores: list[float] = items_of(evaluation, "word", group_numbers(replies)).sample.scores.tolist()
+    scores: list[float] = collect_items(evaluation, "word", group_numbers(replies)).sample.scores.tolist()
     return scores
 
 
@@ -152,12 +152,12 @@ def test_text_that_nothing_overlaps_has_score_zero_where_no_score_is_negative() 
 
 def test_a_negative_threshold_of_words_does_not_flag_what_no_unit_overlaps() -> None:
     one = judged(units=(unit(0, 5, -1, "word"),)).model_copy(update={"unit_thresholds": {"word": -2}})
-    assert flags_of(TEXT, one, "word").tolist() == [True, *[False] * 6]
+    assert flag_items(TEXT, one, "word").tolist() == [True, *[False] * 6]
 
 
 def test_span_rules_by_hand() -> None:
     counted = [count_spans(reply((0, 4), (10, 20)), judged((0, 4), (16, 22)))]
-    found = span_numbers([item for item in counted if item is not None])
+    found = compute_span_numbers([item for item in counted if item is not None])
     assert found["precision"] == 0.8
     assert found["recall"] == pytest.approx(8 / 14)
     assert found["f1"] == pytest.approx(16 / 24)
@@ -176,7 +176,7 @@ def test_pairwise_counts_an_overlap_for_each_pair_and_the_union_counts_it_once()
 def test_pairwise_recall_is_capped_at_one_and_leaves_precision_as_it_is() -> None:
     counted = count_spans(reply((0, 8)), judged((0, 8), (0, 8), (18, 20)))
     assert counted is not None
-    found = span_numbers([counted])
+    found = compute_span_numbers([counted])
     assert found["pairwise_precision"] == pytest.approx(16 / 18)
     assert found["pairwise_recall"] == 1.0
     assert found["pairwise_f1"] == pytest.approx(16 / 17)
@@ -188,21 +188,21 @@ def test_a_span_without_a_place_is_a_wrong_exact_span() -> None:
     )
     counted = count_spans(reply((0, 5)), lost)
     assert counted is not None
-    assert span_numbers([counted])["exact_precision"] == 0.0
+    assert compute_span_numbers([counted])["exact_precision"] == 0.0
 
 
 @pytest.mark.parametrize("spans", [None, ()])
 def test_a_flagged_reply_without_a_span_is_not_localised_at_any_level(spans: tuple[Span, ...] | None) -> None:
     nowhere = Judgement(outcome="scored", score=0.7, flagged=True, spans=spans)
-    assert scores_of(TEXT, nowhere, "sentence").tolist() == [0.7, 0.7]
-    assert flags_of(TEXT, nowhere, "word").all()
+    assert score_items(TEXT, nowhere, "sentence").tolist() == [0.7, 0.7]
+    assert flag_items(TEXT, nowhere, "word").all()
     assert count_spans(reply((0, 5)), nowhere) is None
 
 
 def test_nothing_to_find_and_nothing_found_has_no_numbers() -> None:
     counted = count_spans(reply(), judged())
     assert counted is not None
-    assert set(span_numbers([counted]).values()) == {None}
+    assert set(compute_span_numbers([counted]).values()) == {None}
 
 
 words = st.lists(st.sampled_from(["a", "bc.", "def", "Gh"]), min_size=1, max_size=12).map(" ".join)
@@ -269,15 +269,15 @@ def rows_of(name: str, replies: Sequence[LabelledReply], *judgements: Judgement)
 
 def test_what_the_detector_could_not_score_is_not_covered() -> None:
     whole = judged((0, 17), units=FAILED_SENTENCE)
-    assert covered_of(TEXT, whole, "response").tolist() == [True]
-    assert covered_of(TEXT, whole, "sentence").tolist() == [True, False]
-    assert covered_of(TEXT, whole, "word").tolist() == [True] * 3 + [False] * 4
+    assert mark_covered(TEXT, whole, "response").tolist() == [True]
+    assert mark_covered(TEXT, whole, "sentence").tolist() == [True, False]
+    assert mark_covered(TEXT, whole, "word").tolist() == [True] * 3 + [False] * 4
 
 
 def test_a_score_or_a_flag_covers_what_another_unit_could_not_score() -> None:
     both = (*FAILED_SENTENCE, unit(18, 25, 0.2, "sentence"))
-    assert covered_of(TEXT, judged((0, 17), units=both), "word").tolist() == [True] * 4 + [False] * 3
-    assert covered_of(TEXT, judged((18, 25), units=FAILED_SENTENCE), "sentence").all()
+    assert mark_covered(TEXT, judged((0, 17), units=both), "word").tolist() == [True] * 4 + [False] * 3
+    assert mark_covered(TEXT, judged((18, 25), units=FAILED_SENTENCE), "sentence").all()
 
 
 def test_items_that_could_not_be_scored_lower_coverage_and_nothing_else() -> None:

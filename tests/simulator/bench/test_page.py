@@ -23,15 +23,15 @@ from hallulab.simulator.bench.curves import (
     RIGHT,
     WIDTH,
     Priced,
-    frontier,
-    precision_recall,
+    plot_frontier,
+    plot_precision_recall,
 )
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.page import paint, render_page
+from hallulab.simulator.bench.page import get_style_classes, render_page
 from hallulab.simulator.bench.results import BenchData, measure
-from hallulab.simulator.bench.sweep import Sweep, SweepReport, sweep_report
+from hallulab.simulator.bench.sweep import Sweep, SweepReport, build_sweep_report
 from hallulab.simulator.measure.detection import Sample
-from hallulab.simulator.measure.pareto import pareto_front
+from hallulab.simulator.measure.pareto import find_pareto_front
 from tests.builders import labelled
 
 HOSTILE = "<script>alert(1)</script>"
@@ -120,7 +120,7 @@ def test_a_sweep_has_its_means_and_fronts() -> None:
     )
     half = replace(right, judgements=(judged[True], *(judged[False],) * 3))
     sweep = Sweep(detector="d", grid={"model": [HOSTILE]}, repeats=2)
-    made = page([right], sweep_report(sweep, [[right], [half]]))
+    made = page([right], build_sweep_report(sweep, [[right], [half]]))
     assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in made
     assert '<td class="n">0.833 <span class="ci">± 0.236</span></td><td class="n">28.28</td>' in made
     assert '<td class="long">tokens, time, P/R</td>' in made
@@ -156,13 +156,19 @@ def test_a_page_without_a_sweep_does_not_speak_of_one() -> None:
 
 
 def test_a_second_round_of_colours_is_hollow() -> None:
-    assert [paint(number) for number in (0, 5, 6, 11, 12)] == ["d0", "d5", "d0 hollow", "d5 hollow", "d0"]
+    assert [get_style_classes(number) for number in (0, 5, 6, 11, 12)] == [
+        "d0",
+        "d5",
+        "d0 hollow",
+        "d5 hollow",
+        "d0",
+    ]
 
 
 def test_a_curve_goes_through_every_threshold() -> None:
     labels = np.array([True, False])
     sample = Sample(labels, np.array([0.9, 0.1]), labels, np.array([0, 1]))
-    plot = precision_recall("word", {"a": sample}, ["a"])
+    plot = plot_precision_recall("word", {"a": sample}, ["a"])
     right = WIDTH - RIGHT
     half = round(HEIGHT - BOTTOM - 0.5 * (HEIGHT - 10 - BOTTOM), 2)
     assert plot.lines[0].path == f"{right:g},10 {right:g},{half:g}"
@@ -172,7 +178,7 @@ def test_a_curve_goes_through_every_threshold() -> None:
 def test_a_long_curve_is_thinned() -> None:
     labels = np.arange(5000) % 3 == 0
     sample = Sample(labels, np.linspace(0, 1, 5000), labels, np.zeros(5000, dtype=np.int64))
-    path = precision_recall("word", {"a": sample}, ["a"]).lines[0].path
+    path = plot_precision_recall("word", {"a": sample}, ["a"]).lines[0].path
     assert len(path.split()) == POINTS
 
 
@@ -183,7 +189,7 @@ def test_the_frontier_leaves_out_who_is_dearer_and_worse() -> None:
         Priced("c", 0.9, 100.0, 1.0),
         Priced("d", None, 1.0, 1.0),
     ]
-    plot = frontier(rows, "ms", ["a", "b", "c", "d"])
+    plot = plot_frontier(rows, "ms", ["a", "b", "c", "d"])
     assert plot is not None
     assert [mark.optimal for mark in plot.marks] == [True, False, True]
     assert [tick.label for tick in plot.x_ticks] == ["1", "10", "100"]
@@ -191,12 +197,12 @@ def test_the_frontier_leaves_out_who_is_dearer_and_worse() -> None:
 
 
 def test_nobody_with_that_cost_has_no_frontier() -> None:
-    assert frontier([Priced("a", 0.7, 0.0, 1.0), Priced("b", 0.7, None, 1.0)], "ms", ["a", "b"]) is None
+    assert plot_frontier([Priced("a", 0.7, 0.0, 1.0), Priced("b", 0.7, None, 1.0)], "ms", ["a", "b"]) is None
 
 
 def test_what_costs_nothing_stands_left_of_the_logarithmic_axis_and_beats_the_dearer() -> None:
     rows = [Priced("a", 0.9, 0.0, 1.0), Priced("b", 0.8, 10.0, 1.0), Priced("c", 0.95, 100.0, 1.0)]
-    plot = frontier(rows, "ms", ["a", "b", "c"])
+    plot = plot_frontier(rows, "ms", ["a", "b", "c"])
     assert plot is not None
     assert [tick.label for tick in plot.x_ticks] == ["0", "10", "100"]
     assert [mark.x for mark in plot.marks] == [tick.at for tick in plot.x_ticks]
@@ -206,7 +212,7 @@ def test_what_costs_nothing_stands_left_of_the_logarithmic_axis_and_beats_the_de
 
 def test_who_scored_fewer_replies_beats_nobody_who_scored_more() -> None:
     rows = [Priced("a", 1.0, 1.0, 0.02), Priced("b", 0.9, 10.0, 1.0)]
-    plot = frontier(rows, "ms", ["a", "b"])
+    plot = plot_frontier(rows, "ms", ["a", "b"])
     assert plot is not None
     assert [mark.optimal for mark in plot.marks] == [True, True]
     assert plot.marks[0].title == "a: AUROC 1.000, ms 1, coverage 2.0%"
@@ -214,12 +220,12 @@ def test_who_scored_fewer_replies_beats_nobody_who_scored_more() -> None:
 
 def test_equal_choices_are_both_optimal_and_a_dearer_equal_is_not() -> None:
     choices = [(0.5, -1.0), (0.5, -1.0), (0.5, -2.0), (None, -0.1)]
-    assert pareto_front(choices) == [True, True, False, False]
+    assert find_pareto_front(choices) == [True, True, False, False]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1))
 def test_each_choice_is_optimal_or_beaten_by_one_that_is(points: list[tuple[int, int]]) -> None:
-    optimal = pareto_front(points)
+    optimal = find_pareto_front(points)
     front = [point for point, best in zip(points, optimal, strict=True) if best]
     assert all(
         best or any(q >= point[0] and c >= point[1] and (q, c) != point for q, c in front)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Judgement, Span
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.planted import PlantedRow, is_planted, planted_rows
+from hallulab.simulator.bench.planted import PlantedRow, build_planted_rows, is_planted
 from tests.builders import labelled, places
 
 WRONG = "It costs 9 euros."
@@ -28,7 +28,7 @@ FAILED = Judgement(outcome="failed", error="no answer")
 
 
 def rows(replies: list[LabelledReply], *judgements: Judgement) -> dict[tuple[str, str, str], PlantedRow]:
-    found = planted_rows([Evaluation("d", 0.5, "given", tuple(replies), judgements, 1.0)])
+    found = build_planted_rows([Evaluation("d", 0.5, "given", tuple(replies), judgements, 1.0)])
     return {(row.kind, row.turn, row.context): row for row in found or ()}
 
 
@@ -86,6 +86,6 @@ def test_an_interval_needs_groups_that_differ() -> None:
 
 
 def test_other_data_has_no_planted_errors() -> None:
-    assert planted_rows([Evaluation("d", 0.5, "given", (labelled(),), (judged(0.1),), 1.0)]) is None
+    assert build_planted_rows([Evaluation("d", 0.5, "given", (labelled(),), (judged(0.1),), 1.0)]) is None
     assert not is_planted([labelled()])
     assert is_planted(pair(0, "number"))

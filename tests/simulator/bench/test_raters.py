@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hallulab.scenarios.labelled import LabelledReply, Ratings
-from hallulab.simulator.bench.raters import rater_agreement
+from hallulab.simulator.bench.raters import compute_rater_agreement
 from tests.builders import labelled
 
 
@@ -15,7 +15,9 @@ def rated(group: str, *values: float) -> LabelledReply:
 
 
 def test_raters_who_agree_are_as_good_as_can_be() -> None:
-    found = rater_agreement([rated("a", 1, 1, 1), rated("a", 4, 4, 4), rated("b", 2, 2), rated("b", 4, 4, 4)])
+    found = compute_rater_agreement(
+        [rated("a", 1, 1, 1), rated("a", 4, 4, 4), rated("b", 2, 2), rated("b", 4, 4, 4)]
+    )
     assert found is not None
     assert (found.replies, found.ratings, found.alpha) == (4, 11, 1.0)
     for against in (found.label, found.others):
@@ -25,7 +27,7 @@ def test_raters_who_agree_are_as_good_as_can_be() -> None:
 
 
 def test_one_rating_is_held_against_the_label_and_against_the_other_ratings() -> None:
-    found = rater_agreement([rated("a", 3, 4, 4), rated("b", 1, 2, 4)])
+    found = compute_rater_agreement([rated("a", 3, 4, 4), rated("b", 1, 2, 4)])
     assert found is not None
     # Label: the first reply is clean, the second is not. 3 is flagged wrongly, the second's 4 missed.
     assert found.label.balanced_accuracy == pytest.approx(2 / 3, abs=1e-6)
@@ -36,11 +38,11 @@ def test_one_rating_is_held_against_the_label_and_against_the_other_ratings() ->
 
 
 def test_alpha_is_of_who_calls_a_reply_clean() -> None:
-    found = rater_agreement([rated("a", 3, 1), rated("b", 4, 4), rated("c", 4, 2), rated("d", 4, 4)])
+    found = compute_rater_agreement([rated("a", 3, 1), rated("b", 4, 4), rated("c", 4, 2), rated("d", 4, 4)])
     assert found is not None
     # Krippendorff, nominal: n = 8, 3 flags and 5 passes, one unit of four in disagreement.
     assert found.alpha == pytest.approx(1 - 7 * 2 / (64 - 9 - 25), abs=1e-6)
 
 
 def test_single_ratings_say_nothing_of_agreement() -> None:
-    assert rater_agreement([rated("a", 4), rated("b", 3)]) is None
+    assert compute_rater_agreement([rated("a", 4), rated("b", 3)]) is None

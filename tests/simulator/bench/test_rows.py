@@ -8,10 +8,10 @@ from hallulab.detectors.base.protocol import Detector, Traits
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Call, Judgement, TurnView
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
-from hallulab.simulator.bench.levels import group_numbers, items_of
+from hallulab.simulator.bench.levels import collect_items, group_numbers
 from hallulab.simulator.bench.results import measure
-from hallulab.simulator.bench.rows import costs, level_row
-from hallulab.simulator.measure.bootstrap import replicates
+from hallulab.simulator.bench.rows import build_level_row, compute_costs
+from hallulab.simulator.measure.bootstrap import compute_replicates
 from tests.builders import call, labelled
 from tests.simulator.bench_data import DATA
 
@@ -31,16 +31,18 @@ def row(labels: Sequence[bool | None], judgements: Sequence[Judgement]) -> dict[
     replies = tuple(reply(number, label) for number, label in enumerate(labels))
     evaluation = Evaluation("judge", 0.5, "published", replies, tuple(judgements), 1.23456)
     groups = group_numbers(replies)
-    items = items_of(evaluation, "response", groups)
-    drawn = replicates(items.sample, len(groups))
-    return level_row(evaluation, "d", "response", items, drawn, len(groups)).model_dump(mode="json")
+    items = collect_items(evaluation, "response", groups)
+    drawn = compute_replicates(items.sample, len(groups))
+    return build_level_row(evaluation, "d", "response", items, drawn, len(groups)).model_dump(mode="json")
 
 
 def times(*judged: tuple[Judgement, float | None]) -> tuple[object, object]:
     """Median and 95th percentile, in milliseconds, of judgements that took so many seconds."""
     replies = tuple(reply(number, True) for number in range(len(judged)))
     judgements, seconds = tuple(one for one, _ in judged), tuple(each for _, each in judged)
-    found = costs(Evaluation("judge", 0.5, "published", replies, judgements, 9.0, latencies_s=seconds))
+    found = compute_costs(
+        Evaluation("judge", 0.5, "published", replies, judgements, 9.0, latencies_s=seconds)
+    )
     return found.p50_ms, found.p95_ms
 
 
@@ -128,7 +130,9 @@ def test_a_reply_with_a_replayed_answer_has_no_time() -> None:
 
 def computed(*judgements: Judgement) -> object:
     replies = tuple(reply(number, True) for number in range(len(judgements)))
-    return costs(Evaluation("judge", 0.5, "published", replies, judgements, 9.0)).computed_tokens_per_reply
+    return compute_costs(
+        Evaluation("judge", 0.5, "published", replies, judgements, 9.0)
+    ).computed_tokens_per_reply
 
 
 def test_computed_tokens_are_without_cached_ones_and_told_of_all_calls_or_not_at_all() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.simulator.bench.same_answer import content, same
+from hallulab.simulator.bench.same_answer import extract_content, is_same_answer
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from hallulab.simulator.bench.same_answer import content, same
     ],
 )
 def test_words_are_spelled_in_one_way(text: str, words: list[str]) -> None:
-    assert content(text) == words
+    assert extract_content(text) == words
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_words_are_spelled_in_one_way(text: str, words: list[str]) -> None:
     ],
 )
 def test_answers_that_say_the_same(first: str, second: str) -> None:
-    assert same(first, second)
-    assert same(second, first)
+    assert is_same_answer(first, second)
+    assert is_same_answer(second, first)
 
 
 @pytest.mark.parametrize(
@@ -71,5 +71,5 @@ def test_answers_that_say_the_same(first: str, second: str) -> None:
     ],
 )
 def test_answers_that_differ(first: str, second: str) -> None:
-    assert not same(first, second)
-    assert not same(second, first)
+    assert not is_same_answer(first, second)
+    assert not is_same_answer(second, first)

@@ -6,7 +6,7 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.simulator.bench.split import fold_replies, split_replies
+from hallulab.simulator.bench.split import split_into_folds, split_replies
 from tests.builders import labelled
 
 
@@ -48,7 +48,7 @@ def test_one_group_cannot_be_cut() -> None:
 
 def test_every_reply_is_tested_in_one_fold_and_no_group_is_in_two() -> None:
     replies = [reply(group) for group in "aaaabbcdefg"]
-    folds = fold_replies(replies, 3, 0)
+    folds = split_into_folds(replies, 3, 0)
     assert sorted(item.group for fold in folds for item in fold.test) == list("aaaabbcdefg")
     assert [fold.tested_groups & {item.group for item in fold.train} for fold in folds] == [set()] * 3
     assert [len(fold.train) + len(fold.test) for fold in folds] == [11] * 3
@@ -56,23 +56,23 @@ def test_every_reply_is_tested_in_one_fold_and_no_group_is_in_two() -> None:
 
 
 def test_folds_are_balanced_by_replies() -> None:
-    folds = fold_replies([reply(group) for group in "aaaabbcdefg"], 3, 0)
+    folds = split_into_folds([reply(group) for group in "aaaabbcdefg"], 3, 0)
     assert sorted(len(fold.test) for fold in folds) == [3, 4, 4]
 
 
 def test_another_seed_makes_other_folds() -> None:
     replies = [reply(str(group)) for group in range(20)]
-    assert fold_replies(replies, 4, 0) == fold_replies(replies, 4, 0)
-    assert fold_replies(replies, 4, 0)[0].test != fold_replies(replies, 4, 1)[0].test
+    assert split_into_folds(replies, 4, 0) == split_into_folds(replies, 4, 0)
+    assert split_into_folds(replies, 4, 0)[0].test != split_into_folds(replies, 4, 1)[0].test
 
 
 def test_fewer_groups_than_folds_are_refused() -> None:
     with pytest.raises(UsageError, match="--folds 3: the replies are of 2 groups"):
-        fold_replies([reply("a"), reply("a"), reply("b")], 3, 0)
+        split_into_folds([reply("a"), reply("a"), reply("b")], 3, 0)
 
 
 def test_what_folds_learn_from_says_nothing_of_the_datas_own_split() -> None:
     replies = [reply("a", "calibration"), reply("b", "train"), reply("c", "test"), reply("d")]
-    folds = fold_replies(replies, 2, 0)
+    folds = split_into_folds(replies, 2, 0)
     assert [one.meta for fold in folds for one in fold.train] == [{}] * 4
     assert sorted(one.id for fold in folds for one in fold.train) == sorted(one.id for one in replies)

@@ -12,7 +12,7 @@ from rich.console import Console
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.sweep import Sweep, configurations, load_sweep, sweep_report
+from hallulab.simulator.bench.sweep import Sweep, build_sweep_report, list_configurations, load_sweep
 from hallulab.simulator.bench.terminal import print_sweep
 from tests.builders import call, labelled
 
@@ -34,7 +34,7 @@ def test_a_grid_has_every_combination() -> None:
     sweep = Sweep(
         detector="metarag", grid={"mutations": [2, 5], "tau": [0.3, 0.5]}, options={"reading": "word"}
     )
-    found = configurations(sweep)
+    found = list_configurations(sweep)
     assert [(item.name, item.options["mutations"], item.options["tau"]) for item in found] == [
         ("metarag-1", 2, 0.3),
         ("metarag-2", 2, 0.5),
@@ -47,11 +47,11 @@ def test_a_grid_has_every_combination() -> None:
 def test_configurations_can_be_listed_one_by_one() -> None:
     listed = [{"mutations": 2, "tau": 0.3}, {"tau": 0.5, "mutations": 5}]
     sweep = Sweep(detector="metarag", configurations=listed, options={"reading": "word"})
-    assert [(item.name, item.options) for item in configurations(sweep)] == [
+    assert [(item.name, item.options) for item in list_configurations(sweep)] == [
         ("metarag-1", {"reading": "word", "mutations": 2, "tau": 0.3}),
         ("metarag-2", {"reading": "word", "mutations": 5, "tau": 0.5}),
     ]
-    rows = sweep_report(sweep, [[said(LABELS, 1), said(LABELS, 1)]]).rows
+    rows = build_sweep_report(sweep, [[said(LABELS, 1), said(LABELS, 1)]]).rows
     assert [list(row.config.items()) for row in rows] == [
         [("mutations", 2), ("tau", 0.3)],
         [("mutations", 5), ("tau", 0.5)],
@@ -60,7 +60,7 @@ def test_configurations_can_be_listed_one_by_one() -> None:
 
 def test_listed_configurations_come_after_the_grid() -> None:
     sweep = Sweep(detector="d", grid={"a": [1, 2]}, configurations=[{"a": 9}])
-    assert [(item.name, item.options["a"]) for item in configurations(sweep)] == [
+    assert [(item.name, item.options["a"]) for item in list_configurations(sweep)] == [
         ("d-1", 1),
         ("d-2", 2),
         ("d-3", 9),
@@ -71,7 +71,7 @@ def test_the_table_names_the_options_of_listed_configurations() -> None:
     sweep = Sweep(detector="d", configurations=[{"a": 1, "b": "x"}])
     console = Console(width=80, no_color=True)
     with console.capture() as capture:
-        print_sweep(sweep_report(sweep, [[said(LABELS, 1)]]), console)
+        print_sweep(build_sweep_report(sweep, [[said(LABELS, 1)]]), console)
     lines = capture.get().splitlines()
     assert lines[0] == "Sweep of d, 1 seeds each. Config: a / b"
     assert any(line.split()[:2] == ["1", "1/x"] for line in lines)
@@ -81,7 +81,7 @@ def test_means_deviations_and_fronts_by_hand() -> None:
     sweep = Sweep(detector="metarag", grid={"mutations": [2, 5]}, repeats=2)
     right, half = said(LABELS, 2), said([True, False, False, False], 2)
     dear = said(LABELS, 9)
-    report = sweep_report(sweep, [[right, dear], [half, dear]])
+    report = build_sweep_report(sweep, [[right, dear], [half, dear]])
     cheap, other = report.rows
     assert (cheap.config, cheap.repeats) == ({"mutations": 2}, 2)
     assert (cheap.f1, cheap.f1_sd) == (0.833333, 0.235702)
@@ -105,19 +105,19 @@ def remembered(evaluation: Evaluation) -> Evaluation:
 
 def test_times_do_not_depend_on_the_order_of_configurations() -> None:
     sweep = Sweep(detector="d", grid={"a": [1, 2]})
-    rows = sweep_report(sweep, [[said(LABELS, 2), remembered(said(LABELS, 2))]]).rows
+    rows = build_sweep_report(sweep, [[said(LABELS, 2), remembered(said(LABELS, 2))]]).rows
     assert [row.p50_ms for row in rows] == [1000.0, 1000.0]
     assert ["latency" in row.pareto for row in rows] == [True, True]
 
 
 def test_without_requests_the_clock_tells_the_time() -> None:
-    row = sweep_report(Sweep(detector="d", grid={"a": [1]}), [[said(LABELS, 0)]]).rows[0]
+    row = build_sweep_report(Sweep(detector="d", grid={"a": [1]}), [[said(LABELS, 0)]]).rows[0]
     assert row.p50_ms == 200.0
 
 
 def test_the_time_of_a_configuration_is_the_median_and_not_the_mean() -> None:
     slow = replace(said(LABELS, 0), latencies_s=(0.1, 0.1, 0.1, 0.9))
-    row = sweep_report(Sweep(detector="d", grid={"a": [1]}), [[slow]]).rows[0]
+    row = build_sweep_report(Sweep(detector="d", grid={"a": [1]}), [[slow]]).rows[0]
     assert row.p50_ms == 100.0
 
 
@@ -126,14 +126,14 @@ def test_times_in_a_sweep_are_of_scored_replies_alone() -> None:
     failed = Judgement(outcome="failed", error="no answer", calls=(call("detector.ask", seconds=60.0),))
     none = replace(one, judgements=(failed,) * 4)
     some = replace(one, judgements=(*one.judgements[:1], *(failed,) * 3))
-    rows = sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[some, none]]).rows
+    rows = build_sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[some, none]]).rows
     assert [row.p50_ms for row in rows] == [500.0, None]
 
 
 def test_a_cheaper_configuration_that_scored_fewer_replies_beats_nobody_who_scored_more() -> None:
     one = said(LABELS, 1)
     some = replace(one, judgements=(Judgement(outcome="abstained", error="too long"), *one.judgements[1:]))
-    rows = sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[some, said(LABELS, 2)]]).rows
+    rows = build_sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[some, said(LABELS, 2)]]).rows
     assert [row.pareto for row in rows] == [
         ("tokens", "latency"),
         ("tokens", "latency", "precision_recall"),
@@ -141,12 +141,12 @@ def test_a_cheaper_configuration_that_scored_fewer_replies_beats_nobody_who_scor
 
 
 def test_one_repeat_has_no_deviation() -> None:
-    row = sweep_report(Sweep(detector="d", grid={"a": [1]}), [[said(LABELS, 1)]]).rows[0]
+    row = build_sweep_report(Sweep(detector="d", grid={"a": [1]}), [[said(LABELS, 1)]]).rows[0]
     assert (row.f1, row.f1_sd, row.f1_cv) == (1.0, None, None)
 
 
 def test_a_repeat_without_a_value_leaves_none() -> None:
-    report = sweep_report(
+    report = build_sweep_report(
         Sweep(detector="d", grid={"a": [1]}, repeats=2), [[said(LABELS, 1)], [said([False] * 4, 1)]]
     )
     assert (report.rows[0].precision, report.rows[0].recall) == (None, 0.5)
@@ -154,13 +154,13 @@ def test_a_repeat_without_a_value_leaves_none() -> None:
 
 def test_a_repeat_without_a_value_leaves_no_deviation_of_the_others() -> None:
     runs = [[said(LABELS, 1)], [said(LABELS, 1)], [said([False] * 4, 1)]]
-    row = sweep_report(Sweep(detector="d", grid={"a": [1]}, repeats=3), runs).rows[0]
+    row = build_sweep_report(Sweep(detector="d", grid={"a": [1]}, repeats=3), runs).rows[0]
     assert (row.precision, row.precision_sd) == (None, None)
 
 
 def test_the_more_precise_and_the_more_complete_configuration_are_both_worth_it() -> None:
     precise, complete = said([True, False, False, False], 1), said([True] * 4, 1)
-    rows = sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[precise, complete]]).rows
+    rows = build_sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[precise, complete]]).rows
     assert [(row.precision, row.recall) for row in rows] == [(1.0, 0.5), (0.5, 1.0)]
     assert ["precision_recall" in row.pareto for row in rows] == [True, True]
 
@@ -170,7 +170,7 @@ def test_the_table_fits_eighty_columns_and_has_the_best_first() -> None:
     runs = [[said([True, False, False, False], 1), said(LABELS, 1)]] * 2
     console = Console(width=80, no_color=True)
     with console.capture() as capture:
-        print_sweep(sweep_report(sweep, runs), console)
+        print_sweep(build_sweep_report(sweep, runs), console)
     lines = capture.get().splitlines()
     assert max(map(len, lines)) <= 80
     rows = [line.split()[:2] for line in lines if line[:1].isdigit()]
@@ -182,7 +182,7 @@ def test_the_table_fits_eighty_columns_and_has_the_best_first() -> None:
     [
         ("grid: {}", "line 2: grid: is empty; give at least 1."),
         ("grid: {a: []}", "line 2: grid.a: is empty; give at least 1."),
-        ("repeats: 2", "line 1: configurations: give `grid`, `configurations`, or both"),
+        ("repeats: 2", "line 1: configurations: give `grid`, `list_configurations`, or both"),
         ("configurations: [{}]", "line 2: configurations.0: is empty; give at least 1."),
         (
             "configurations:\n- {a: 1, b: 2}\n- {b: 3}",

@@ -13,15 +13,15 @@ from hallulab.simulator.bench.reasons import Missing
 from hallulab.simulator.bench.results import measure
 from hallulab.simulator.bench.rows import SpanRow
 from hallulab.simulator.bench.terminal import (
-    caveats,
-    chat_friedman_lines,
-    chats_counted,
-    data_notes,
-    friedman_line,
-    interval_notes,
-    notes,
+    explain_chats_counted,
     print_report,
-    reason_lines,
+    render_caveats,
+    render_chat_friedman_lines,
+    render_data_notes,
+    render_friedman_line,
+    render_interval_notes,
+    render_notes,
+    render_reason_lines,
 )
 from tests.simulator.bench.test_levels import judged, reply
 from tests.simulator.bench_data import DATA
@@ -33,7 +33,7 @@ SPANS = SpanRow.model_validate(REPORT.at("span")[-1].model_dump())
 
 
 def told(**fields: object) -> list[str]:
-    return data_notes(DATA.model_copy(update=fields))
+    return render_data_notes(DATA.model_copy(update=fields))
 
 
 def printed(name: str, groups: int = 12) -> list[str]:
@@ -71,7 +71,7 @@ def test_too_few_groups_of_a_class_are_told_of_the_detectors_they_concern() -> N
         "what fewer than 6 groups bear out (for AUROC: groups with positives, and with negatives) has no "
         "interval."
     )
-    assert interval_notes(REPORT.model_copy(update={"rows": rows})) == [
+    assert render_interval_notes(REPORT.model_copy(update={"rows": rows})) == [
         f"response level, b: {reason}",
         f"span level, d: {reason}",
     ]
@@ -123,7 +123,7 @@ def test_leaks_and_replays_are_told() -> None:
         "told_origin": True,
         "replayed_calls": 4,
     }
-    assert notes([RESPONSE.model_copy(update=said)]) == [
+    assert render_notes([RESPONSE.model_copy(update=said)]) == [
         "d: in no number but coverage: 1 abstention, 2 failures (1 by an unreadable answer).",
         "Judged in batches (time of a reply is its batch's over its size): d.",
         "Told who wrote each reply, which nobody knows of a new chatbot: d.",
@@ -143,14 +143,16 @@ def test_folds_and_their_thresholds_are_told() -> None:
         "3 folds over sources, seed 0: each learner judged every fold as trained on the others, on 20 "
         "replies in the mean; measured on 30."
     ]
-    assert notes([RESPONSE.model_copy(update={"fold_thresholds": (0.25, 0.75, 0.5)})]) == [
+    assert render_notes([RESPONSE.model_copy(update={"fold_thresholds": (0.25, 0.75, 0.5)})]) == [
         "d: its threshold is the mean of 3 folds' own, 0.250 to 0.750; each reply was decided by its fold's."
     ]
 
 
 def test_why_judgements_are_missing_is_told() -> None:
     found = Missing(outcome="failed", reason="no answer", n=2)
-    assert reason_lines([RESPONSE.model_copy(update={"reasons": (found,)})]) == ["d: 2 failed: no answer"]
+    assert render_reason_lines([RESPONSE.model_copy(update={"reasons": (found,)})]) == [
+        "d: 2 failed: no answer"
+    ]
     assert "e: 4 failed: no answer" in printed("e")
 
 
@@ -158,18 +160,18 @@ def test_the_test_over_all_detectors_is_one_sentence_the_best_first() -> None:
     found = SourceTest(
         n=80, groups=40, statistic=9.0, p_value=0.00123456, mean_ranks={"a": 2.5, "b": 1.25, "c": 2.25}
     )
-    assert friedman_line(found) == (
+    assert render_friedman_line(found) == (
         "Friedman test over 40 sources, detectors ranked in each by their Brier score: p = 0.00123. "
         "Mean ranks (1: least error): b 1.25, c 2.25, a 2.50."
     )
-    assert "p = –." in friedman_line(found.model_copy(update={"p_value": None}))
+    assert "p = –." in render_friedman_line(found.model_copy(update={"p_value": None}))
 
 
 def test_means_over_conversations_say_what_they_count() -> None:
-    assert chats_counted(ChatReport(counted="spans", rows=(), friedman=(), tests=())) == (
+    assert explain_chats_counted(ChatReport(counted="spans", rows=(), friedman=(), tests=())) == (
         "Counted are hallucinations: flagged spans that meet annotated ones."
     )
-    assert chats_counted(ChatReport(counted="turns", rows=(), friedman=(), tests=())) == (
+    assert explain_chats_counted(ChatReport(counted="turns", rows=(), friedman=(), tests=())) == (
         "Counted are turns, not single hallucinations: not every turn says where they are."
     )
 
@@ -177,7 +179,7 @@ def test_means_over_conversations_say_what_they_count() -> None:
 def test_the_tests_over_conversations_are_a_sentence_each() -> None:
     ranks = {"a": 2.0, "b": 1.0}
     found = ChatFriedman(metric="recall", conversations=4, statistic=1.0, p_value=0.5, mean_ranks=ranks)
-    assert chat_friedman_lines([found]) == [
+    assert render_chat_friedman_lines([found]) == [
         "Friedman test of recall over 4 chats: p = 0.5. Mean ranks (1: highest): b 1.00, a 2.00."
     ]
 
@@ -199,7 +201,7 @@ def test_conversations_fit_eighty_columns() -> None:
 
 def test_cut_replies_and_quotations_that_are_nowhere_are_told() -> None:
     response = RESPONSE.model_copy(update={"truncated_scored": 2, "truncated_abstained": 3})
-    assert caveats([response, SPANS.model_copy(update={"unlocated": 1})]) == [
+    assert render_caveats([response, SPANS.model_copy(update={"unlocated": 1})]) == [
         "d: replies cut to fit: 2 scored, 3 abstained from; one counts only if what was left is flagged, so "
         "no miss among them lowers recall.",
         "d: 1 flagged span without a place in the reply: wrong by the exact rule, in no other number on "
@@ -208,4 +210,4 @@ def test_cut_replies_and_quotations_that_are_nowhere_are_told() -> None:
 
 
 def test_nothing_cut_and_all_spans_in_place_need_no_sentence() -> None:
-    assert caveats([RESPONSE, SPANS]) == []
+    assert render_caveats([RESPONSE, SPANS]) == []

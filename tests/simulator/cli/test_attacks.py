@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from hallulab.scenarios.attacks.orders import all_orders
+from hallulab.scenarios.attacks.orders import load_orders
 from tests.fuzz.promises import ended
 from tests.fuzz.tiny_run import make_pack, words_for_vectors
 from tests.scripted import completion
 from tests.simulator.echoing_server import endpoint, http
 
-ORDERS = all_orders()
+ORDERS = load_orders()
 FILES = {
     "attacks.csv",
     "concentration.csv",

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from hallulab.chatbots.guarded.policy import load_policy
-from hallulab.scenarios.text.spans import words
+from hallulab.scenarios.text.spans import split_words
 from tests.places import ROOT
 from tests.scripted import Script, ScriptedTransport, last_user, pool_through
 from tests.simulator.command_line import CommandLine
@@ -24,7 +24,7 @@ def supported(body: dict[str, Any]) -> dict[str, float]:
     """Support: 0.1 where the evidence lacks a word, of other replies 0.57 where they are long, else 0.9."""
     evidence, _, rest = last_user(body).partition("\n\nResponse:\n")
     reply = rest.partition("\n\nIs every piece")[0]
-    held = set(words(reply.removeprefix("Yes. "))) <= set(words(evidence))
+    held = set(split_words(reply.removeprefix("Yes. "))) <= set(split_words(evidence))
     yes = 0.1 if not held else 0.57 if len(reply) > 150 else 0.9
     return {"Yes": yes, "No": 1 - yes}
 

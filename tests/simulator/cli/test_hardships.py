@@ -24,7 +24,7 @@ import pytest
 from benchmarks.faults import bench, recorded
 from hallulab.scenarios.files.jsonl import LineWriter, read_lines
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import first_try
+from hallulab.simulator.runs.journals import derive_first_try
 from tests import forked_runs
 from tests.faulty_endpoint import FaultyEndpoint, faulty_endpoint
 from tests.fuzz.promises import check_whole
@@ -277,7 +277,7 @@ def texts(folder: Path) -> dict[str, list[tuple[str, str]]]:
     """What is said in each conversation of a run, whichever try it is; in none was a failure."""
     held = RunFolder(folder).read_conversations()
     assert [one.error for one in held] == [None] * len(held)
-    return {first_try(one.id): [(turn.user, turn.reply) for turn in one.turns] for one in held}
+    return {derive_first_try(one.id): [(turn.user, turn.reply) for turn in one.turns] for one in held}
 
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])

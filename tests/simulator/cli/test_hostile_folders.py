@@ -16,10 +16,10 @@ import pytest
 from hallulab.agents.machine.progress import ProgressBars
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.lexical.detector import LexicalDetector
-from hallulab.scenarios.text.chunking import chunk
-from hallulab.scenarios.text.spans import sentences, words
+from hallulab.scenarios.text.chunking import split_into_chunks
+from hallulab.scenarios.text.spans import split_sentences, split_words
 from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
-from hallulab.simulator.experiment.execution import execute, long_lived_objects_left_alone
+from hallulab.simulator.experiment.execution import execute, freeze_long_lived_objects
 from hallulab.simulator.experiment.stage import Participants
 from hallulab.simulator.report.reporting import write_reports
 from hallulab.simulator.runs.folder import RunFolder
@@ -255,7 +255,7 @@ def nobody(*job: object) -> Never:
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
-@pytest.mark.parametrize("cut", [sentences, words, chunk])
+@pytest.mark.parametrize("cut", [split_sentences, split_words, split_into_chunks])
 def test_a_text_is_cut_in_time_with_its_length(cut: Callable[[str], object], sentence: str) -> None:
     assert takes_time_with_the_length(cut, sentence, (25_000, 100_000))
 
@@ -275,7 +275,7 @@ def takes_time_with_the_length(work: Callable[[str], object], sentence: str, siz
     work(made_of(sentence, 100))
     for _ in range(3):
         took = []
-        with long_lived_objects_left_alone():
+        with freeze_long_lived_objects():
             for size in sizes:
                 started = time.process_time()
                 work(made_of(sentence, size))

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from hallulab.scenarios.files.jsonl import placed_lines
+from hallulab.scenarios.files.jsonl import read_placed_lines
 from hallulab.scenarios.packs.pack_files import _load
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
@@ -87,7 +87,7 @@ def test_journals_are_read_before_and_after_judging_and_the_pack_once(
     judge = ("detect", damaged.path, "--detectors", "lexical", "--quiet")
     assert code_and_error(*judge)[0] == 0
     with (
-        patch("hallulab.simulator.runs.journals.placed_lines", wraps=placed_lines) as lines,
+        patch("hallulab.simulator.runs.journals.read_placed_lines", wraps=read_placed_lines) as lines,
         patch("hallulab.scenarios.packs.pack_files._load", wraps=_load) as packs,
     ):
         assert code_and_error(*judge)[0] == 0

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.cli.running import saved_experiment
+from hallulab.simulator.cli.running import load_saved_experiment
 from hallulab.simulator.report.document import read_report
 from hallulab.simulator.runs.folder import RunFolder
 from tests.faulty_endpoint import FaultyEndpoint, faulty_endpoint
@@ -170,5 +170,5 @@ def test_a_flag_takes_the_place_of_a_saved_runs_addresses(
     whole = json.loads(folder.experiment.read_text())
     whole["experiment"] |= saved
     folder.experiment.write_text(json.dumps(whole))
-    experiment = saved_experiment(folder, None, flag)
+    experiment = load_saved_experiment(folder, None, flag)
     assert (experiment.base_url, experiment.base_urls) == expected

@@ -13,7 +13,7 @@ from hallulab.simulator.experiment.branching import PrefixSource, branch_jobs
 from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.conversation import GivenMessage, converse
 from hallulab.simulator.experiment.execution import execute
-from hallulab.simulator.experiment.makers import ComponentVersions, makers
+from hallulab.simulator.experiment.makers import ComponentVersions, identify_makers
 from hallulab.simulator.experiment.plan import Job
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import branched, conversation
@@ -98,9 +98,9 @@ def test_no_simulated_user_makes_branched_conversations() -> None:
         )
         for name in ("small", "large")
     )
-    assert makers(one) != makers(other)
-    assert makers(one, branched=True) == makers(other, branched=True)
-    assert makers(one, branched=True).chatbots == makers(one).chatbots
+    assert identify_makers(one) != identify_makers(other)
+    assert identify_makers(one, branched=True) == identify_makers(other, branched=True)
+    assert identify_makers(one, branched=True).chatbots == identify_makers(one).chatbots
 
 
 class Keeping:

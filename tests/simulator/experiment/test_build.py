@@ -14,7 +14,7 @@ from hallulab.agents.models.recording import Recording
 from hallulab.agents.serving.server import ServedModel
 from hallulab.detectors.registry import DETECTORS
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.experiment.build import Settings, execute_experiment, open_pool, served
+from hallulab.simulator.experiment.build import Settings, execute_experiment, open_pool, serve_models
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation
@@ -43,7 +43,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 async def test_models_have_an_address_once_their_server_is_up(started: list[str]) -> None:
     async with open_pool(Experiment(model="m"), Recording()) as pool:
         assert (pool.get().endpoint.base_url, started) == ("", [])
-        async with served(pool, QUIET) as revision:
+        async with serve_models(pool, QUIET) as revision:
             assert (pool.get().endpoint.base_url, revision, started) == (URL, "r1", ["m"])
 
 
@@ -52,7 +52,7 @@ async def test_no_server_is_started_where_none_is_needed(
     started: list[str], needed: bool, base_url: str | None
 ) -> None:
     experiment = Experiment(model="m", base_url=base_url)
-    async with open_pool(experiment, Recording()) as pool, served(pool, QUIET, needed) as revision:
+    async with open_pool(experiment, Recording()) as pool, serve_models(pool, QUIET, needed) as revision:
         assert (pool.get().endpoint.base_url, revision, started) == (base_url or "", None, [])
 
 

@@ -14,7 +14,7 @@ from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.experiment.build import open_pool
-from hallulab.simulator.experiment.casting import make_detectors, needs_model
+from hallulab.simulator.experiment.casting import is_model_needed, make_detectors
 from hallulab.simulator.experiment.config import Component, Experiment, load_experiment
 from hallulab.simulator.experiment.plan import plan
 from tests.places import ROOT
@@ -276,7 +276,7 @@ async def test_the_documented_example_is_valid(tmp_path: Path) -> None:
 )
 async def test_a_model_is_served_for_detectors_that_ask_one(detectors: list[str], asked: bool) -> None:
     experiment = load_experiment(None, {"detectors": detectors})
-    assert needs_model(await detectors_of(experiment)) is asked
+    assert is_model_needed(await detectors_of(experiment)) is asked
 
 
 def test_every_field_is_documented() -> None:

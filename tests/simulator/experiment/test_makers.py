@@ -7,7 +7,7 @@ import pytest
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.simulator.experiment.config import load_experiment
-from hallulab.simulator.experiment.makers import ComponentVersions, made_anew, makers
+from hallulab.simulator.experiment.makers import ComponentVersions, describe_made_anew, identify_makers
 from tests.builders import conversation
 from tests.edited_code import Edit
 from tests.scripted import scripted_pool
@@ -26,7 +26,7 @@ def add_line(text: str) -> str:
 def versions() -> dict[str, str]:
     """By user, chatbot and detector."""
     pool, _ = scripted_pool(lambda _: "")
-    made = makers(load_experiment(None, {"chatbots": list(CHATBOTS), "model": "scripted"}))
+    made = identify_makers(load_experiment(None, {"chatbots": list(CHATBOTS), "model": "scripted"}))
     judges = {kind: make_detector(kind, kind, DetectorContext(models=pool)).version for kind in DETECTORS}
     return {"user": made.user, **made.chatbots, **judges}
 
@@ -68,7 +68,7 @@ def guarded(**parts: str) -> str:
     wrapped = {"kind": "fact-checker", "options": {"verifier": "judge"}}
     bot = {"name": "guarded", "options": {"chatbot": wrapped, "detector": "lexical"}}
     asked = load_experiment(None, {"chatbots": [bot], "model": "m", "models": {"judge": {"model": "j"}}})
-    return makers(asked, {"judge": parts.pop("judge", "root one")}, parts=parts).chatbots["guarded"]
+    return identify_makers(asked, {"judge": parts.pop("judge", "root one")}, parts=parts).chatbots["guarded"]
 
 
 def test_a_guarded_chatbot_is_stale_with_what_it_wraps_and_with_its_detector(
@@ -101,7 +101,7 @@ def test_another_model_makes_stale_whoever_asks_it(models: dict[str, str], stale
     asked = load_experiment(
         None, {"chatbots": ["vanilla", checker], "model": "m", "models": {"judge": {"model": "j"}}}
     )
-    before, after = makers(asked), makers(asked, models)
+    before, after = identify_makers(asked), identify_makers(asked, models)
     changed = {name for name in before.chatbots if before.chatbots[name] != after.chatbots[name]}
     assert changed | ({"user"} if before.user != after.user else set()) == stale
 
@@ -125,7 +125,7 @@ NOW = ComponentVersions(user="u2", chatbots={"vanilla": "v2", "editor": "e1"})
 def test_what_has_changed_is_told(chatbot: str, version: str, said: list[str]) -> None:
     held = conversation("c", ["Yes."], chatbot).model_copy(update={"version": version})
     end = " of before counts no more, and what is asked for is made anew."
-    assert made_anew([held], NOW) == [sentence + end for sentence in said]
+    assert describe_made_anew([held], NOW) == [sentence + end for sentence in said]
 
 
 def test_who_took_part_before_stays_known() -> None:

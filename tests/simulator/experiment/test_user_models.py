@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.experiment.config import Experiment, load_experiment
-from hallulab.simulator.experiment.makers import makers
-from hallulab.simulator.experiment.plan import plan, user_model
+from hallulab.simulator.experiment.makers import identify_makers
+from hallulab.simulator.experiment.plan import draw_user_model, plan
 from hallulab.simulator.runs.folder import RunFolder
 from tests.fuzz.tiny_run import URL, make_pack, words_for_vectors
 from tests.scripted import ScriptedTransport, pool_through
@@ -43,14 +43,14 @@ def test_each_user_has_one_model_with_every_chatbot() -> None:
 @given(st.lists(st.text(min_size=1), min_size=1, unique=True), st.integers(0, 2**31))
 def test_the_draw_depends_on_the_persona_and_the_seed_alone(names: list[str], seed: int) -> None:
     wanted = experiment("default", "second", "third")
-    found = {name: user_model(wanted, name, seed) for name in names}
-    assert {name: user_model(wanted, name, seed) for name in reversed(names)} == found
+    found = {name: draw_user_model(wanted, name, seed) for name in names}
+    assert {name: draw_user_model(wanted, name, seed) for name in reversed(names)} == found
     assert set(found.values()) <= {"default", "second", "third"}
 
 
 def test_a_name_that_stands_twice_is_drawn_twice_as_often() -> None:
     wanted = experiment("second", "default", "default")
-    found = Counter(user_model(wanted, "p", seed) for seed in range(3_000))
+    found = Counter(draw_user_model(wanted, "p", seed) for seed in range(3_000))
     assert 900 < found["second"] < 1_100
 
 
@@ -71,10 +71,10 @@ def test_a_conversation_of_another_model_is_another_one() -> None:
 
 
 def test_every_model_of_users_counts_among_the_makers() -> None:
-    both, one = makers(experiment("default", "second")), makers(experiment("default"))
+    both, one = identify_makers(experiment("default", "second")), identify_makers(experiment("default"))
     assert both.user != one.user
     assert both.chatbots == one.chatbots
-    assert makers(experiment("default", "default")) == one
+    assert identify_makers(experiment("default", "default")) == one
 
 
 def test_a_script_has_no_model() -> None:

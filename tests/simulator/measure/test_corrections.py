@@ -7,15 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from hallulab.simulator.measure.corrections import Correction, corrections
+from hallulab.simulator.measure.corrections import Correction, compute_corrections
 from hallulab.simulator.measure.judged_turns import JudgedTurn
-from hallulab.simulator.measure.prevalence import Accuracy, DetectorErrors, PairCounts, by_planted_errors
+from hallulab.simulator.measure.prevalence import (
+    Accuracy,
+    DetectorErrors,
+    PairCounts,
+    derive_from_planted_errors,
+)
 
 EACH = PairCounts(pairs=10, errors_flagged=8, twins_flagged=1, error_spans=9, twin_spans=1)
 
 
 def known(groups: int = 10, each: PairCounts = EACH) -> DetectorErrors:
-    return by_planted_errors(
+    return derive_from_planted_errors(
         Accuracy(detector="d", version="1", all_pairs=10 * groups, groups=(each,) * groups)
     )
 
@@ -38,7 +43,7 @@ def turn(
 def of(
     turns: Sequence[JudgedTurn], by: DetectorErrors | None = None, chatbots: Sequence[str] = ("a",)
 ) -> list[Correction]:
-    return corrections(turns, chatbots, by, "nobody knows")
+    return compute_corrections(turns, chatbots, by, "nobody knows")
 
 
 TEN = [turn("a", persona, spans) for persona in range(10) for spans in ((0, 1) if persona < 5 else (1, 2))]

@@ -14,13 +14,13 @@ from sklearn.metrics import average_precision_score, balanced_accuracy_score, ro
 from hallulab.simulator.measure.detection import (
     Bin,
     Sample,
-    auroc,
-    average_precision,
-    best_threshold,
-    brier,
-    calibration_error,
-    decisions,
-    reliability,
+    compute_auroc,
+    compute_average_precision,
+    compute_brier,
+    compute_calibration_error,
+    compute_flag_scores,
+    find_best_threshold,
+    sort_into_bins,
 )
 
 
@@ -38,10 +38,10 @@ def test_areas_and_balanced_accuracy_agree_with_scikit_learn(pairs: list[tuple[b
     labels, scores = [label for label, _ in pairs], [score for _, score in pairs]
     found = sample(labels, scores)
     if len(set(labels)) == 2:
-        assert average_precision(found) == pytest.approx(average_precision_score(labels, scores))
-        assert auroc(found) == pytest.approx(roc_auc_score(labels, scores))
+        assert compute_average_precision(found) == pytest.approx(average_precision_score(labels, scores))
+        assert compute_auroc(found) == pytest.approx(roc_auc_score(labels, scores))
         expected = balanced_accuracy_score(labels, found.flags)
-        assert decisions(found)["balanced_accuracy"] == pytest.approx(expected)
+        assert compute_flag_scores(found)["balanced_accuracy"] == pytest.approx(expected)
 
 
 @settings(deadline=None)
@@ -49,70 +49,79 @@ def test_areas_and_balanced_accuracy_agree_with_scikit_learn(pairs: list[tuple[b
 def test_gold_as_score_is_perfect_whatever_is_measured(pairs: list[tuple[bool, float]]) -> None:
     labels = [label for label, _ in pairs]
     gold = sample(labels, labels)
-    assert (auroc(gold), average_precision(gold)) == (1.0, 1.0)
-    assert (calibration_error(gold), brier(gold)) == (0.0, 0.0)
-    assert set(decisions(gold).values()) == {1.0}
-    assert best_threshold(gold) == 1.0
+    assert (compute_auroc(gold), compute_average_precision(gold)) == (1.0, 1.0)
+    assert (compute_calibration_error(gold), compute_brier(gold)) == (0.0, 0.0)
+    assert set(compute_flag_scores(gold).values()) == {1.0}
+    assert find_best_threshold(gold) == 1.0
 
 
 def test_ties_count_half() -> None:
-    assert auroc(sample([1, 0], [0.5, 0.5])) == 0.5
+    assert compute_auroc(sample([1, 0], [0.5, 0.5])) == 0.5
 
 
 def test_one_class_alone_has_no_auroc_and_no_balanced_accuracy() -> None:
     found = sample([1, 1], [0.1, 0.9])
-    assert (auroc(found), decisions(found)["balanced_accuracy"]) == (None, None)
+    assert (compute_auroc(found), compute_flag_scores(found)["balanced_accuracy"]) == (None, None)
 
 
 def test_nothing_flagged_has_no_precision_and_no_positives_have_no_recall() -> None:
-    assert decisions(sample([1, 0], [0.1, 0.1]))["precision"] is None
-    assert decisions(sample([0, 0], [0.9, 0.1]))["recall"] is None
+    assert compute_flag_scores(sample([1, 0], [0.1, 0.1]))["precision"] is None
+    assert compute_flag_scores(sample([0, 0], [0.9, 0.1]))["recall"] is None
 
 
 def test_without_positives_there_is_no_f1() -> None:
-    assert decisions(sample([0, 0], [0.9, 0.1]))["f1"] is None
+    assert compute_flag_scores(sample([0, 0], [0.9, 0.1]))["f1"] is None
 
 
 def test_scores_that_are_meant_otherwise_are_no_probabilities() -> None:
     severities = dataclasses.replace(sample([0, 1], [1.0, 1.0]), probabilities=False)
-    assert (brier(severities), calibration_error(severities), reliability(severities)) == (None, None, ())
+    assert (compute_brier(severities), compute_calibration_error(severities), sort_into_bins(severities)) == (
+        None,
+        None,
+        (),
+    )
 
 
 def test_an_empty_sample_has_no_numbers() -> None:
     empty = sample([], [])
-    assert set(decisions(empty).values()) == {None}
-    assert [auroc(empty), average_precision(empty), brier(empty), best_threshold(empty)] == [None] * 4
+    assert set(compute_flag_scores(empty).values()) == {None}
+    assert [
+        compute_auroc(empty),
+        compute_average_precision(empty),
+        compute_brier(empty),
+        find_best_threshold(empty),
+    ] == [None] * 4
 
 
 @pytest.mark.parametrize("label", [0, 1])
 def test_one_class_alone_cannot_be_ranked(label: int) -> None:
     found = sample([label] * 2, [0.2, 0.9])
-    assert (auroc(found), average_precision(found)) == (None, None)
+    assert (compute_auroc(found), compute_average_precision(found)) == (None, None)
 
 
 def test_calibration_by_hand() -> None:
     found = sample([0, 1, 1, 1], [0.0, 0.25, 0.75, 1.0])
-    assert reliability(found) == (Bin(1, 0.0, 0.0), Bin(1, 0.25, 1.0), Bin(1, 0.75, 1.0), Bin(1, 1.0, 1.0))
-    assert calibration_error(found) == 0.25
-    assert brier(found) == 0.15625
+    assert sort_into_bins(found) == (Bin(1, 0.0, 0.0), Bin(1, 0.25, 1.0), Bin(1, 0.75, 1.0), Bin(1, 1.0, 1.0))
+    assert compute_calibration_error(found) == 0.25
+    assert compute_brier(found) == 0.15625
 
 
 def test_a_bin_weighs_as_many_items_as_it_has_in_the_calibration_error() -> None:
     # Three items that are off by 1/16, and one that is off by 1/4.
-    assert calibration_error(sample([0, 0, 0, 1], [0.0625, 0.0625, 0.0625, 0.75])) == 0.109375
+    assert compute_calibration_error(sample([0, 0, 0, 1], [0.0625, 0.0625, 0.0625, 0.75])) == 0.109375
 
 
 def test_scores_beyond_one_are_no_probabilities() -> None:
     found = sample([0, 1], [1.0, 4.0])
-    assert (brier(found), calibration_error(found), reliability(found)) == (None, None, ())
+    assert (compute_brier(found), compute_calibration_error(found), sort_into_bins(found)) == (None, None, ())
 
 
 def test_the_best_threshold_has_the_highest_f1() -> None:
-    assert best_threshold(sample([1, 0, 1], [0.9, 0.5, 0.1])) == 0.1
-    assert best_threshold(sample([1, 0], [0.9, 0.5])) == 0.9
-    assert best_threshold(sample([0, 0], [0.9, 0.5])) is None
+    assert find_best_threshold(sample([1, 0, 1], [0.9, 0.5, 0.1])) == 0.1
+    assert find_best_threshold(sample([1, 0], [0.9, 0.5])) == 0.9
+    assert find_best_threshold(sample([0, 0], [0.9, 0.5])) is None
 
 
 def test_of_equally_good_thresholds_the_highest_is_the_best() -> None:
     # From 0.9 on F1 is 2 / (1 + 2), from 0.6 on 4 / (4 + 2).
-    assert best_threshold(sample([1, 0, 0, 1], [0.9, 0.8, 0.7, 0.6])) == 0.9
+    assert find_best_threshold(sample([1, 0, 0, 1], [0.9, 0.8, 0.7, 0.6])) == 0.9

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hallulab.simulator.measure.compare import compare
-from hallulab.simulator.measure.finding import Finding, findings
-from hallulab.simulator.measure.metrics import rows
+from hallulab.simulator.measure.finding import Finding, build_findings
+from hallulab.simulator.measure.metrics import build_rows
 from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import tally_all
 
@@ -21,7 +21,7 @@ def finding(**found: list[int | None]) -> Finding:
             verdicts.append(unscored(id, 0) if count is None else scored(id, 0, [(0, 3)] * count))
     bots = [name for name in BOTS if name in found]
     tallies = tally_all(chats, verdicts, bots, ["d"])
-    [only] = findings(tallies, rows(tallies), compare(tallies, bots, ["d"]))
+    [only] = build_findings(tallies, build_rows(tallies), compare(tallies, bots, ["d"]))
     return only
 
 
@@ -101,5 +101,5 @@ def test_two_personas_name_no_best_chatbot_however_many_seeds() -> None:
             verdicts.append(scored(id, 0, [(0, 3)] * count))
     bots = ["vanilla", "agent"]
     tallies = tally_all(chats, verdicts, bots, ["d"])
-    [found] = findings(tallies, rows(tallies), compare(tallies, bots, ["d"]))
+    [found] = build_findings(tallies, build_rows(tallies), compare(tallies, bots, ["d"]))
     assert (found.best, found.pairs, found.least_personas) == (None, 2, 6)

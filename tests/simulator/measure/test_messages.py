@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.simulator.measure.messages import Messages, facts_given, only_pronouns, questions
+from hallulab.simulator.measure.messages import (
+    Messages,
+    compute_facts_given,
+    count_questions,
+    is_only_pronouns,
+)
 
 FACTS = ("She lives in Agartala, West Tripura", "The mixer cost Rs 4,850", "Her phone is 55501 20114")
 
@@ -22,7 +27,7 @@ FACTS = ("She lives in Agartala, West Tripura", "The mixer cost Rs 4,850", "Her 
     ],
 )
 def test_questions_have_a_mark_or_begin_with_a_word_that_asks(text: str, count: int) -> None:
-    assert questions(text) == count
+    assert count_questions(text) == count
 
 
 @pytest.mark.parametrize(
@@ -38,16 +43,18 @@ def test_questions_have_a_mark_or_begin_with_a_word_that_asks(text: str, count: 
     ],
 )
 def test_messages_by_pronoun_only(text: str, found: bool) -> None:
-    assert only_pronouns(text) is found
+    assert is_only_pronouns(text) is found
 
 
 def test_a_fact_is_given_with_half_of_its_content_words() -> None:
-    assert facts_given("My mixer for Rs 4850 burnt out. I live in Agartala.", FACTS) == pytest.approx(2 / 3)
-    assert facts_given("My mixer burnt out.", FACTS) == 0.0
+    assert compute_facts_given("My mixer for Rs 4850 burnt out. I live in Agartala.", FACTS) == pytest.approx(
+        2 / 3
+    )
+    assert compute_facts_given("My mixer burnt out.", FACTS) == 0.0
 
 
 def test_without_facts_their_share_is_not_known() -> None:
-    assert facts_given("My mixer burnt out.", ()) is None
+    assert compute_facts_given("My mixer burnt out.", ()) is None
     assert Messages(("s", "p", 0), ("Hello",)).counts["facts_given"] == ()
 
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.scenarios.text.porter import stem
-from hallulab.scenarios.text.synonyms import synonyms
-from hallulab.simulator.measure.meteor import meteor
-from hallulab.simulator.measure.token_f1 import token_f1
+from hallulab.scenarios.text.synonyms import find_synonyms
+from hallulab.simulator.measure.meteor import compute_meteor
+from hallulab.simulator.measure.token_f1 import compute_token_f1
 from tests.places import RECORDINGS
 
 PAIRS = json.loads((RECORDINGS / "rag_trust" / "meteor.json").read_text(encoding="utf-8"))
@@ -24,7 +24,7 @@ def test_meteor_agrees_with_nltk_on_200_pairs() -> None:
     assert len(PAIRS) == 200
     assert len({pair["meteor"] for pair in PAIRS}) > 150
     for pair in PAIRS:
-        assert meteor(pair["reference"], pair["text"]) == pytest.approx(pair["meteor"], abs=1e-9)
+        assert compute_meteor(pair["reference"], pair["text"]) == pytest.approx(pair["meteor"], abs=1e-9)
 
 
 def official_f1(prediction: str, ground_truth: str) -> float:
@@ -47,7 +47,7 @@ def official_f1(prediction: str, ground_truth: str) -> float:
 def test_token_f1_agrees_with_the_official_script_on_200_pairs() -> None:
     for pair in PAIRS:
         expected = official_f1(pair["text"], pair["reference"])
-        assert token_f1(pair["reference"], pair["text"]) == pytest.approx(expected, abs=1e-9)
+        assert compute_token_f1(pair["reference"], pair["text"]) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,14 @@ def test_token_f1_agrees_with_the_official_script_on_200_pairs() -> None:
     ],
 )
 def test_meteor_of_few_words(reference: str, text: str, expected: float) -> None:
-    assert meteor(reference, text) == pytest.approx(expected)
+    assert compute_meteor(reference, text) == pytest.approx(expected)
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_both_are_shares(reference: str, text: str) -> None:
-    assert 0.0 <= meteor(reference, text) <= 1.0
-    assert token_f1(reference, text) == token_f1(text, reference)
-    assert 0.0 <= token_f1(reference, text) <= 1.0
+    assert 0.0 <= compute_meteor(reference, text) <= 1.0
+    assert compute_token_f1(reference, text) == compute_token_f1(text, reference)
+    assert 0.0 <= compute_token_f1(reference, text) <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,6 @@ def test_stems_are_those_of_nltk(word: str, expected: str) -> None:
 
 
 def test_synonyms_share_a_synset_with_a_base_form() -> None:
-    assert "auto" in synonyms("cars")
-    assert "travel" in synonyms("went")
-    assert synonyms("hallulab") == frozenset()
+    assert "auto" in find_synonyms("cars")
+    assert "travel" in find_synonyms("went")
+    assert find_synonyms("hallulab") == frozenset()

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.metrics import Row, row, rows
-from hallulab.simulator.measure.spending import known_sum
+from hallulab.simulator.measure.metrics import Row, build_row, build_rows
+from hallulab.simulator.measure.spending import sum_known
 from tests.builders import branched, call, conversation, scored, unscored
 from tests.simulator.counted import tally_all
 
 
 def one_row(conversations: list[Conversation], verdicts: list[Verdict]) -> Row:
-    return rows(tally_all(conversations, verdicts, ["vanilla"], ["d"]))[0]
+    return build_rows(tally_all(conversations, verdicts, ["vanilla"], ["d"]))[0]
 
 
 def two_chats() -> tuple[list[Conversation], list[Verdict]]:
@@ -83,7 +83,7 @@ def test_nothing_scored_gives_none_and_never_clean() -> None:
 
 
 def test_no_conversations_give_none() -> None:
-    result = row("vanilla", "d", [])
+    result = build_row("vanilla", "d", [])
     assert result.coverage is result.calls_per_reply is result.hpt_1 is None
     assert (result.turns, result.calls, result.prompt_tokens) == (0, 0, 0)
 
@@ -127,9 +127,9 @@ def test_only_personas_that_were_scored_are_counted_for_an_interval() -> None:
 
 
 def test_unknown_token_counts_stay_unknown() -> None:
-    assert known_sum([None, None]) is None
-    assert known_sum([None, 3]) == 3
-    assert known_sum([]) == 0
+    assert sum_known([None, None]) is None
+    assert sum_known([None, 3]) == 3
+    assert sum_known([]) == 0
 
 
 def test_two_verdicts_on_one_turn_are_an_error() -> None:
@@ -186,7 +186,7 @@ def test_branches_of_a_conversation_count_as_one_conversation() -> None:
         branched("c", "one two", 1, persona="q"),
     ]
     verdicts = [scored("a", 0, [(0, 3), (4, 7)]), scored("b", 0), scored("c", 0)]
-    [found] = rows(tally_all(chats, verdicts, ["vanilla"], ["d"]))
+    [found] = build_rows(tally_all(chats, verdicts, ["vanilla"], ["d"]))
     assert (found.conversations, found.turns, found.scored_turns) == (2, 3, 3)
     assert (found.hpt_1, found.hpt_2) == (0.666667, 0.5)
     assert (found.tokacc_1, found.tokacc_2) == (0.666667, 0.75)
@@ -196,7 +196,7 @@ def test_branches_of_a_conversation_count_as_one_conversation() -> None:
 
 def test_what_was_given_is_neither_counted_nor_billed() -> None:
     chat = branched("a", "one two", 5, calls=[call("chatbot.generate")])
-    [found] = rows(tally_all([chat], [scored("a", 0, [(0, 3)])], ["vanilla"], ["d"]))
+    [found] = build_rows(tally_all([chat], [scored("a", 0, [(0, 3)])], ["vanilla"], ["d"]))
     assert (found.turns, found.hallucinations, found.tokens, found.calls_per_reply) == (1, 1, 2, 1.0)
 
 
@@ -209,7 +209,7 @@ def with_seeds(personas: int, seeds: int, spans: list[int]) -> Row:
     ]
     counts = [spans[number % len(spans)] for number in range(len(chats))]
     verdicts = [scored(chat.id, 0, [(0, 3)] * count) for chat, count in zip(chats, counts, strict=True)]
-    [row] = rows(tally_all(chats, verdicts, ["vanilla"], ["d"]))
+    [row] = build_rows(tally_all(chats, verdicts, ["vanilla"], ["d"]))
     return row
 
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from hallulab.simulator.measure.prevalence import (
     Accuracy,
     PairCounts,
-    by_planted_errors,
-    drawn_rates,
-    rates,
-    solved,
-    spread,
+    compute_rates,
+    derive_from_planted_errors,
+    draw_prevalences,
+    draw_rates,
+    solve_prevalence,
 )
 from hallulab.simulator.measure.statistics import Floats
 
@@ -38,37 +38,40 @@ def of(*totals: float) -> Floats:
 
 
 def test_share_and_count_are_solved_for_the_true_ones() -> None:
-    known = by_planted_errors(accuracy(8, 1, 9, 1))
-    of_replies, of_spans = rates(known.replies), rates(known.units)
+    known = derive_from_planted_errors(accuracy(8, 1, 9, 1))
+    of_replies, of_spans = compute_rates(known.replies), compute_rates(known.units)
     assert of_replies is not None
     assert of_spans is not None
     assert (of_replies.tolist(), of_spans.tolist(), known.unit) == ([0.1, 0.8], [0.1, 0.9], "reply")
-    assert solved(of(20, 20, 15), of_replies) == pytest.approx((0.75 - 0.1) / 0.7)
-    assert solved(of(20, 20, 20), of_spans) == pytest.approx((1.0 - 0.1) / 0.8)
+    assert solve_prevalence(of(20, 20, 15), of_replies) == pytest.approx((0.75 - 0.1) / 0.7)
+    assert solve_prevalence(of(20, 20, 20), of_spans) == pytest.approx((1.0 - 0.1) / 0.8)
 
 
 def test_of_sentences_what_clean_ones_add_depends_on_the_length_of_replies() -> None:
     """Ten turns of five sentences, 12 of 50 flagged: (12 - 0.1 · 50) / 10 / (0.8 - 0.1)."""
-    assert solved(of(10, 50, 12), of(0.1, 0.8)) == pytest.approx(1.0)
+    assert solve_prevalence(of(10, 50, 12), of(0.1, 0.8)) == pytest.approx(1.0)
 
 
 def test_flags_that_do_not_tell_errors_from_clean_replies_solve_nothing() -> None:
-    assert math.isnan(solved(of(2, 2, 1), of(0.5, 0.5)))
+    assert math.isnan(solve_prevalence(of(2, 2, 1), of(0.5, 0.5)))
 
 
 def test_groups_without_pairs_are_left_out_and_none_have_no_rates() -> None:
-    assert rates(by_planted_errors(accuracy(8, 1, 9, 1, groups=0)).replies) is None
+    assert compute_rates(derive_from_planted_errors(accuracy(8, 1, 9, 1, groups=0)).replies) is None
     none = PairCounts(pairs=0, errors_flagged=0, twins_flagged=0, error_spans=0, twin_spans=0)
     groups = (none, *accuracy(8, 1, 9, 1).groups)
-    assert len(by_planted_errors(accuracy(8, 1, 9, 1).model_copy(update={"groups": groups})).replies) == 10
+    assert (
+        len(derive_from_planted_errors(accuracy(8, 1, 9, 1).model_copy(update={"groups": groups})).replies)
+        == 10
+    )
 
 
 def test_a_specificity_of_1_is_not_certain() -> None:
     """Conversations all alike: only what is not known of the detector spreads."""
-    known = by_planted_errors(accuracy(9, 0, 9, 0))
-    drawn = drawn_rates(known.replies)
+    known = derive_from_planted_errors(accuracy(9, 0, 9, 0))
+    drawn = draw_rates(known.replies)
     assert drawn[:, 0].max() > 0
-    found = spread(np.array([[10.0, 10.0, 5.0]] * 8), of(0.0, 0.9), drawn, share=True)
+    found = draw_prevalences(np.array([[10.0, 10.0, 5.0]] * 8), of(0.0, 0.9), drawn, share=True)
     low, high = np.quantile(found, [0.025, 0.975])
     assert 0.4 < low < 0.55 < high < 0.62
 
@@ -76,4 +79,4 @@ def test_a_specificity_of_1_is_not_certain() -> None:
 @given(st.integers(0, 10), st.integers(6, 10), st.integers(0, 4))
 def test_what_a_detector_says_of_known_errors_is_undone(true: int, found: int, wrong: int) -> None:
     said = true * found / 10 + (10 - true) * wrong / 10
-    assert solved(of(10, 10, said), of(wrong / 10, found / 10)) == pytest.approx(true / 10)
+    assert solve_prevalence(of(10, 10, said), of(wrong / 10, found / 10)) == pytest.approx(true / 10)

@@ -15,8 +15,8 @@ from hallulab.simulator.measure.realism import (
     MessageSample,
     RealismRow,
     compare_messages,
-    distributions,
-    halves,
+    compute_distributions,
+    split_halves,
 )
 from hallulab.simulator.report.reference import read_reference
 
@@ -101,7 +101,9 @@ def test_without_messages_nothing_has_a_number(empty: Sequence[Messages]) -> Non
     assert count is None
     assert {row.run.reason for row in found} == {"0 messages; 2 needed"}
     assert {(row.run.value, row.reference.value, row.distance, row.floor) for row in found} == {(None,) * 4}
-    assert {(bars.run, bars.reference) for bars in distributions(sample(*empty), sample())} == {(None, None)}
+    assert {(bars.run, bars.reference) for bars in compute_distributions(sample(*empty), sample())} == {
+        (None, None)
+    }
 
 
 def test_one_message_has_no_number() -> None:
@@ -136,14 +138,14 @@ def test_without_an_embedding_there_is_no_dispersion() -> None:
 
 def test_a_run_with_repeats_is_split_by_them() -> None:
     held = [said(f"w{seed}", persona=name, seed=seed) for name in "ab" for seed in (3, 5, 8)]
-    told, split = halves(sample(*held))
+    told, split = split_halves(sample(*held))
     assert told == "halves by repeat: each persona's seeds in turn"
     seeds = [[own[0].user[2] for own in half.held] for half in split[0]]
     assert seeds == [[3, 8, 3, 8], [5, 5]]
 
 
 def test_a_run_without_repeats_is_split_at_random_into_halves_of_one_size() -> None:
-    told, split = halves(users(1, 2, 3, 4, 5))
+    told, split = split_halves(users(1, 2, 3, 4, 5))
     assert told == "random halves of the users, the mean of 20"
     assert {(one.users, other.users) for one, other in split} == {(2, 2)}
 
@@ -154,7 +156,7 @@ def test_the_noise_floor_is_the_distance_of_the_halves() -> None:
 
 
 def test_bars_are_shares_of_messages() -> None:
-    bars = distributions(users(3, 5, 6, 60), sample())[0]
+    bars = compute_distributions(users(3, 5, 6, 60), sample())[0]
     assert bars.bins == ("0–5", "6–10", "11–15", "16–20", "21–30", "31–50", "51+")
     assert bars.run == (0.5, 0.25, 0.0, 0.0, 0.0, 0.0, 0.25)
 

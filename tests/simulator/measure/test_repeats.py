@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from hallulab.simulator.measure.repeats import halves_by_repeat
+from hallulab.simulator.measure.repeats import split_by_repeat
 
 
 def test_each_personas_seeds_go_in_turn_into_the_halves() -> None:
     users = [("s", name, seed) for name in ("asha", "ravi") for seed in (7, 8, 9)]
-    one, other = halves_by_repeat([*users, *users]) or (set(), set())
+    one, other = split_by_repeat([*users, *users]) or (set(), set())
     assert sorted(seed for _, _, seed in one) == [7, 7, 9, 9]
     assert sorted(seed for _, _, seed in other) == [8, 8]
 
 
 def test_a_persona_with_a_single_seed_leaves_no_halves() -> None:
-    assert halves_by_repeat([("s", "asha", 0), ("s", "asha", 1), ("s", "ravi", 0)]) is None
-    assert halves_by_repeat([]) is None
+    assert split_by_repeat([("s", "asha", 0), ("s", "asha", 1), ("s", "ravi", 0)]) is None
+    assert split_by_repeat([]) is None

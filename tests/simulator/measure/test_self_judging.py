@@ -13,10 +13,10 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.experiment.build import Settings, execute_experiment
 from hallulab.simulator.experiment.config import Experiment, load_experiment
-from hallulab.simulator.measure.metrics import Row, row
+from hallulab.simulator.measure.metrics import Row, build_row
 from hallulab.simulator.measure.self_judging import mark_self_judged
 from hallulab.simulator.report.reporting import write_reports
-from hallulab.simulator.report.self_judging import self_judging_notes
+from hallulab.simulator.report.self_judging import explain_self_judging
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.saved_experiment import enter_folder
 from tests.builders import conversation
@@ -27,7 +27,7 @@ VERIFY, OTHER = {"verify": "aaa"}, {"supported": "bbb"}
 
 def marked(verifying: ClaimCheck | None, judging: ClaimCheck | None) -> Row:
     checks = ClaimChecks(chatbots={"bot": verifying}, detectors={} if judging is None else {"judge": judging})
-    [found] = mark_self_judged([row("bot", "judge", [])], checks)
+    [found] = mark_self_judged([build_row("bot", "judge", [])], checks)
     return found
 
 
@@ -80,12 +80,12 @@ def test_a_note_for_each_sign_of_a_chatbot_says_what_it_means_and_what_to_do() -
             "four": ClaimCheck(models=("n",)),
         },
     )
-    rows = mark_self_judged([row("bot", name, []) for name in checks.detectors], checks)
+    rows = mark_self_judged([build_row("bot", name, []) for name in checks.detectors], checks)
     remedy = (
         "such a judgement may favour it. A second model for one of the two ends that (docs/experiment.md, "
         "`Not one's own judge`)."
     )
-    assert self_judging_notes(rows) == [
+    assert explain_self_judging(rows) == [
         f"† The model by which one and two judge also verifies what bot says: {remedy}",
         f"‡ The model by which three judges also verifies what bot says, by the same question: {remedy}",
     ]
@@ -96,7 +96,7 @@ def test_a_chatbot_is_marked_as_judged_by_its_own_guard() -> None:
     found = marked(ClaimCheck(methods=(method,)), ClaimCheck(methods=(method,)))
     assert (found.self_judged, found.self_judged_degree) == (True, "own guard")
     assert found.self_judged_reason == "bot is guarded by the detector by which judge judges"
-    assert self_judging_notes([found]) == [
+    assert explain_self_judging([found]) == [
         "§ judge also guards bot, which has already removed what its guard objects to. Another detector ends "
         "that (docs/safeguards.md)."
     ]

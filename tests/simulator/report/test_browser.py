@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hallulab.scenarios.attacks.attacked import AttackRecord
 from hallulab.scenarios.attacks.orders import Injection
 from hallulab.scenarios.transcript import Span, Turn, Unit
-from hallulab.simulator.report.browser import MOST_COVERING, scored_words, segments
+from hallulab.simulator.report.browser import MOST_COVERING, cut_scored_words, cut_segments
 from tests.builders import EVIDENCE, conversation, scored, unscored
 from tests.simulator.counted import browser_data
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
@@ -18,7 +18,7 @@ def span(start: int | None, end: int | None) -> Span:
 
 
 def test_a_reply_is_cut_where_spans_start_and_end() -> None:
-    assert segments("abcdef", [span(1, 3), span(2, 5), span(None, None)]) == [
+    assert cut_segments("abcdef", [span(1, 3), span(2, 5), span(None, None)]) == [
         ("a", ()),
         ("b", (0,)),
         ("c", (0, 1)),
@@ -28,23 +28,23 @@ def test_a_reply_is_cut_where_spans_start_and_end() -> None:
 
 
 def test_offsets_are_code_points() -> None:
-    assert segments("😀x😀", [span(1, 2)]) == [("😀", ()), ("x", (0,)), ("😀", ())]
+    assert cut_segments("😀x😀", [span(1, 2)]) == [("😀", ()), ("x", (0,)), ("😀", ())]
 
 
 def test_an_empty_reply_has_no_pieces() -> None:
-    assert segments("", []) == []
+    assert cut_segments("", []) == []
 
 
 @given(st.text(max_size=20), st.lists(st.tuples(st.integers(0, 20), st.integers(1, 5)), max_size=4))
 def test_pieces_join_to_the_reply(reply: str, places: list[tuple[int, int]]) -> None:
     spans = [span(start, start + length) for start, length in places]
-    assert "".join(text for text, _ in segments(reply, spans)) == reply
+    assert "".join(text for text, _ in cut_segments(reply, spans)) == reply
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9)), max_size=6))
 def test_a_piece_names_the_spans_that_cover_it_and_no_other(places: list[tuple[int, int]]) -> None:
     covered: list[set[int]] = []
-    pieces = segments("x" * 20, [span(start, start + length) for start, length in places])
+    pieces = cut_segments("x" * 20, [span(start, start + length) for start, length in places])
     for text, numbers in pieces:
         assert list(numbers) == sorted(numbers)
         covered += [set(numbers)] * len(text)
@@ -99,7 +99,7 @@ def test_of_spans_in_one_another_a_bounded_number_is_told_at_each_place() -> Non
     number = 20_000
     reply = "x" * (2 * number)
     nested = [span(place, 2 * number - place) for place in range(number)]
-    pieces = segments(reply, nested)
+    pieces = cut_segments(reply, nested)
     assert "".join(text for text, _ in pieces) == reply
     assert max(len(covering) for _, covering in pieces) == MOST_COVERING
     assert [covering for _, covering in pieces[:3]] == [(0,), (0, 1), (0, 1, 2)]
@@ -146,7 +146,7 @@ def test_what_was_planted_before_a_reply_stands_at_it() -> None:
 def test_words_join_to_the_reply_where_each_has_a_score(
     reply: str, scores: list[float], pieces: list[tuple[str, float]]
 ) -> None:
-    assert scored_words(reply, scores) == pieces
+    assert cut_scored_words(reply, scores) == pieces
     assert "".join(text for text, _ in pieces) in (reply, "")
 
 

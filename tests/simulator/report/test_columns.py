@@ -15,12 +15,12 @@ from hallulab.simulator.bench.tables import COSTS, LEVELS, ROWS, SPANS
 from hallulab.simulator.bench.tables import TABLES as BENCH
 from hallulab.simulator.report.columns import (
     Column,
-    csv_text,
-    decimals,
-    glossary,
-    grouped,
-    listed,
-    terminal_table,
+    build_decimal_format,
+    build_grouped_format,
+    build_terminal_table,
+    format_counts,
+    format_csv,
+    render_glossary,
 )
 from hallulab.simulator.report.tables import RESULTS
 from hallulab.simulator.report.tables import TABLES as RUN
@@ -39,7 +39,9 @@ class Line(NamedTuple):
 
 
 NAME = Column("Name", "name", "what it is called", kind="name", short="Name")
-SHARE = Column("Share %", "share", "how much", decimals(1, 100), beside="share_ci95", short="Share\n%")
+SHARE = Column(
+    "Share %", "share", "how much", build_decimal_format(1, 100), beside="share_ci95", short="Share\n%"
+)
 LINES = (Line("a", 0.25, (0.125, 0.5)), Line("b", None))
 
 
@@ -51,7 +53,7 @@ def headings(html: str, section: str) -> list[str]:
 
 
 def on_terminal(columns: Sequence[Column]) -> list[str]:
-    return [str(column.header).split("\n[95%")[0] for column in terminal_table(columns, [[]]).columns]
+    return [str(column.header).split("\n[95%")[0] for column in build_terminal_table(columns, [[]]).columns]
 
 
 @pytest.mark.parametrize("columns", [RESULTS, LEVELS, SPANS, COSTS])
@@ -74,7 +76,7 @@ def test_the_page_of_a_run_has_the_declared_columns_with_their_hints() -> None:
 
 
 def test_csv_of_a_run_has_the_same_columns_with_the_bounds_of_intervals() -> None:
-    read = list(csv.reader(io.StringIO(csv_text(RESULTS, example_report(twins=2).rows))))
+    read = list(csv.reader(io.StringIO(format_csv(RESULTS, example_report(twins=2).rows))))
     assert [name for name in read[0] if not name.endswith(("_low", "_high"))] == [
         column.value for column in RESULTS
     ]
@@ -92,7 +94,7 @@ def test_csv_of_a_benchmark_has_each_column_once() -> None:
 
 def test_a_number_has_its_interval_beside_it_and_its_bounds_in_csv() -> None:
     assert [f"{SHARE.text(line)} {SHARE.aside(line)}".strip() for line in LINES] == ["25.0 [12.5, 50.0]", "–"]
-    assert csv_text((NAME, SHARE), LINES) == (
+    assert format_csv((NAME, SHARE), LINES) == (
         "name,share,share_ci95_low,share_ci95_high\na,0.25,0.125,0.5\nb,,,\n"
     )
 
@@ -100,8 +102,8 @@ def test_a_number_has_its_interval_beside_it_and_its_bounds_in_csv() -> None:
 def test_the_terminal_speaks_of_intervals_where_there_is_one() -> None:
     console = Console(width=80, no_color=True)
     with console.capture() as capture:
-        console.print(terminal_table((NAME, SHARE), [LINES], bound=decimals(1)))
-        console.print(terminal_table((NAME, SHARE), [LINES[1:]]))
+        console.print(build_terminal_table((NAME, SHARE), [LINES], bound=build_decimal_format(1)))
+        console.print(build_terminal_table((NAME, SHARE), [LINES[1:]]))
     lines = [" ".join(line.split()) for line in capture.get().splitlines() if "─" not in line]
     assert lines == ["Share", "%", "Name [95% CI]", "a 25.0 [0.1, 0.5]", "b –", "Share", "Name %", "b –"]
 
@@ -109,27 +111,31 @@ def test_the_terminal_speaks_of_intervals_where_there_is_one() -> None:
 def test_a_word_or_a_deviation_may_stand_beside_a_number() -> None:
     line = Line("a", 0.5, word="tuned")
     assert Column("", "share", beside="word").aside(line) == "tuned"
-    assert Column("", "share", format=decimals(2), beside="share").aside(line) == "± 0.50"
+    assert Column("", "share", format=build_decimal_format(2), beside="share").aside(line) == "± 0.50"
 
 
 def test_a_text_that_a_spreadsheet_would_compute_is_none_in_csv() -> None:
-    text = csv_text((NAME, SHARE), [Line("=1+1", -0.5), Line("+a", None), Line("a,b", None)])
+    text = format_csv((NAME, SHARE), [Line("=1+1", -0.5), Line("+a", None), Line("a,b", None)])
     assert text.splitlines()[1:] == ["'=1+1,-0.5,,", "'+a,,,", '"a,b",,,']
 
 
 def test_a_field_that_no_row_has_is_no_dash_but_an_error() -> None:
     with pytest.raises(AttributeError, match="shre"):
         Column("Share", "shre", "how much").text(LINES[0])
-    assert csv_text((NAME, Column("Word", "other", "another row's")), LINES[:1]) == "name,other\na,\n"
+    assert format_csv((NAME, Column("Word", "other", "another row's")), LINES[:1]) == "name,other\na,\n"
 
 
 def test_formats() -> None:
-    assert (grouped()(1234567), grouped(1)(1234.56), grouped()(None)) == ("1,234,567", "1,234.6", "–")
-    assert listed({"max_turns": 3, "loop": 1}) == "loop 1, max turns 3"
+    assert (
+        build_grouped_format()(1234567),
+        build_grouped_format(1)(1234.56),
+        build_grouped_format()(None),
+    ) == ("1,234,567", "1,234.6", "–")
+    assert format_counts({"max_turns": 3, "loop": 1}) == "loop 1, max turns 3"
 
 
 def test_the_glossary_has_the_hints() -> None:
-    assert glossary((NAME,)) == (
+    assert render_glossary((NAME,)) == (
         "| column | field | meaning |\n|---|---|---|\n| Name | `name` | what it is called |\n"
     )
 

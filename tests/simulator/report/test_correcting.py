@@ -9,12 +9,12 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.judged_turns import Annotations, judged_turns
-from hallulab.simulator.measure.prevalence import Accuracy, PairCounts, by_planted_errors
+from hallulab.simulator.measure.judged_turns import Annotations, collect_judged_turns
+from hallulab.simulator.measure.prevalence import Accuracy, PairCounts, derive_from_planted_errors
 from hallulab.simulator.report.correcting import (
     CorrectedRow,
     correct,
-    correction_lines,
+    describe_corrections,
     read_accuracies,
     require_measured,
 )
@@ -32,14 +32,14 @@ VERDICTS = [
     *(scored(f"a{number}", turn, [(0, 3)]) for number in range(6) for turn in range(2)),
     *(scored(f"b{number}", turn) for number in range(6) for turn in range(2)),
 ]
-KNOWN = {"d": by_planted_errors(MEASURED)}
+KNOWN = {"d": derive_from_planted_errors(MEASURED)}
 
 
 def rows(
     chats: Sequence[Conversation], verdicts: Sequence[Verdict], annotations: Annotations
 ) -> list[CorrectedRow]:
     """The rows of all turns."""
-    found = correct(judged_turns(chats, verdicts, annotations), ["a", "b"], ["d", "e"], KNOWN)
+    found = correct(collect_judged_turns(chats, verdicts, annotations), ["a", "b"], ["d", "e"], KNOWN)
     return [row for row in found if row.depth is None]
 
 
@@ -61,7 +61,7 @@ def test_every_chatbot_has_a_row_and_all_together() -> None:
 
 
 def test_assumption_best_chatbot_and_what_is_clipped_or_lacking_are_said_once_a_detector() -> None:
-    assert correction_lines(ROWS) == [
+    assert describe_corrections(ROWS) == [
         "Numbers corrected by planted errors or a calibration assume that a detector finds a chatbot's own "
         "errors as often as those, and flags its clean replies as often as clean ones there "
         "(docs/corrected.md).",
@@ -71,16 +71,16 @@ def test_assumption_best_chatbot_and_what_is_clipped_or_lacking_are_said_once_a_
         "d, b: the corrected share of hallucinated turns was below 0, and is set to 0.",
         "e: not corrected: no turn was scored.",
     ]
-    assert correction_lines(()) == []
+    assert describe_corrections(()) == []
 
 
 def test_where_no_chatbot_leads_it_is_said_that_this_cannot_be_told() -> None:
     verdicts = [scored(chat.id, 0, [(0, 3)]) for chat in CHATS]
-    assert correction_lines(rows(CHATS, verdicts, {}))[1] == (
+    assert describe_corrections(rows(CHATS, verdicts, {}))[1] == (
         "By d, corrected: cannot tell which chatbot hallucinates least; it is a with a probability of 50%, "
         "and 97.5% would tell."
     )
-    assert correction_lines(rows(CHATS[:9], VERDICTS, {}))[1] == (
+    assert describe_corrections(rows(CHATS[:9], VERDICTS, {}))[1] == (
         "By d, corrected: cannot tell which chatbot hallucinates least; that takes a corrected number of "
         "each, from at least 6 personas."
     )
@@ -88,7 +88,7 @@ def test_where_no_chatbot_leads_it_is_said_that_this_cannot_be_told() -> None:
 
 def test_what_annotations_assume_is_said() -> None:
     looked = {(chat.id, turn): 1 for chat in CHATS for turn in range(2)}
-    assert correction_lines(rows(CHATS, VERDICTS, looked))[0] == (
+    assert describe_corrections(rows(CHATS, VERDICTS, looked))[0] == (
         "Numbers corrected by annotations assume that the annotated turns are as good as drawn at random "
         "(docs/corrected.md)."
     )

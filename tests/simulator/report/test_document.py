@@ -9,7 +9,7 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Call
 from hallulab.simulator.report.document import CutReplies, read_report
-from hallulab.simulator.report.terminal import notes
+from hallulab.simulator.report.terminal import describe_omissions
 from tests.builders import call, conversation, scored
 from tests.simulator.counted import build_report
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
@@ -121,7 +121,7 @@ def test_replies_at_the_limit_of_tokens_are_counted_and_decisions_and_queries_ar
     ]
     report = build_report(conversations, [], chatbots=["vanilla"], detectors=[], flaws={})
     assert report.cut_replies == (CutReplies(chatbot="vanilla", replies=2, cut=1),)
-    assert notes(report) == [
+    assert describe_omissions(report) == [
         "vanilla: 1 of 2 replies reached the limit of tokens and may be cut off "
         "(`reply_tokens`, or the chatbot's `max_tokens`)."
     ]
@@ -131,6 +131,6 @@ def test_personas_that_the_audit_does_not_know_are_told() -> None:
     conversations = [conversation("a", ["x"], persona="anna"), conversation("b", ["x"], persona="bert")]
     report = build_report(conversations, [], chatbots=["vanilla"], detectors=[], flaws={}, personas=["anna"])
     assert report.unknown_personas == ("bert",)
-    assert notes(report) == [
+    assert describe_omissions(report) == [
         "simulated user: the audit knows nothing of bert: the scenario pack is not found, or lacks them."
     ]

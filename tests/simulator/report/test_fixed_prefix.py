@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from hallulab.simulator.report.document import RunReport
-from hallulab.simulator.report.fixed_prefix import fixed_prefix_lines
-from hallulab.simulator.report.reporting import csv_of
+from hallulab.simulator.report.fixed_prefix import describe_fixed_prefix
+from hallulab.simulator.report.reporting import render_report_csv
 from hallulab.simulator.runs.journals import Journals
 from tests.builders import branched, conversation
 from tests.simulator.counted import browser_data, build_report, render_page
@@ -30,7 +30,7 @@ def report(free: Journals = FREE, fixed: Journals = FIXED) -> RunReport:
 
 
 def test_it_says_how_much_of_the_difference_remains() -> None:
-    assert fixed_prefix_lines(report()) == [
+    assert describe_fixed_prefix(report()) == [
         "Fixed prefixes: all chatbots answer the same messages after the same histories, those of vanilla in "
         "runs/demo.",
         "By d, vanilla and agent differ most when they run freely: by 2.00 per turn over 2 replies. With the "
@@ -39,7 +39,7 @@ def test_it_says_how_much_of_the_difference_remains() -> None:
 
 
 def test_it_says_what_was_not_judged_in_both_runs() -> None:
-    lines = fixed_prefix_lines(report(Journals(FREE.conversations, [])))
+    lines = describe_fixed_prefix(report(Journals(FREE.conversations, [])))
     assert lines[1:] == [
         "d: no turn of vanilla, agent was scored in both runs. If it did not judge runs/demo: `hallulab "
         "detect` there, and then `hallulab branch` again."
@@ -48,7 +48,7 @@ def test_it_says_what_was_not_judged_in_both_runs() -> None:
 
 def test_it_says_which_chatbots_have_changed() -> None:
     other = fixedly({"vanilla": [[1, 0]], "agent": [[0, 0]]}, "g-2")
-    assert fixed_prefix_lines(report(fixed=other))[-1] == (
+    assert describe_fixed_prefix(report(fixed=other))[-1] == (
         "vanilla, agent: changed since the free-running conversations were held, so the two runs do not "
         "differ in the history alone."
     )
@@ -58,7 +58,7 @@ def test_other_runs_say_nothing_of_it() -> None:
     chats = [conversation("a", ["x"])]
     plain = build_report(chats, [], chatbots=["vanilla"], detectors=["d"], flaws={})
     assert plain.fixed_prefix is None
-    assert fixed_prefix_lines(plain) == []
+    assert describe_fixed_prefix(plain) == []
     html = render_page(plain, chats, [], flaws={}, personas={})
     assert 'id="fixed-prefix"' not in html
 
@@ -73,7 +73,7 @@ def test_the_terminal_has_both_numbers_side_by_side() -> None:
 
 
 def test_csv_has_them_in_the_row_of_the_chatbot() -> None:
-    head, *rows = (line.split(",") for line in csv_of(report()).splitlines())
+    head, *rows = (line.split(",") for line in render_report_csv(report()).splitlines())
     at = [
         head.index(name) for name in ("chatbot", "hpt_1", "free_hpt_1", "fixed_hpt_1", "replies", "branched")
     ]

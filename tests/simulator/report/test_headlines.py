@@ -8,9 +8,9 @@ import pytest
 
 from hallulab.simulator.measure.finding import Finding
 from hallulab.simulator.measure.flagged import Example, Flagged
-from hallulab.simulator.measure.metrics import Row, row
+from hallulab.simulator.measure.metrics import Row, build_row
 from hallulab.simulator.report.document import RunReport
-from hallulab.simulator.report.headlines import headlines, interval_lines, planning_lines
+from hallulab.simulator.report.headlines import describe_planning, explain_intervals, render_headlines
 from tests.simulator.counted import build_report
 
 
@@ -28,12 +28,12 @@ def report(finding: dict[str, Any], *rows: Row, **rates: float | None) -> RunRep
 
 
 def line(chatbot: str, rate: float | None, detector: str = "d", **fields: Any) -> Row:
-    return row(chatbot, detector, []).model_copy(update={"hpt_1": rate, **fields})
+    return build_row(chatbot, detector, []).model_copy(update={"hpt_1": rate, **fields})
 
 
 def test_the_best_is_named_where_the_test_says_so() -> None:
     made = report({"best": "b"}, line("a", 0.5), line("b", 0.25, hpt_1_ci95=(0.1, 0.4)))
-    assert headlines(made) == [
+    assert render_headlines(made) == [
         "By d, b hallucinates least: 0.25 [0.10, 0.40] per turn, which the paired test tells from every "
         "other chatbot (p < 0.05 after Holm's correction)."
     ]
@@ -41,17 +41,17 @@ def test_the_best_is_named_where_the_test_says_so() -> None:
 
 def test_a_best_that_is_judged_by_its_own_verifier_has_the_sign() -> None:
     made = report({"best": "b"}, line("a", 0.5), line("b", 0.25, self_judged_degree="same model"))
-    assert headlines(made)[0].startswith("By d, b† hallucinates least")
+    assert render_headlines(made)[0].startswith("By d, b† hallucinates least")
 
 
 def test_too_few_personas_are_said_with_what_an_interval_and_a_test_need() -> None:
     undecided = {"undecided": ["a", "b"], "pairs": 2, "difference": 0.25, "personas_needed": 1616}
     made = report(undecided, a=0.5, b=0.25, c=0.75)
-    assert headlines(made) == [
+    assert render_headlines(made) == [
         "2 personas are too few to rank the chatbots: 6 are needed for an interval, about 1,616 to tell "
         "a from b."
     ]
-    assert planning_lines(made) == [
+    assert describe_planning(made) == [
         "d: a and b have the fewest. They differ by 0.25 per turn with 2 personas; about 1,616 would tell "
         "them apart (80% power)."
     ]
@@ -59,14 +59,14 @@ def test_too_few_personas_are_said_with_what_an_interval_and_a_test_need() -> No
 
 def test_enough_personas_for_an_interval_may_still_not_tell() -> None:
     undecided = {"undecided": ["a", "b"], "pairs": 9, "difference": 0.25, "personas_needed": 40}
-    assert headlines(report(undecided, a=0.5, b=0.25)) == [
+    assert render_headlines(report(undecided, a=0.5, b=0.25)) == [
         "9 personas do not tell which chatbot hallucinates least; needed are about 40 to tell a from b."
     ]
 
 
 def test_where_personas_have_several_seeds_it_says_what_more_of_them_can_do() -> None:
     undecided = {"undecided": ["a", "b"], "pairs": 9, "difference": 0.25, "personas_needed": 40}
-    [sentence] = planning_lines(report({**undecided, "seed_share": 0.25}, a=0.5, b=0.25))
+    [sentence] = describe_planning(report({**undecided, "seed_share": 0.25}, a=0.5, b=0.25))
     assert sentence.endswith(
         "(80% power). More seeds of the same personas can remove 25% of this difference's variance at most; "
         "the rest takes more personas."
@@ -76,11 +76,11 @@ def test_where_personas_have_several_seeds_it_says_what_more_of_them_can_do() ->
 def test_what_cannot_be_estimated_is_said_with_the_least_that_the_test_needs() -> None:
     found = {"undecided": ["a", "b"], "pairs": 2, "difference": 0.0, "not_estimated": "they do not differ"}
     made = report({**found, "least_personas": 7}, a=0.5, b=0.5, c=1.0)
-    assert headlines(made) == [
+    assert render_headlines(made) == [
         "2 personas are too few to rank the chatbots: 6 are needed for an interval, at least 7 for a test of "
         "3 chatbots."
     ]
-    assert planning_lines(made) == [
+    assert describe_planning(made) == [
         "d: a and b have the fewest. How many personas would tell them apart is not estimated: they do not "
         "differ."
     ]
@@ -98,7 +98,7 @@ def test_what_cannot_be_estimated_is_said_with_the_least_that_the_test_needs() -
     ],
 )
 def test_where_there_is_nothing_to_compare(rates: dict[str, float | None], sentence: str) -> None:
-    assert headlines(report({}, **rates)) == [sentence]
+    assert render_headlines(report({}, **rates)) == [sentence]
 
 
 EXAMPLE = Example(
@@ -136,7 +136,7 @@ FLAGGED = Flagged(
 def test_first_comes_what_was_found(changed: dict[str, Any], sentence: str) -> None:
     rows = [line("a", 0.5, "d"), line("a", 0.5, "e")]
     made = report({}, *rows).model_copy(update={"flagged": FLAGGED.model_copy(update=changed)})
-    assert headlines(made)[:2] == [
+    assert render_headlines(made)[:2] == [
         sentence,
         "The detectors disagree on 3 replies, which the page shows first.",
     ]
@@ -149,21 +149,21 @@ def lacking(detector: str, chatbot: str, number: int, hpt_1: float | None = 0.5)
 
 def test_one_reason_for_all_is_said_once() -> None:
     rows = [lacking("d", "a", 2), lacking("e", "b", 2), lacking("e", "c", 0, None)]
-    assert interval_lines(report({}, *rows)) == ["Each chatbot: 2 personas; 6 needed for an interval."]
+    assert explain_intervals(report({}, *rows)) == ["Each chatbot: 2 personas; 6 needed for an interval."]
 
 
 def test_several_reasons_name_their_rows() -> None:
     rows = [lacking("d", "a", 2), lacking("d", "b", 2), lacking("d", "c", 9), lacking("e", "a", 3)]
-    assert interval_lines(report({}, *rows)) == [
+    assert explain_intervals(report({}, *rows)) == [
         "d, a, b: 2 personas; 6 needed for an interval.",
         "e, a: 3 personas; 6 needed for an interval.",
     ]
 
 
 def test_rows_with_intervals_need_no_sentence() -> None:
-    assert interval_lines(report({}, lacking("d", "a", 6))) == []
+    assert explain_intervals(report({}, lacking("d", "a", 6))) == []
 
 
 def test_too_few_personas_are_not_said_twice() -> None:
     rows = [lacking("d", "a", 2), lacking("d", "b", 2)]
-    assert interval_lines(report({"undecided": ["a", "b"], "pairs": 2}, *rows)) == []
+    assert explain_intervals(report({"undecided": ["a", "b"], "pairs": 2}, *rows)) == []

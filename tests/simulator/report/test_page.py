@@ -17,7 +17,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from hallulab.agents.claim_check import ClaimCheck, ClaimChecks
 from hallulab.scenarios.attacks.attacked import AttackRecord
-from hallulab.scenarios.attacks.orders import UserOrder, all_orders
+from hallulab.scenarios.attacks.orders import UserOrder, load_orders
 from hallulab.scenarios.transcript import Passage, Span, Turn, Unit
 from tests.builders import conversation, scored
 from tests.simulator.counted import build_report, render_page
@@ -350,7 +350,7 @@ def test_a_chatbot_that_is_judged_by_its_own_verifier_has_a_sign_with_the_reason
 
 @in_browser
 def test_orders_that_were_obeyed_are_shown_and_do_nothing(chromium: webdriver.Chrome, tmp_path: Path) -> None:
-    orders = all_orders()
+    orders = load_orders()
     turns = tuple(
         Turn(index=at, user=UserOrder(turn=at, order=order).after("Hi"), reply=order.asks or "No.")
         for at, order in enumerate(orders)

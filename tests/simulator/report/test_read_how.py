@@ -10,7 +10,7 @@ import pytest
 from hallulab.agents.models.abilities import ReadHow
 from hallulab.agents.models.replicas import Answered
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.report.terminal import model_lines
+from hallulab.simulator.report.terminal import describe_models
 from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.counted import build_report
 
@@ -38,7 +38,7 @@ from tests.simulator.counted import build_report
 )
 def test_a_line_a_model(read_how: ReadHow, line: str) -> None:
     report = build_report([], [], chatbots=[], detectors=[], flaws={}, read_how=[read_how])
-    assert model_lines(report) == [line]
+    assert describe_models(report) == [line]
 
 
 def test_a_line_an_endpoint() -> None:
@@ -47,7 +47,7 @@ def test_a_line_an_endpoint() -> None:
         Answered(base_url="http://b/v1", answered=20, failed=2),
     ]
     report = build_report([], [], chatbots=[], detectors=[], flaws={}, endpoints=done)
-    assert model_lines(report) == [
+    assert describe_models(report) == [
         "http://a/v1 answered 1 request.",
         "http://b/v1 answered 20 requests, and failed 2 times.",
     ]

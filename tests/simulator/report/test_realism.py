@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.attacks.attacked import AttackRecord
-from hallulab.scenarios.attacks.orders import UserOrder, all_orders
+from hallulab.scenarios.attacks.orders import UserOrder, load_orders
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Conversation, Turn
@@ -47,7 +47,7 @@ def test_imported_conversations_have_a_user_each(tmp_path: Path) -> None:
 
 
 def test_orders_that_an_attack_put_in_are_not_counted(tmp_path: Path) -> None:
-    order = all_orders()[0]
+    order = load_orders()[0]
     turn = Turn(index=0, user=UserOrder(turn=0, order=order).after("Who pays?"), reply="No.")
     planted = AttackRecord(documents=1, orders=(order,), by_users=True)
     run = saved_run(tmp_path, [conversation("a", [], turns=(turn,))], planted=planted)

@@ -5,7 +5,7 @@ from rich.console import Console
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.measure.attacks import AttackRow
 from hallulab.simulator.report.document import RunReport
-from hallulab.simulator.report.terminal import attack_notes, notes, print_report
+from hallulab.simulator.report.terminal import describe_attacks, describe_omissions, print_report
 from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import build_report
 from tests.simulator.example_run import CHATBOTS, DETECTORS, ExampleFlaw, example_run
@@ -100,7 +100,7 @@ def test_names_are_not_read_as_markup() -> None:
 
 
 def test_notes_say_what_the_numbers_leave_out() -> None:
-    assert notes(example_report()) == [
+    assert describe_omissions(example_report()) == [
         "halludetect: 3 of 27 hallucinations were not found verbatim in the reply; "
         "they count in HPT, not in TokAcc.",
         "metarag: of 45 turns 4 failed, 3 abstained; these enter no number.",
@@ -122,12 +122,14 @@ def test_notes_say_which_chatbots_failed_and_why() -> None:
         conversation("d", ["x"], "steady"),
     ]
     report = build_report(chats, [], chatbots=["flaky", "steady"], detectors=[], flaws={})
-    assert notes(report) == ["flaky: 2 of 3 conversations failed: ValueError: out of �[31m order"]
+    assert describe_omissions(report) == [
+        "flaky: 2 of 3 conversations failed: ValueError: out of �[31m order"
+    ]
 
 
 def test_a_long_error_is_shortened() -> None:
     report = build_report([failed("a", "x" * 201)], [], chatbots=["flaky"], detectors=[], flaws={})
-    assert notes(report) == [f"flaky: 1 of 1 conversation failed: {'x' * 199}…"]
+    assert describe_omissions(report) == [f"flaky: 1 of 1 conversation failed: {'x' * 199}…"]
 
 
 def test_notes_speak_of_one_as_one() -> None:
@@ -135,14 +137,14 @@ def test_notes_speak_of_one_as_one() -> None:
     flaws = {"a": (ExampleFlaw(0, "repeated", "again"),)}
     judged = [scored("a", 0, [None], detector="d"), unscored("b", 0, detector="d")]
     both = build_report(chats, judged, chatbots=["vanilla"], detectors=["d"], flaws=flaws)
-    assert notes(both) == [
+    assert describe_omissions(both) == [
         "d: of 2 turns 1 failed; it enters no number.",
         "d: 1 of 1 hallucination was not found verbatim in the reply; it counts in HPT, not in TokAcc.",
         "simulated user: 1 of 2 conversations has flaws (repeated 1); "
         "the report gives the numbers without it too.",
     ]
     one = build_report(chats[1:], judged[1:], chatbots=["vanilla"], detectors=["d"], flaws={})
-    assert notes(one) == ["d: of 1 turn 1 failed; it enters no number."]
+    assert describe_omissions(one) == ["d: of 1 turn 1 failed; it enters no number."]
 
 
 def row_of_attack(chatbot: str, seen: int, **fields: object) -> AttackRow:
@@ -175,7 +177,7 @@ def test_what_chatbots_did_under_attack_is_a_table_that_fits_eighty_columns() ->
 
 
 def test_chatbots_that_met_nothing_and_replies_that_nobody_decides_are_told() -> None:
-    assert attack_notes(
+    assert describe_attacks(
         [
             row_of_attack("vanilla", 4),
             row_of_attack("editor", 0),

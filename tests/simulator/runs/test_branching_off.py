@@ -11,7 +11,7 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.runs.branching_off import Branching, branching_off
+from hallulab.simulator.runs.branching_off import Branching, find_branching
 from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.saved_experiment import RunProvenance, check_folder, enter_folder
@@ -47,14 +47,14 @@ def test_all_turns_of_the_first_chatbots_conversations(tmp_path: Path) -> None:
         conversation("c", ["One."], "editor", "asha"),
         chatbots=["vanilla", "editor"],
     )
-    assert found(branching_off(run, None, None)) == [("a", 0), ("a", 1), ("b", 0)]
-    assert found(branching_off(run, "editor", None)) == [("c", 0)]
-    assert found(branching_off(run, None, {1, 7})) == [("a", 1)]
+    assert found(find_branching(run, None, None)) == [("a", 0), ("a", 1), ("b", 0)]
+    assert found(find_branching(run, "editor", None)) == [("c", 0)]
+    assert found(find_branching(run, None, {1, 7})) == [("a", 1)]
 
 
 def test_without_experiment_json_the_first_is_the_first_by_name(tmp_path: Path) -> None:
     run = held(tmp_path / "run", conversation("a", ["x"], "vanilla"), conversation("b", ["x"], "editor"))
-    assert branching_off(run, None, None).prefixes.chatbot == "editor"
+    assert find_branching(run, None, None).prefixes.chatbot == "editor"
 
 
 def test_what_ran_freely_beside_it_is_copied(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_what_ran_freely_beside_it_is_copied(tmp_path: Path) -> None:
         ],
         chatbots=["vanilla", "editor"],
     )
-    free = branching_off(run, None, None).free
+    free = find_branching(run, None, None).free
     assert [one.id for one in free.conversations] == ["a", "b"]
     assert [one.conversation for one in free.verdicts] == ["b"]
 
@@ -100,28 +100,28 @@ def test_a_turn_or_a_chatbot_that_nobody_has(
         chatbots=["vanilla", "editor"],
     )
     with pytest.raises(UsageError, match=re.escape(told)):
-        branching_off(run, chatbot, turns)
+        find_branching(run, chatbot, turns)
 
 
 def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is no run folder: it has no conversations"):
-        branching_off(RunFolder(tmp_path), None, None)
+        find_branching(RunFolder(tmp_path), None, None)
 
 
 def test_a_run_without_a_reply(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no reply yet: there is nothing to branch off from"):
-        branching_off(held(tmp_path / "run", conversation("a", [])), None, None)
+        find_branching(held(tmp_path / "run", conversation("a", [])), None, None)
 
 
 def test_two_conversations_of_one_case_are_refused(tmp_path: Path) -> None:
     run = held(tmp_path / "run", conversation("a", ["x"]), conversation("b", ["x"]))
     with pytest.raises(UsageError, match="vanilla has two conversations with persona asha, seed 0"):
-        branching_off(run, None, None)
+        find_branching(run, None, None)
 
 
 @pytest.fixture
 def branching(tmp_path: Path) -> Branching:
-    return branching_off(held(tmp_path / "run", conversation("a", ["One.", "Two."])), None, None)
+    return find_branching(held(tmp_path / "run", conversation("a", ["One.", "Two."])), None, None)
 
 
 def entered(folder: Path, branching: Branching) -> RunFolder:
@@ -146,7 +146,7 @@ def test_a_branched_run_is_no_run_to_branch_off_from(tmp_path: Path, branching: 
     with pytest.raises(
         UsageError, match=re.escape(f"branch off from {tmp_path / 'run'}. Branch off from that")
     ):
-        branching_off(run, None, None)
+        find_branching(run, None, None)
 
 
 def test_a_branched_run_may_grow(tmp_path: Path, branching: Branching) -> None:
@@ -154,7 +154,7 @@ def test_a_branched_run_may_grow(tmp_path: Path, branching: Branching) -> None:
     both = held(
         tmp_path / "run", conversation("a", ["One.", "Two."]), conversation("b", ["One."], persona="dev")
     )
-    check_folder(experiment(), load_scenario(PACK), run, branching_off(both, None, {1}))
+    check_folder(experiment(), load_scenario(PACK), run, find_branching(both, None, {1}))
 
 
 def test_another_text_of_a_history_is_refused(tmp_path: Path, branching: Branching) -> None:
@@ -163,7 +163,7 @@ def test_another_text_of_a_history_is_refused(tmp_path: Path, branching: Branchi
     with pytest.raises(
         UsageError, match=r"differs in conversation with persona asha, seed 0\)\. Use --fresh"
     ):
-        check_folder(experiment(), load_scenario(PACK), run, branching_off(other, None, None))
+        check_folder(experiment(), load_scenario(PACK), run, find_branching(other, None, None))
 
 
 def test_branched_and_other_conversations_are_not_mixed(tmp_path: Path, branching: Branching) -> None:

@@ -85,17 +85,17 @@ def test_what_a_run_writes_between_the_reading_of_two_journals_is_no_contradicti
     from hallulab.simulator.runs import journals
 
     run = RunFolder(tmp_path)
-    placed_lines = journals.placed_lines
+    read_placed_lines = journals.read_placed_lines
     asked: list[str] = []
 
     def read_while_a_run_writes(path: Path) -> list[tuple[int, int, object]]:
         asked.append(path.name)
-        lines = list(placed_lines(path))
+        lines = list(read_placed_lines(path))
         with run.open_conversations() as chats, run.open_verdicts() as judged:
             chats.append(conversation(path.name, ["A."]).model_dump_json())
             judged.append(scored(path.name, 0).model_dump_json())
         return lines
 
-    monkeypatch.setattr(journals, "placed_lines", read_while_a_run_writes)
+    monkeypatch.setattr(journals, "read_placed_lines", read_while_a_run_writes)
     found = run.read_journals()
     assert [chat.id for chat in found.conversations] == ["verdicts.jsonl"]

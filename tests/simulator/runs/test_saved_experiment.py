@@ -11,7 +11,7 @@ import pytest
 from hallulab.agents.models.model import ModelPool
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.packs.pack_files import load_scenario, located
+from hallulab.scenarios.packs.pack_files import load_scenario, locate_pack
 from hallulab.simulator.experiment.build import Settings, execute_experiment
 from hallulab.simulator.experiment.config import Experiment, load_experiment
 from hallulab.simulator.report.reporting import write_reports
@@ -142,7 +142,7 @@ def test_a_stop_that_the_experiment_allows_is_not_premature(tmp_path: Path) -> N
 
 
 def test_a_built_in_pack_keeps_its_name() -> None:
-    assert located(PACK) == PACK
+    assert locate_pack(PACK) == PACK
 
 
 def test_a_pack_beside_the_experiment_file_is_found_from_anywhere(
@@ -164,4 +164,4 @@ def test_a_pack_in_the_working_directory_is_found_from_elsewhere_later(
 
 
 def test_a_pack_that_is_not_there_keeps_the_words_for_the_error() -> None:
-    assert located("./no-such-pack") == "./no-such-pack"
+    assert locate_pack("./no-such-pack") == "./no-such-pack"

@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.packs.pack import Document
-from hallulab.scenarios.packs.pack_files import built_in_packs, load_scenario
-from hallulab.scenarios.text.library import library_of
-from hallulab.scenarios.text.spans import plain, sentences
+from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
+from hallulab.scenarios.text.library import collect_sentences
+from hallulab.scenarios.text.spans import normalize_text, split_sentences
 from hallulab.simulator.stress.kinds import KINDS, PlantedError
-from hallulab.simulator.stress.material import Clean, clean_replies, grounded_streams, library_of_replies
+from hallulab.simulator.stress.material import (
+    Clean,
+    build_grounded_streams,
+    build_sentence_bank,
+    clean_replies,
+)
 from hallulab.simulator.stress.planting import is_sound, plant
 from tests.builders import EVIDENCE, labelled
 
@@ -29,8 +34,8 @@ def pack(name: str) -> tuple[Document, ...]:
 
 def planted(name: str, count: int, seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> list[LabelledReply]:
     documents = pack(name)
-    streams = grounded_streams(documents, (0, 2), (1, 4), seed)
-    return plant(streams, library_of(documents), kinds, count, seed).replies
+    streams = build_grounded_streams(documents, (0, 2), (1, 4), seed)
+    return plant(streams, collect_sentences(documents), kinds, count, seed).replies
 
 
 def test_every_kind_is_planted_into_the_replies_of_the_largest_pack() -> None:
@@ -39,7 +44,7 @@ def test_every_kind_is_planted_into_the_replies_of_the_largest_pack() -> None:
 
 
 @settings(max_examples=12, deadline=None)
-@given(st.sampled_from(built_in_packs()), st.integers(0, 10**6))
+@given(st.sampled_from(list_built_in_packs()), st.integers(0, 10**6))
 def test_an_error_differs_from_its_twin_at_its_place_only(name: str, seed: int) -> None:
     replies = planted(name, 14, seed)
     for wrong, clean in zip(replies[::2], replies[1::2], strict=True):
@@ -60,12 +65,14 @@ def test_an_error_differs_from_its_twin_at_its_place_only(name: str, seed: int) 
 
 
 @settings(max_examples=6, deadline=None)
-@given(st.sampled_from(built_in_packs()), st.integers(0, 10**6))
+@given(st.sampled_from(list_built_in_packs()), st.integers(0, 10**6))
 def test_twins_say_what_the_evidence_says(name: str, seed: int) -> None:
     for clean in planted(name, 14, seed)[1::2]:
-        evidence = plain("\n".join(passage.text for passage in clean.passages))
-        said = [region.of(clean.reply) for region in sentences(clean.reply)]
-        assert [one for one in said if plain(one) not in evidence and one not in ("Yes.", "No.")] == []
+        evidence = normalize_text("\n".join(passage.text for passage in clean.passages))
+        said = [region.of(clean.reply) for region in split_sentences(clean.reply)]
+        assert [
+            one for one in said if normalize_text(one) not in evidence and one not in ("Yes.", "No.")
+        ] == []
 
 
 def test_turns_and_passages_are_as_asked() -> None:
@@ -113,7 +120,7 @@ def test_only_sound_errors_pass(kind: str, reply: str, start: int, end: int, sou
 def test_labelled_replies_that_are_clean_are_planted_into_and_others_not() -> None:
     passages = (EVIDENCE.model_copy(update={"text": FEE}),)
     replies = [labelled(FEE, False, id="clean", passages=passages), labelled(FEE, True, id="wrong")]
-    done = plant([clean_replies(replies, 0)], library_of_replies(replies), ("number", "date"), 4, 0)
+    done = plant([clean_replies(replies, 0)], build_sentence_bank(replies), ("number", "date"), 4, 0)
     assert {reply.meta["source"] for reply in done.replies} == {"clean"}
     assert {reply.meta["kind"] for reply in done.replies} == {"number"}
     assert done.lacking == {"date": 2}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hallulab.simulator.stress.material import Clean
-from hallulab.simulator.stress.rewriting import difference, flaw
+from hallulab.simulator.stress.rewriting import find_difference, find_flaw
 from tests.builders import EVIDENCE
 
 SENTENCE = "A complaint can be filed within two years if the fee is paid."
@@ -30,7 +30,7 @@ CLEAN = Clean("x", "How long?", (), (PASSAGE,), SENTENCE, "g")
     ],
 )
 def test_an_error_of_its_kind_passes(kind: str, rewritten: str) -> None:
-    assert flaw(kind, SENTENCE, rewritten, CLEAN) is None
+    assert find_flaw(kind, SENTENCE, rewritten, CLEAN) is None
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_an_error_of_its_kind_passes(kind: str, rewritten: str) -> None:
     ],
 )
 def test_what_is_no_error_is_told_why(kind: str, rewritten: str, why: str) -> None:
-    assert flaw(kind, SENTENCE, rewritten, CLEAN) == why
+    assert find_flaw(kind, SENTENCE, rewritten, CLEAN) == why
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_what_is_no_error_is_told_why(kind: str, rewritten: str, why: str) -> No
     ],
 )
 def test_the_wrong_words_are_those_that_differ(rewritten: str, wrong: str) -> None:
-    assert difference(SENTENCE, rewritten).of(rewritten) == wrong
+    assert find_difference(SENTENCE, rewritten).of(rewritten) == wrong

@@ -19,7 +19,7 @@ from hallulab.chatbots.strategies import DECLINED
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.experiment.build import Settings
 from hallulab.simulator.stress.rag_trust import command
-from hallulab.simulator.stress.rag_trust.command import StressFolder, stress_command
+from hallulab.simulator.stress.rag_trust.command import StressFolder, run_stress
 from hallulab.simulator.stress.rag_trust.config import StressConfig, load_stress
 from hallulab.simulator.stress.rag_trust.report import StressReport
 from hallulab.simulator.stress.rag_trust.terminal import print_stress
@@ -80,7 +80,7 @@ async def stressed(
 ) -> tuple[StressReport, ScriptedTransport]:
     transport = ScriptedTransport(answer, fields.get("model", "scripted"))
     settings = Settings(quiet=True, transport=transport, fresh=fresh)
-    return await stress_command(config(**fields), StressFolder(folder), settings), transport
+    return await run_stress(config(**fields), StressFolder(folder), settings), transport
 
 
 async def test_the_grid_is_asked_and_the_reports_are_written(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def differing(body: dict[str, Any]) -> Any:
 async def test_several_models_answer_in_rows_of_their_own(tmp_path: Path) -> None:
     settings = Settings(quiet=True, transport=TwoModels(differing))
     wanted = config(models=BIG, answering=["default", "big"], strategies=["baseline"], judge="big")
-    report = await stress_command(wanted, StressFolder(tmp_path), settings)
+    report = await run_stress(wanted, StressFolder(tmp_path), settings)
     rows = [(row.poison, row.model, row.refused) for row in report.of("factuality")]
     assert rows == [(0.0, "default", 0.0), (0.0, "big", 1.0), (0.3, "default", 0.0), (0.3, "big", 1.0)]
     assert report.models.chatbots == {"default": "scripted", "big": "big"}

@@ -4,7 +4,7 @@ from typing import Any
 
 from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer
 from hallulab.simulator.stress.rag_trust.config import StressConfig
-from hallulab.simulator.stress.rag_trust.report import Models, stress_report
+from hallulab.simulator.stress.rag_trust.report import Models, build_stress_report
 from hallulab.simulator.stress.rag_trust.rows import StressRow
 from tests.simulator.stress.rag_trust.test_scoring import answer
 
@@ -33,7 +33,7 @@ def cell(replies: list[str | None], distractors: int, **fields: Any) -> list[Mea
 
 def rows(*cells: list[MeasuredAnswer], **fields: Any) -> list[StressRow]:
     answers = [one for each in cells for one in each]
-    return list(stress_report(config(**fields), MODELS, answers).of("accountability"))
+    return list(build_stress_report(config(**fields), MODELS, answers).of("accountability"))
 
 
 GOOD, BAD, NO = "It is. [1][2]", "It is. [3]", "I_DECLINE_TO_ANSWER"
@@ -73,8 +73,8 @@ def test_only_refusals_leave_no_score_of_answers() -> None:
 
 def test_the_report_says_who_judges_and_that_refusals_flatter() -> None:
     answers = [*cell([GOOD], 0), *cell([GOOD], 8)]
-    same = stress_report(config(), MODELS, answers).notes
-    other = stress_report(config(), Models(chatbots={"default": "m"}, judge="j"), answers).notes
+    same = build_stress_report(config(), MODELS, answers).notes
+    other = build_stress_report(config(), Models(chatbots={"default": "m"}, judge="j"), answers).notes
     assert "which flatters whoever refuses" in same[0]
     assert same[1] == "The judge is m."
     assert "m judges its own answers" in same[2]

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer
-from hallulab.simulator.stress.rag_trust.citations import cited, without_citations
+from hallulab.simulator.stress.rag_trust.citations import find_cited, remove_citations
 from hallulab.simulator.stress.rag_trust.config import Dimension, Weights
-from hallulab.simulator.stress.rag_trust.scoring import Scored, fake_overlap, score
+from hallulab.simulator.stress.rag_trust.scoring import Scored, score, score_fake_overlap
 
 TITLES = ("Ann Lee", "Dust (film)", "Noise")
 
@@ -89,12 +89,12 @@ def test_what_is_missing_has_no_score() -> None:
 
 
 def test_citations_are_numbers_and_titles_in_square_brackets() -> None:
-    assert cited("A [1], b [2; 3] and [ann lee], not [date] or (2). [9]", TITLES) == {1, 2, 3, 9}
-    assert without_citations("John Ford [1] [Dust (film)]. He was [unclear].", TITLES) == (
+    assert find_cited("A [1], b [2; 3] and [ann lee], not [date] or (2). [9]", TITLES) == {1, 2, 3, 9}
+    assert remove_citations("John Ford [1] [Dust (film)]. He was [unclear].", TITLES) == (
         "John Ford. He was [unclear]."
     )
 
 
 def test_a_fake_answer_counts_as_whole_words_only() -> None:
-    assert fake_overlap("Roman", "Romania") == 1.0
-    assert fake_overlap("the Roman", "It was a ROMAN, no?") == 0.0
+    assert score_fake_overlap("Roman", "Romania") == 1.0
+    assert score_fake_overlap("the Roman", "It was a ROMAN, no?") == 0.0
