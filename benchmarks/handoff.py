@@ -20,10 +20,9 @@ from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Message
-from hallulab.simulator.experiment.build import open_pool
-from hallulab.simulator.experiment.casting import make_knowledge
 from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.embedding import build_knowledge
+from hallulab.simulator.experiment.models import build_knowledge, open_pool
+from hallulab.simulator.experiment.participants import make_knowledge
 
 RECORDING = Path("tests") / "recordings" / "handoff.jsonl.gz"
 """The packed answers, relative to the repository."""

@@ -29,8 +29,9 @@ import httpx2
 from openai import AsyncOpenAI
 
 from hallulab.agents.machine.progress_events import silent
-from hallulab.simulator.experiment.build import Settings, execute_experiment
 from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder
 
 CONCURRENCY = 16
@@ -123,17 +124,17 @@ def stub(seconds: float = 0.0) -> Iterator[str]:
             process.terminate()
 
 
-async def run_experiment(
+async def measure_run(
     base_url: str, model: str, limit: int, concurrency: int, salt: str | None = None, **fields: Any
 ) -> tuple[float, RequestLog]:
     """Run a whole experiment; return its seconds and the requests that it sent."""
     values = {"base_url": base_url, "model": model, "limit": limit, "max_turns": 2, **fields}
     experiment = Experiment.model_validate({**values, "concurrency": concurrency})
     log = RequestLog(salt)
-    settings = Settings(quiet=True, transport=log)
+    settings = RunSettings(quiet=True, transport=log)
     with tempfile.TemporaryDirectory() as directory:
         started = time.perf_counter()
-        await execute_experiment(experiment, RunFolder(Path(directory)), settings, simulate=True)
+        await run_experiment(experiment, RunFolder(Path(directory)), settings, simulate=True)
         return time.perf_counter() - started, log
 
 
@@ -165,10 +166,8 @@ async def against_stub(personas: int) -> dict[str, float]:
         personas: how many meet the five chatbots.
     """
     with stub() as base_url:
-        await run_experiment(
-            base_url, "stub", 1, CONCURRENCY
-        )  # builds the knowledge base, imports everything
-        seconds, log = await run_experiment(base_url, "stub", personas, CONCURRENCY)
+        await measure_run(base_url, "stub", 1, CONCURRENCY)  # builds the knowledge base, imports everything
+        seconds, log = await measure_run(base_url, "stub", personas, CONCURRENCY)
         # Detectors ask many things at once, so the bare loop gets every request free of the others.
         single = [[body] for body in log.bodies()]
         bare = await send_again(base_url, single, CONCURRENCY)
@@ -188,7 +187,7 @@ async def against_vllm(model: str) -> dict[str, float]:
     async with serve(model, on_progress=silent) as served:
 
         async def run(limit: int, concurrency: int, salt: str) -> tuple[float, RequestLog]:
-            return await run_experiment(served.base_url, model, limit, concurrency, salt, **LIVE)
+            return await measure_run(served.base_url, model, limit, concurrency, salt, **LIVE)
 
         await run(1, CONCURRENCY, "warm-up")
         many, log = await run(CONCURRENCY, CONCURRENCY, "many")

@@ -28,9 +28,9 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.bench.chatbots import LABELS, collect_annotated
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.planted import ALL, PlantedRow, build_planted_rows, count_planted
-from hallulab.simulator.experiment.build import Settings, open_pool, serve_models
-from hallulab.simulator.experiment.casting import is_model_needed, make_detectors
 from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.models import RunSettings, open_pool, serve_models
+from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.corrections import Correction
 from hallulab.simulator.measure.judged_turns import collect_judged_turns
 from hallulab.simulator.measure.prevalence import Accuracy, derive_from_planted_errors
@@ -123,7 +123,7 @@ async def judged(
     experiment = load_experiment(None, flags)
     async with (
         open_pool(experiment, recording) as pool,
-        serve_models(pool, Settings(quiet=True), is_model_needed(make_detectors(experiment, pool, {}))),
+        serve_models(pool, RunSettings(quiet=True), is_model_needed(make_detectors(experiment, pool, {}))),
     ):
         [detector] = make_detectors(experiment, pool, {})
         return await evaluate(detector, replies, experiment.concurrency)

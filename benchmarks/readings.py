@@ -31,8 +31,8 @@ from hallulab.scenarios.text.spans import Region, cut_region, split_sentences
 from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.split import choose_replies
-from hallulab.simulator.experiment.build import open_pool
 from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.models import open_pool
 
 RECORDING = Path("tests") / "recordings" / "readings.jsonl.gz"
 """The packed answers, relative to the repository."""

@@ -9,8 +9,9 @@ from typing import Any
 from hallulab.own_thread import result_of
 from hallulab.saved_run import Run
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.experiment.build import Settings, execute_experiment
 from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.report.reporting import require_a_reply, write_reports
 from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
 from hallulab.simulator.runs.outputs import check_outputs
@@ -52,11 +53,13 @@ def run(
         ReplayMiss: the recording lacks an answer. It is no `Exception`.
         KeyboardInterrupt: the run was interrupted; what was written is intact.
     """
-    settings = Settings(fresh=fresh, record=_path(record), replay=_path(replay), quiet=quiet, workers=workers)
+    settings = RunSettings(
+        fresh=fresh, record=_path(record), replay=_path(replay), quiet=quiet, workers=workers
+    )
     folder = RunFolder(_path(out) or name_folder_by_time())
     wanted = _resolved(experiment, fields)
     check_outputs({}, folders={"--out": folder.path})
-    scenario = result_of(execute_experiment(wanted, folder, settings, simulate=True))
+    scenario = result_of(run_experiment(wanted, folder, settings, simulate=True))
     journals = folder.read_journals()
     write_reports(folder, journals, scenario)
     require_a_reply(journals)

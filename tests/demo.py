@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from hallulab.simulator.experiment.build import Settings, execute_experiment
 from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.report.reporting import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 from tests.fuzz.promises import keeping
@@ -32,13 +33,13 @@ def replay(
 
     Args:
         path: the run folder.
-        workers: see `Settings`, as for `prepare_worker`.
+        workers: see `RunSettings`, as for `prepare_worker`.
         fields: fields of the experiment that differ.
     """
     folder = RunFolder(path)
     experiment = load_experiment(EXPERIMENT, {"model": MODEL, **fields})
-    settings = Settings(replay=RECORDING, quiet=True, workers=workers, prepare_worker=prepare_worker)
-    asyncio.run(execute_experiment(experiment, folder, settings, simulate=True))
+    settings = RunSettings(replay=RECORDING, quiet=True, workers=workers, prepare_worker=prepare_worker)
+    asyncio.run(run_experiment(experiment, folder, settings, simulate=True))
     return folder
 
 

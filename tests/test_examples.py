@@ -19,7 +19,7 @@ MODULES = (
     "hallulab.scenarios.text.spans",
     "hallulab.scenarios.transcript",
     "hallulab.simulator.experiment.config",
-    "hallulab.simulator.experiment.persona_making",
+    "hallulab.simulator.authoring.personas",
     "hallulab.simulator.measure.agreement",
     "hallulab.simulator.measure.detection",
     "hallulab.simulator.measure.messages",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -21,7 +20,6 @@ from rich.progress import (
 from rich.text import Text
 
 from hallulab.scenarios.text.wording import render_one_line
-from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 
 LINE_EVERY = 30.0
 """Seconds between two reports in a log."""
@@ -107,66 +105,3 @@ def bars(quiet: bool, amount: ProgressColumn | None = None) -> Progress:
     if quiet or sys.stderr.isatty():
         return Progress(what, BarColumn(), *numbers, console=Console(stderr=True), disable=quiet)
     return LoggedProgress(what, *numbers, console=Console(stderr=True, width=_LOG_WIDTH))
-
-
-class ProgressBars:
-    """An `Observer` that draws bars. Totals shrink when conversations end early.
-
-    Args:
-        max_turns: turns a conversation can have at most.
-        detectors: verdicts per turn.
-        quiet: draw nothing.
-    """
-
-    def __init__(self, max_turns: int, detectors: int, quiet: bool) -> None:
-        self._max_turns = max_turns
-        self._detectors = detectors
-        self._open_turns = 0
-        self._expected_verdicts = 0
-        self._given = 0
-        self._bars = bars(quiet)
-        self._turns = self._bars.add_task("simulating turns", total=0)
-        self._verdicts = self._bars.add_task("judging turns   ", total=0)
-        self._turns_done = 0
-        self._turns_under_way = 0
-
-    def __enter__(self) -> Self:
-        self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bars.stop()
-
-    def expect(self, conversations: int, verdicts: int) -> None:
-        """Expect so many more conversations and verdicts."""
-        self._open_turns += conversations * self._max_turns
-        self._expected_verdicts += verdicts
-        self._draw()
-
-    def turn_done(self, turn: Turn) -> None:
-        """Count a simulated turn."""
-        self._turns_done += 1
-        self._turns_under_way += 1
-        self._open_turns -= 1
-        self._draw()
-
-    def conversation_done(self, conversation: Conversation, verdicts: int) -> None:
-        """Count an ended conversation: expect its verdicts, and no longer its unused turns."""
-        self._open_turns = max(0, self._open_turns - (self._max_turns - len(conversation.turns)))
-        self._turns_under_way -= len(conversation.turns)
-        self._expected_verdicts += verdicts
-        self._draw()
-
-    def verdict_done(self, verdict: Verdict) -> None:
-        """Count a judged turn."""
-        self._given += 1
-        self._draw()
-
-    def _draw(self) -> None:
-        turns = self._turns_done + self._open_turns
-        unjudged = self._open_turns + self._turns_under_way
-        verdicts = self._expected_verdicts + unjudged * self._detectors
-        self._bars.update(self._turns, total=turns, completed=self._turns_done)
-        self._bars.update(self._verdicts, total=max(verdicts, self._given), completed=self._given)

@@ -22,9 +22,9 @@ from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.levels import Level, collect_items, group_numbers
 from hallulab.simulator.bench.rows import LevelRow, build_level_row
 from hallulab.simulator.bench.split import split_into_folds
-from hallulab.simulator.experiment.build import Settings, ensure_model, open_pool, serve_models
-from hallulab.simulator.experiment.casting import is_model_needed, make_detectors
 from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.experiment.models import RunSettings, ensure_model, open_pool, serve_models
+from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.bootstrap import compute_replicates
 
 FOLDS = 5
@@ -178,7 +178,7 @@ async def _judged(
     needed = asked.record and await asks(name, asked)
     learns = dataset in LEARNT_FROM.get(name, ())
     recording = _recording(dataset, name, asked, grows=needed or (asked.record and learns))
-    async with open_pool(experiment, recording) as pool, serve_models(pool, Settings(quiet=True), needed):
+    async with open_pool(experiment, recording) as pool, serve_models(pool, RunSettings(quiet=True), needed):
         if learns:
             [detector] = make_detectors(experiment, pool, {})
             remembering = _remembering(detector, recording, asked.learns)

@@ -16,8 +16,8 @@ from benchmarks.detectors_table.samples import Described, described
 from hallulab.agents.machine.progress import bars
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.experiment.build import ensure_model
 from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.models import ensure_model
 
 _LONGEST = "combined"
 """Begun first, because it learns longest."""

@@ -17,8 +17,9 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.agents.users.user import UserMove
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Message
-from hallulab.simulator.experiment.build import Settings, execute_experiment
 from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder
 from tests.agents.retrieval.hashed_words import WordVectors
 
@@ -68,9 +69,9 @@ def main() -> None:
     """Run it."""
     base_url, users, folder = sys.argv[1:]
     words_for_vectors()
-    with patch("hallulab.simulator.experiment.casting.SimulatedUser", Asker):
+    with patch("hallulab.simulator.experiment.participants.SimulatedUser", Asker):
         wanted = experiment(base_url, int(users))
-        asyncio.run(execute_experiment(wanted, RunFolder(Path(folder)), Settings(quiet=True), simulate=True))
+        asyncio.run(run_experiment(wanted, RunFolder(Path(folder)), RunSettings(quiet=True), simulate=True))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ from typing import Any
 from benchmarks.orchestration import stub
 from benchmarks.scale.driver import words_for_vectors
 from benchmarks.scale.memory import needed_by
-from hallulab.simulator.experiment.build import Settings, execute_experiment
 from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder
 
 ANSWER_S = 0.2
@@ -40,10 +41,10 @@ def main() -> None:
     """Run it."""
     base_url, workers, users, folder = sys.argv[1:]
     values: dict[str, Any] = {"base_url": base_url, "model": "stub", "count": int(users), "max_turns": 2}
-    settings = Settings(quiet=True, workers=int(workers), prepare_worker=words_for_vectors)
+    settings = RunSettings(quiet=True, workers=int(workers), prepare_worker=words_for_vectors)
     words_for_vectors()
     wanted = Experiment.model_validate(values)
-    asyncio.run(execute_experiment(wanted, RunFolder(Path(folder)), settings, simulate=True))
+    asyncio.run(run_experiment(wanted, RunFolder(Path(folder)), settings, simulate=True))
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.bench.hotpotqa_derived import Derived, build_hotpotqa_derived, list_left_out
 from hallulab.simulator.bench.labelled_file import write_labelled
 from hallulab.simulator.bench.wrong_answers import Wrong
-from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, serve_models
 from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.runs.outputs import check_outputs
 
 
@@ -38,7 +38,7 @@ class BuildSettings:
     """Kind of the wrong answers."""
     both: bool
     """Whether each question gives its right and its wrong answer, or one of them."""
-    run: Settings
+    run: RunSettings
     """Recording, replay, progress, flags of the model server."""
 
 

@@ -24,9 +24,9 @@ from hallulab.simulator.bench.split import Split, choose_replies, split_into_fol
 from hallulab.simulator.bench.sweep import Sweep, build_sweep_report, list_configurations, load_sweep
 from hallulab.simulator.bench.tables import ROWS
 from hallulab.simulator.bench.terminal import print_report
-from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, serve_models, warn_of
-from hallulab.simulator.experiment.casting import is_model_needed, make_detectors
 from hallulab.simulator.experiment.config import Component, Experiment, load_experiment
+from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models, warn_of
+from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.report.columns import format_csv
 from hallulab.simulator.runs.folder import write_atomically
 from hallulab.simulator.runs.outputs import check_outputs
@@ -66,7 +66,7 @@ class BenchSettings:
     """Experiment file with detectors, their options, and models."""
     flags: Mapping[str, Any]
     """Flags that override it."""
-    run: Settings
+    run: RunSettings
     """Recording, replay, progress, flags of the model server."""
     json_file: Path | None
     """File for the numbers."""

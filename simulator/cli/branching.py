@@ -48,8 +48,8 @@ def branch(
     What stands after `--` is passed on to the model server.
     """
     from hallulab.simulator.cli.folders import show_report
-    from hallulab.simulator.experiment.build import execute_experiment
-    from hallulab.simulator.runs.branching_off import find_branching
+    from hallulab.simulator.experiment.fixed_prefix import find_branching
+    from hallulab.simulator.experiment.run import run_experiment
     from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
     from hallulab.simulator.runs.outputs import check_outputs
 
@@ -60,5 +60,5 @@ def branch(
     experiment = load_saved_experiment(old, models.config, flags, split_names(chatbots), ANSWERING)
     check_outputs({}, folders={"--out": new.path})
     how = build_settings(context, recording, folder.fresh)
-    pack = run_until_stopped(execute_experiment(experiment, new, how, simulate=True, branching=branching))
+    pack = run_until_stopped(run_experiment(experiment, new, how, simulate=True, branching=branching))
     show_report(new, as_json, new.read_journals(), pack)

@@ -27,8 +27,8 @@ from hallulab.simulator.cli.saying import print_lines
 
 if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
-    from hallulab.simulator.experiment.build import Settings
     from hallulab.simulator.experiment.config import Experiment
+    from hallulab.simulator.experiment.models import RunSettings
     from hallulab.simulator.runs.folder import RunFolder
 
 JUDGING = frozenset(
@@ -108,7 +108,7 @@ def detect(
     What stands after `--` is passed on to the model server.
     """
     from hallulab.simulator.cli.folders import show_report
-    from hallulab.simulator.experiment.build import execute_experiment
+    from hallulab.simulator.experiment.run import run_experiment
     from hallulab.simulator.runs.folder import RunFolder
 
     run = RunFolder(folder)
@@ -116,9 +116,7 @@ def detect(
     flags = {**collect_flags(models), "detectors": split_names(detectors)}
     experiment = load_saved_experiment(run, models.config, flags)
     scenario = run_until_stopped(
-        execute_experiment(
-            experiment, run, build_settings(context, recording, workers=workers), simulate=False
-        )
+        run_experiment(experiment, run, build_settings(context, recording, workers=workers), simulate=False)
     )
     show_report(run, as_json, run.read_journals(), scenario)
 
@@ -143,7 +141,7 @@ def load_saved_experiment(
         UsageError: folder or file are at fault, or only the folder names a chatbot that is not ours.
     """
     from hallulab.simulator.experiment.config import ALL_CHATBOTS, load_experiment, put_over
-    from hallulab.simulator.runs.saved_experiment import load_experiment_to_judge
+    from hallulab.simulator.experiment.manifest import load_experiment_to_judge
 
     file = load_experiment(config, {})
     given = file.model_dump(mode="json", exclude_unset=True)
@@ -180,11 +178,11 @@ def collect_flags(options: ModelOptions | ConversationOptions) -> dict[str, Any]
 
 def build_settings(
     context: typer.Context, recording: RecordingOptions, fresh: bool = False, workers: int = 1
-) -> Settings:
+) -> RunSettings:
     """Return the flags that say how, not what, to run; the words after `--` are for the model server."""
-    from hallulab.simulator.experiment.build import Settings
+    from hallulab.simulator.experiment.models import RunSettings
 
-    return Settings(
+    return RunSettings(
         fresh=fresh,
         record=recording.record,
         replay=recording.replay,
@@ -195,15 +193,15 @@ def build_settings(
 
 
 def _execute(
-    config: Path | None, flags: dict[str, Any], folder: FolderOptions, how: Settings, judge: bool = True
+    config: Path | None, flags: dict[str, Any], folder: FolderOptions, how: RunSettings, judge: bool = True
 ) -> tuple[RunFolder, Scenario]:
-    from hallulab.simulator.experiment.build import execute_experiment
     from hallulab.simulator.experiment.config import load_experiment
+    from hallulab.simulator.experiment.run import run_experiment
     from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
     from hallulab.simulator.runs.outputs import check_outputs
 
     run = RunFolder(folder.out or name_folder_by_time())
     experiment = load_experiment(config, flags)
     check_outputs({}, folders={"--out": run.path})
-    scenario = run_until_stopped(execute_experiment(experiment, run, how, simulate=True, judge=judge))
+    scenario = run_until_stopped(run_experiment(experiment, run, how, simulate=True, judge=judge))
     return run, scenario

@@ -16,7 +16,7 @@ from hallulab.simulator.cli.running import build_settings, collect_flags
 from hallulab.simulator.cli.saying import print_lines
 
 if TYPE_CHECKING:
-    from hallulab.simulator.experiment.pack_writing import Written
+    from hallulab.simulator.authoring.packs import Written
 
 _PERSONAS, _GOALS = 20, "70/20/10"
 _SHOWN = 10
@@ -64,9 +64,9 @@ def init_scenario(
         own = {"from_chats": from_chats, "personas": personas, "goals": goals, "seed": seed}
         _write_skeleton(directory, {**own, **collect_flags(models)}, context.args)
         return
-    from hallulab.simulator.experiment.chat_personas import load_chat_file
+    from hallulab.simulator.authoring.chats import load_chat_file
+    from hallulab.simulator.authoring.packs import PackRequest, write_pack
     from hallulab.simulator.experiment.config import load_experiment
-    from hallulab.simulator.experiment.pack_writing import PackRequest, write_pack
 
     if personas is not None and personas < 1:
         raise UsageError(f"--personas {personas}: give at least 1.")
@@ -110,7 +110,7 @@ def _read_shares(text: str) -> tuple[float, float, float]:
 
 
 def _tell(directory: Path, wanted: int, written: Written) -> None:
-    from hallulab.simulator.experiment.persona_making import KINDS
+    from hallulab.simulator.authoring.personas import KINDS
 
     making = written.making
     kinds = [goal.kind for one in making.made for goal in one.goals]

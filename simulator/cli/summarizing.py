@@ -35,8 +35,8 @@ def summarize(
     What stands after `--` is passed on to the model server.
     """
     from hallulab.agents.users.summarizer import MAX_TOKENS, read_chat
+    from hallulab.simulator.authoring.chats import summarize_chat
     from hallulab.simulator.experiment.config import load_experiment
-    from hallulab.simulator.experiment.summarizing import summarize_chat
 
     messages = read_chat(chat)
     experiment = load_experiment(models.config, {**collect_flags(models), "scenario": scenario})

@@ -1,19 +1,27 @@
-"""Run an experiment: have what is lacking done, and journal everything as soon as it is there."""
+"""Hold and judge what a run folder lacks, and journal everything as soon as it is there."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import groupby
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
+from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, get_first_error
-from hallulab.scenarios.files.jsonl import LineWriter
-from hallulab.scenarios.transcript import Conversation, Turn, Verdict
+from hallulab.simulator.experiment.executors import (
+    ConversationDone,
+    ConversationTask,
+    Event,
+    Executor,
+    LocalExecutor,
+    VerdictDone,
+)
+from hallulab.simulator.experiment.participants import Participants
 from hallulab.simulator.experiment.plan import Job, Plan
-from hallulab.simulator.experiment.stage import ConversationTask, Executor, LocalExecutor, Participants
 from hallulab.simulator.runs.audit_log import AuditLog, read_chain
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import (
@@ -24,34 +32,27 @@ from hallulab.simulator.runs.journals import (
     derive_first_try,
 )
 
-
-class Observer(Protocol):
-    """Is told what happens, for progress bars."""
-
-    def expect(self, conversations: int, verdicts: int) -> None:
-        """Expect this many more."""
-
-    def turn_done(self, turn: Turn) -> None:
-        """Count a simulated turn."""
-
-    def conversation_done(self, conversation: Conversation, verdicts: int) -> None:
-        """Count a conversation that ended; expect `verdicts` from it."""
-
-    def verdict_done(self, verdict: Verdict) -> None:
-        """Count a verdict."""
-
-
 ROOM = 4
 """Conversations under way at most, those that wait for verdicts included, in `Executor.concurrency`."""
 
 
+class Observer(Protocol):
+    """Follows a run, for progress bars."""
+
+    def expect(self, conversations: int, verdicts: int) -> None:
+        """Expect this many more."""
+
+    def update(self, event: Event) -> None:
+        """Count what happened."""
+
+
 async def execute(
-    cast: Participants,
+    participants: Participants,
     jobs: Sequence[Job] | Plan,
     folder: RunFolder,
     observer: Observer,
     journals: Journals | None = None,
-    crew: Executor | None = None,
+    executor: Executor | None = None,
 ) -> None:
     """Hold the conversations that the folder lacks, and judge all turns that lack a verdict.
 
@@ -59,12 +60,11 @@ async def execute(
     way are in memory, at most `ROOM` times as many as are held at once.
 
     Args:
-        cast: who takes part.
         jobs: the conversations wanted.
         folder: where the journals are.
-        observer: is told what happens.
+        observer: follows the run.
         journals: their content, if it was read already.
-        crew: who does the work; None: this process.
+        executor: holds and judges; None: this process.
 
     Raises:
         OperationalError: a journal cannot be written. What was written is intact. Or the audit log was
@@ -72,22 +72,27 @@ async def execute(
         ReplayMiss: the recording that is replayed does not hold an answer.
     """
     journals = journals or folder.read_journals()
-    with (
-        folder.open_conversations() as conversations,
-        folder.open_verdicts() as verdicts,
-        closing(AuditLog(folder.audit, read_chain(folder.audit))) as audit,
-    ):
-        run = _JournalWriter(
-            cast, crew or LocalExecutor(cast), journals, observer, conversations, verdicts, audit
-        )
-        for held in journals.conversations:
-            audit.add(held)
-        missing = run.expect(jobs)
+    executor = executor or LocalExecutor(participants)
+    backlog = Backlog(jobs, journals, participants.detectors)
+    room = asyncio.Semaphore(ROOM * executor.concurrency)
+    with JournalWriter(folder, journals) as writer:
+        observer.expect(*backlog.count())
+
+        def emit(event: Event) -> None:
+            writer.append(event)
+            observer.update(event)
+
+        async def perform(task: ConversationTask) -> None:
+            try:
+                await executor.perform(task, emit)
+            finally:
+                room.release()
+
         try:
             async with asyncio.TaskGroup() as tasks:
-                await run.judge_held(tasks)
-                if missing:
-                    await run.hold_missing(jobs, tasks)
+                for task in backlog:
+                    await room.acquire()
+                    tasks.create_task(perform(task))
         except* (HallulabError, ReplayMiss, OSError) as group:
             raise get_first_error(group) from group
 
@@ -106,112 +111,118 @@ def freeze_long_lived_objects() -> Iterator[None]:
         gc.unfreeze()
 
 
-class _JournalWriter:
-    """Gives out work, and writes what comes of it: nobody else writes."""
+class Backlog:
+    """What a run folder lacks: conversations to hold, and turns of held ones to judge.
 
-    def __init__(
-        self,
-        cast: Participants,
-        crew: Executor,
-        journals: Journals,
-        observer: Observer,
-        conversations: LineWriter,
-        verdicts: LineWriter,
-        audit: AuditLog,
-    ) -> None:
-        self._detectors = cast.detectors
-        self._crew = crew
-        self._observer = observer
-        self._conversations = conversations
-        self._verdicts = verdicts
-        self._audit = audit
+    Args:
+        jobs: the conversations wanted.
+        journals: what is there.
+        detectors: the judges.
+    """
+
+    def __init__(self, jobs: Sequence[Job] | Plan, journals: Journals, detectors: Sequence[Detector]) -> None:
+        self._jobs = jobs
         self._journals = journals
-        self._failed = {
-            derive_first_try(head.id): at for at, head in enumerate(journals.heads) if head.failed
-        }
+        self._detectors = detectors
+        self._failed = _index_failed(journals)
         self._done = {derive_first_try(head.id) for head in journals.heads} - self._failed.keys()
+        self._judged = frozenset(journals.keys) - journals.failed
         self._again: set[str] = set()
         """First tries of failed conversations that are tried again."""
-        self._judged = {key: at for at, key in enumerate(journals.keys)}
-        self._room = asyncio.Semaphore(ROOM * crew.concurrency)
-        self._groups = 0
+        if self._failed:
+            self._again = {job.key.id for job in jobs if job.key.id in self._failed}
 
-    def expect(self, jobs: Sequence[Job] | Plan) -> int:
-        """Tell the observer what is lacking, and return the number of conversations."""
-        missing = len(jobs)
-        if self._done or self._failed:
-            lacking = [job.key.id for job in jobs if job.key.id not in self._done]
-            missing, self._again = len(lacking), self._failed.keys() & lacking
-        self._observer.expect(missing, 0)
-        self._observer.expect(0, sum(len(self._lacking(head)) for _, head in self._to_judge()))
-        return missing
+    def count(self) -> tuple[int, int]:
+        """Return how many conversations are lacking, and how many verdicts on those that are held."""
+        missing = len(self._jobs)
+        if self._done:
+            missing = sum(job.key.id not in self._done for job in self._jobs)
+        return missing, sum(len(self._list_lacking(head)) for _, head in self._iterate_held())
 
-    async def judge_held(self, tasks: asyncio.TaskGroup) -> None:
-        """Start to judge the conversations of the journal, as soon as there is room for each."""
-        for at, head in self._to_judge():
-            lacking = self._lacking(head)
+    def __iter__(self) -> Iterator[ConversationTask]:
+        """Yield a task for each conversation, first for those that are only judged."""
+        groups = 0
+        for at, head in self._iterate_held():
+            lacking = self._list_lacking(head)
             if lacking:
-                await self._room.acquire()
-                work = ConversationTask(None, self._journals.conversations[at], lacking, self._new_group())
-                tasks.create_task(self._perform(work))
-
-    async def hold_missing(self, jobs: Iterable[Job], tasks: asyncio.TaskGroup) -> None:
-        """Start to hold the conversations that are missing, as soon as there is room for each."""
-        missing = (job for job in jobs if job.key.id not in self._done)
+                groups += 1
+                yield ConversationTask(None, self._journals.conversations[at], lacking, groups)
+        missing = (job for job in self._jobs if job.key.id not in self._done)
         for _, group in groupby(missing, key=_build_user_key):
             # Chatbots share answers about the same user, so these are kept until the last one has ended.
-            same, number = list(group), self._new_group()
+            same = list(group)
+            groups += 1
             for job in same:
-                await self._room.acquire()
-                at = self._failed.get(job.key.id)
-                failed = None if at is None else self._journals.conversations[at]
-                lacking = () if at is None else self._lacking(self._journals.heads[at])
-                tasks.create_task(self._perform(ConversationTask(job, failed, lacking, number, len(same))))
+                at = self._failed.get(job.key.id, -1)
+                failed = None if at < 0 else self._journals.conversations[at]
+                lacking = () if at < 0 else self._list_lacking(self._journals.heads[at])
+                yield ConversationTask(job, failed, lacking, groups, len(same))
 
-    def turn_done(self, turn: Turn) -> None:
-        """See `WorkObserver`."""
-        self._observer.turn_done(turn)
-
-    def held(self, conversation: Conversation, lacking: Sequence[VerdictKey]) -> None:
-        """Write a conversation, unless it failed as its earlier try did: that stands there already."""
-        at = self._failed.get(derive_first_try(conversation.id))
-        if at is None or self._journals.heads[at].id != conversation.id:
-            self._conversations.append(conversation.model_dump_json())
-            self._audit.add(conversation)
-        self._observer.conversation_done(conversation, len(lacking))
-
-    def judged(self, verdict: Verdict) -> None:
-        """Write a verdict, unless it failed as it did before."""
-        at = self._judged.get(build_verdict_key(verdict))
-        if at is None or self._journals.verdicts[at].error != verdict.error:
-            self._verdicts.append(verdict.model_dump_json())
-        self._observer.verdict_done(verdict)
-
-    async def _perform(self, work: ConversationTask) -> None:
-        """Have the work done, and then make room for the next conversation."""
-        try:
-            await self._crew.perform(work, self)
-        finally:
-            self._room.release()
-
-    def _new_group(self) -> int:
-        self._groups += 1
-        return self._groups
-
-    def _to_judge(self) -> Iterator[tuple[int, LineHeader]]:
+    def _iterate_held(self) -> Iterator[tuple[int, LineHeader]]:
         """Yield the conversations of the journal that are not tried again, with their positions."""
         for at, head in enumerate(self._journals.heads):
             if derive_first_try(head.id) not in self._again:
                 yield at, head
 
-    def _lacking(self, head: LineHeader) -> tuple[VerdictKey, ...]:
+    def _list_lacking(self, head: LineHeader) -> tuple[VerdictKey, ...]:
         """Return the verdicts that a conversation lacks."""
         keys = (
             VerdictKey(head.id, turn, detector.name, detector.version)
             for turn in range(head.turns)
             for detector in self._detectors
         )
-        return tuple(key for key in keys if key not in self._judged or key in self._journals.failed)
+        return tuple(key for key in keys if key not in self._judged)
+
+
+class JournalWriter:
+    """Appends to the journals and the audit log of a run folder; nobody else writes them.
+
+    Args:
+        folder: the run.
+        journals: what is there.
+
+    Raises:
+        OperationalError: a file cannot be opened, or the audit log was edited.
+    """
+
+    def __init__(self, folder: RunFolder, journals: Journals) -> None:
+        self._journals = journals
+        self._failed = _index_failed(journals)
+        self._judged = {key: at for at, key in enumerate(journals.keys)}
+        with ExitStack() as files:
+            self._conversations = files.enter_context(folder.open_conversations())
+            self._verdicts = files.enter_context(folder.open_verdicts())
+            self._audit = AuditLog(folder.audit, read_chain(folder.audit))
+            files.callback(self._audit.close)
+            for held in journals.conversations:
+                self._audit.add(held)
+            self._files = files.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._files.close()
+
+    def append(self, event: Event) -> None:
+        """Write a conversation or verdict, unless it failed as it did before: that stands there already."""
+        match event:
+            case ConversationDone(conversation):
+                at = self._failed.get(derive_first_try(conversation.id))
+                if at is None or self._journals.heads[at].id != conversation.id:
+                    self._conversations.append(conversation.model_dump_json())
+                    self._audit.add(conversation)
+            case VerdictDone(verdict):
+                at = self._judged.get(build_verdict_key(verdict))
+                if at is None or self._journals.verdicts[at].error != verdict.error:
+                    self._verdicts.append(verdict.model_dump_json())
+
+
+def _index_failed(journals: Journals) -> dict[str, int]:
+    """Return the positions of failed conversations by the ids of their first tries."""
+    return {derive_first_try(head.id): at for at, head in enumerate(journals.heads) if head.failed}
 
 
 def _build_user_key(job: Job) -> tuple[object, ...]:

@@ -14,19 +14,15 @@ import threading
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, get_first_error
-from hallulab.scenarios.transcript import Conversation, Turn, Verdict
-from hallulab.simulator.experiment.build import open_pool
-from hallulab.simulator.experiment.casting import make_cast, make_detectors, make_knowledge
 from hallulab.simulator.experiment.execution import freeze_long_lived_objects
-from hallulab.simulator.experiment.stage import ConversationTask, LocalExecutor
-from hallulab.simulator.experiment.worker_pipe import Pipe
-from hallulab.simulator.experiment.workers import WorkerConfig
-from hallulab.simulator.runs.journals import VerdictKey
+from hallulab.simulator.experiment.executors import ConversationTask, LocalExecutor
+from hallulab.simulator.experiment.models import open_pool
+from hallulab.simulator.experiment.participants import build_participants, make_knowledge
+from hallulab.simulator.experiment.workers import Pipe, WorkerConfig
 
 
 def main(descriptor: int, libraries: Sequence[str]) -> None:
@@ -48,13 +44,13 @@ class _WorkerMain:
         self._pipe = pipe
         self._kept: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._recording = threading.Lock()
-        self._work: asyncio.Queue[tuple[int, ConversationTask] | None] = asyncio.Queue()
+        self._tasks: asyncio.Queue[tuple[int, ConversationTask] | None] = asyncio.Queue()
 
     async def serve(self) -> None:
         """Do what comes."""
         loop = asyncio.get_running_loop()
         messages = iter(self._pipe)
-        briefing: WorkerConfig = next(messages)
+        config: WorkerConfig = next(messages)
 
         def listen() -> None:
             for message in messages:
@@ -64,52 +60,49 @@ class _WorkerMain:
                 if name == "kept":
                     self._kept.put(*told)
                 else:
-                    loop.call_soon_threadsafe(self._work.put_nowait, tuple(told))
+                    loop.call_soon_threadsafe(self._tasks.put_nowait, tuple(told))
             self._kept.put(None)
             with suppress(RuntimeError):  # the loop has ended by itself
-                loop.call_soon_threadsafe(self._work.put_nowait, None)
+                loop.call_soon_threadsafe(self._tasks.put_nowait, None)
 
         threading.Thread(target=listen, daemon=True).start()
         try:
-            await self._follow(briefing)
+            await self._follow(config)
         except (Exception, BaseExceptionGroup, ReplayMiss) as error:  # noqa: BLE001 - raised by the driver
             self._pipe.send(("failed", _convert_to_sendable(get_first_error(error))))
 
-    async def _follow(self, briefing: WorkerConfig) -> None:
+    async def _follow(self, config: WorkerConfig) -> None:
         logging.getLogger().addHandler(_Warnings(self._pipe))
-        gc.set_threshold(*briefing.collected_after)
-        if briefing.prepare is not None:
-            briefing.prepare()
-        experiment, scenario = briefing.experiment, briefing.scenario
-        recording = Recording.knowing(briefing.known, self._keep if briefing.recorded else None)
+        gc.set_threshold(*config.collected_after)
+        if config.prepare is not None:
+            config.prepare()
+        experiment, scenario = config.experiment, config.scenario
+        recording = Recording.knowing(config.known, self._keep if config.recorded else None)
         async with open_pool(experiment, recording) as pool:
-            pool.bind(briefing.base_url)
-            if briefing.needed:
+            pool.bind(config.base_url)
+            if config.asks_model:
                 await pool.check()
-            detectors = (
-                make_detectors(experiment, pool, scenario.identity_thresholds) if briefing.judge else []
-            )
             knowledge = make_knowledge(experiment, scenario, pool)
-            stage = LocalExecutor(
-                make_cast(experiment, scenario, pool, knowledge, detectors, briefing.max_turns)
+            executor = LocalExecutor(
+                build_participants(experiment, scenario, pool, knowledge, config.judge, config.max_turns)
             )
             self._pipe.send(("ready",))
             with freeze_long_lived_objects():
-                await self._do_all(stage)
+                await self._perform_all(executor)
             self._pipe.send(("asked", [(replica.answered, replica.failed) for replica in pool.replicas]))
 
-    async def _do_all(self, stage: LocalExecutor) -> None:
+    async def _perform_all(self, executor: LocalExecutor) -> None:
         async with asyncio.TaskGroup() as tasks:
             under_way = set()
-            while (wanted := await self._work.get()) is not None:
-                task = tasks.create_task(self._do(stage, *wanted))
+            while (wanted := await self._tasks.get()) is not None:
+                task = tasks.create_task(self._perform(executor, *wanted))
                 under_way.add(task)
                 task.add_done_callback(under_way.discard)
             for task in under_way:
                 task.cancel()
 
-    async def _do(self, stage: LocalExecutor, number: int, work: ConversationTask) -> None:
-        await stage.perform(work, _EventPipe(self._pipe, number))
+    async def _perform(self, executor: LocalExecutor, number: int, task: ConversationTask) -> None:
+        await executor.perform(task, lambda event: self._pipe.send(("event", number, event)))
         self._pipe.send(("done", number))
 
     def _keep(self, kind: str, key: str, answer: Any) -> Any:
@@ -120,23 +113,6 @@ class _WorkerMain:
         if kept is None:
             raise OperationalError("the run has ended.")
         return kept
-
-
-@dataclass(frozen=True)
-class _EventPipe:
-    """Sends what comes of one piece of work (a `WorkObserver`)."""
-
-    pipe: Pipe
-    number: int
-
-    def turn_done(self, turn: Turn) -> None:
-        self.pipe.send(("turn_done", self.number, turn))
-
-    def held(self, conversation: Conversation, lacking: Sequence[VerdictKey]) -> None:
-        self.pipe.send(("held", self.number, conversation, lacking))
-
-    def judged(self, verdict: Verdict) -> None:
-        self.pipe.send(("judged", self.number, verdict))
 
 
 class _Warnings(logging.Handler):

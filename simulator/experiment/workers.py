@@ -1,8 +1,8 @@
 """Worker processes: each holds and judges conversations, and this process alone writes.
 
-A worker is a process of its own with a pipe to this one. It makes everything of the experiment once
-(`hallulab.simulator.experiment.worker`), does work as this process would (`LocalExecutor`), and sends back
-what comes of it. It ends when the pipe ends, so none outlives this process, however that ends.
+A worker is a process of its own with a pipe to this one. It builds the participants once
+(`hallulab.simulator.experiment.worker`), has a `LocalExecutor` as this process would, and sends back the
+events. It ends when the pipe ends, so none outlives this process, however that ends.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Self
 
@@ -30,12 +31,18 @@ from hallulab.agents.models.recording import CacheSnapshot, Recording
 from hallulab.agents.models.replicas import Replica
 from hallulab.scenarios.errors import HallulabError, OperationalError
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.transcript import Conversation, Turn, Verdict
+from hallulab.scenarios.transcript import Verdict
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.conversation import build_ended_conversation
-from hallulab.simulator.experiment.stage import ConversationTask, WorkObserver, is_same_failure
-from hallulab.simulator.experiment.worker_pipe import Pipe
-from hallulab.simulator.runs.journals import VerdictKey, build_verdict_key
+from hallulab.simulator.experiment.executors import (
+    ConversationDone,
+    ConversationTask,
+    Emit,
+    Event,
+    VerdictDone,
+    is_same_failure,
+)
+from hallulab.simulator.runs.journals import build_verdict_key
 
 TRIES = 2
 """How often the work on a conversation is begun: a worker that dies costs one more try."""
@@ -55,7 +62,7 @@ _SLOW_TO_SEARCH = ("lancedb",)
 
 @dataclass(frozen=True)
 class WorkerConfig:
-    """All that a worker must know to do the work of a run."""
+    """What a worker is sent before its first conversation."""
 
     experiment: Experiment
     """The experiment, with its model."""
@@ -63,7 +70,7 @@ class WorkerConfig:
     """Its pack, with what an attack changed."""
     base_url: str
     """Where models without an address of their own are served."""
-    needed: bool
+    asks_model: bool
     """Whether a model is asked."""
     judge: bool
     """Whether replies are judged."""
@@ -80,11 +87,11 @@ class WorkerConfig:
 
 
 class ProcessExecutor:
-    """Does work in several processes (an `Executor`). Leaving it ends them.
+    """Holds and judges conversations in several processes (an `Executor`). Leaving it ends them.
 
     Conversations of one group go to one worker, because they share answers of models.
 
-    They start at once, and import while the run is prepared; then they are briefed.
+    They start at once, and import while the run is prepared; then they are configured.
 
     Args:
         number: how many.
@@ -93,29 +100,31 @@ class ProcessExecutor:
     """
 
     def __init__(self, number: int, concurrency: int, searching: bool) -> None:
-        self._start = partial(_WorkerSlot, _SLOW_TO_SEARCH if searching else ())
+        self._start = partial(_SimulationProcess, _SLOW_TO_SEARCH if searching else ())
         self._number = number
         self.concurrency = number * concurrency
-        self._seats: list[_Seat] = []
-        self._groups: dict[int, _Seat] = {}
+        self._slots: list[_WorkerSlot] = []
+        self._groups: dict[int, _WorkerSlot] = {}
         self._left: Counter[int] = Counter()
         """Conversations of each group that have not ended."""
 
     async def __aenter__(self) -> Self:
-        self._seats = [_Seat(self._start()) for _ in range(self._number)]
+        self._slots = [_WorkerSlot(self._start()) for _ in range(self._number)]
         return self
 
-    def brief(self, briefing: WorkerConfig, recording: Recording, replicas: Sequence[Replica] = ()) -> None:
-        """Tell them what they must know.
+    def configure(self, config: WorkerConfig, recording: Recording, replicas: Sequence[Replica] = ()) -> None:
+        """Send the configuration to all workers, and to those that take the place of dead ones.
 
         Args:
-            briefing: what they must know.
+            config: what they are sent.
             recording: keeps what they record.
             replicas: the endpoints of the default model if there are several; they count what workers ask.
         """
-        self._brief = partial(_WorkerSlot.brief, briefing=briefing, recording=recording, replicas=replicas)
-        for seat in self._seats:
-            self._brief(seat.worker)
+        self._configure = partial(
+            _SimulationProcess.configure, config=config, recording=recording, replicas=replicas
+        )
+        for slot in self._slots:
+            self._configure(slot.worker)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -124,78 +133,78 @@ class ProcessExecutor:
 
     async def leave(self) -> None:
         """Wait until all have ended, and have told what they asked of each endpoint."""
-        for seat in self._seats:
-            seat.worker.leave()
-        await asyncio.gather(*(asyncio.to_thread(seat.worker.end) for seat in self._seats))
+        for slot in self._slots:
+            slot.worker.leave()
+        await asyncio.gather(*(asyncio.to_thread(slot.worker.end) for slot in self._slots))
 
-    async def perform(self, work: ConversationTask, listener: WorkObserver) -> None:
+    async def perform(self, task: ConversationTask, emit: Emit) -> None:
         """See `Executor`.
 
         Raises:
             OperationalError: a worker ended before it could begin.
         """
-        seat = self._seat_of(work)
-        task = _TaskUnderWay(work, listener)
+        slot = self._choose_slot(task)
+        under_way = _TaskUnderWay(task, emit)
         try:
             for number in range(TRIES):
                 # A conversation that kills its worker must not take the others' second tries with it.
-                async with seat.second_tries if number else nullcontext():
-                    if seat.worker.gone is not None:
-                        seat.worker = self._start()
-                        self._brief(seat.worker)
+                async with slot.second_tries if number else nullcontext():
+                    if slot.worker.gone is not None:
+                        slot.worker = self._start()
+                        self._configure(slot.worker)
                     try:
-                        return await seat.worker.do(task)
+                        return await slot.worker.perform(under_way)
                     except _WorkerExited as died:
                         reason = f"{died}, and so did the next one"
-            task.fail(reason)
+            under_way.fail(reason)
         finally:
-            seat.conversations -= 1
-            self._left[work.group] -= 1
-            if not self._left[work.group]:
-                del self._left[work.group], self._groups[work.group]
+            slot.conversations -= 1
+            self._left[task.group] -= 1
+            if not self._left[task.group]:
+                del self._left[task.group], self._groups[task.group]
 
-    def _seat_of(self, work: ConversationTask) -> _Seat:
-        if work.group not in self._groups:
-            seat = min(self._seats, key=lambda seat: seat.conversations)
-            seat.conversations += work.of_group
-            self._groups[work.group], self._left[work.group] = seat, work.of_group
-        return self._groups[work.group]
+    def _choose_slot(self, task: ConversationTask) -> _WorkerSlot:
+        if task.group not in self._groups:
+            slot = min(self._slots, key=lambda slot: slot.conversations)
+            slot.conversations += task.of_group
+            self._groups[task.group], self._left[task.group] = slot, task.of_group
+        return self._groups[task.group]
 
 
 class _TaskUnderWay:
-    """Work under way, and what is left of it."""
+    """A task that a worker performs, and what is left of it."""
 
-    def __init__(self, work: ConversationTask, listener: WorkObserver) -> None:
-        self.work = work
-        self._listener = listener
+    def __init__(self, task: ConversationTask, emit: Emit) -> None:
+        self.task = task
+        self._emit = emit
 
-    def turn_done(self, turn: Turn) -> None:
-        self._listener.turn_done(turn)
-
-    def held(self, conversation: Conversation, lacking: Sequence[VerdictKey]) -> None:
-        self.work = replace(self.work, job=None, known=conversation, lacking=tuple(lacking))
-        self._listener.held(conversation, lacking)
-
-    def judged(self, verdict: Verdict) -> None:
-        done = build_verdict_key(verdict)
-        self.work = replace(self.work, lacking=tuple(key for key in self.work.lacking if key != done))
-        self._listener.judged(verdict)
+    def emit(self, event: Event) -> None:
+        """Pass an event on, and remember what is left."""
+        match event:
+            case ConversationDone(conversation, lacking):
+                self.task = replace(self.task, job=None, known=conversation, lacking=lacking)
+            case VerdictDone(verdict):
+                done = build_verdict_key(verdict)
+                left = tuple(key for key in self.task.lacking if key != done)
+                self.task = replace(self.task, lacking=left)
+        self._emit(event)
 
     def fail(self, reason: str) -> None:
-        """Record that nobody does what is left."""
-        if self.work.job is not None:
-            failed = build_ended_conversation(self.work.key, "error", error=reason)
-            known = self.work.known
-            self.held(known if known is not None and is_same_failure(known, failed) else failed, ())
-        for key in self.work.lacking:
-            self.judged(Verdict(outcome="failed", error=reason, **key._asdict()))
+        """Emit failures for what is left, because no worker can do it."""
+        if self.task.job is not None:
+            failed = build_ended_conversation(self.task.key, "error", error=reason)
+            known = self.task.known
+            same = known is not None and is_same_failure(known, failed)
+            self.emit(ConversationDone(known if same and known is not None else failed, ()))
+        for key in self.task.lacking:
+            self.emit(VerdictDone(Verdict(outcome="failed", error=reason, **key._asdict())))
 
 
 class _WorkerExited(Exception):
     """A worker ended before its work was done; the text says how."""
 
 
-class _WorkerSlot:
+class _SimulationProcess:
     """A worker, seen from this process.
 
     Args:
@@ -227,18 +236,18 @@ class _WorkerSlot:
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
-    def brief(self, briefing: WorkerConfig, recording: Recording, replicas: Sequence[Replica]) -> None:
-        """See `ProcessExecutor.brief`."""
+    def configure(self, config: WorkerConfig, recording: Recording, replicas: Sequence[Replica]) -> None:
+        """Send the configuration; see `ProcessExecutor.configure`."""
         self._recording, self._replicas = recording, replicas
-        self._pipe.send(briefing)
+        self._pipe.send(config)
 
-    async def do(self, task: _TaskUnderWay) -> None:
-        """Have work done.
+    async def perform(self, task: _TaskUnderWay) -> None:
+        """Have a task performed.
 
         Raises:
-            _Died: it ended before the work was done.
+            _WorkerExited: it ended before the task was done.
             OperationalError: it ended before it could begin.
-            HallulabError, ReplayMiss, OSError: the run must end, as if this process had done the work.
+            HallulabError, ReplayMiss, OSError: the run must end, as if this process had performed the task.
         """
         try:
             await asyncio.shield(self._ready)
@@ -252,7 +261,7 @@ class _WorkerSlot:
         number, done = self._begun, self._loop.create_future()
         self._tasks[number] = task, done
         try:
-            self._pipe.send(("work", number, task.work))
+            self._pipe.send(("task", number, task.task))
             await done
         finally:
             del self._tasks[number]
@@ -281,25 +290,23 @@ class _WorkerSlot:
                 case "warned":
                     logger, text = told
                     logging.getLogger(logger).warning("%s", text)
-                case _:
-                    self._came(name, *told)
+                case "event":
+                    self._pass_on(*told)
+                case "done":
+                    self._finish(*told)
         except (HallulabError, OSError) as error:
             self._end_with(error)
 
-    def _came(self, name: str, number: int, *what: Any) -> None:
-        """Pass on what came of a piece of work, unless nobody waits for it any more."""
-        if number not in self._tasks:
-            return
-        task, done = self._tasks[number]
-        match name:
-            case "turn_done":
-                task.turn_done(*what)
-            case "held":
-                task.held(*what)
-            case "judged":
-                task.judged(*what)
-            case "done":
-                done.set_result(None)
+    def _pass_on(self, number: int, event: Event) -> None:
+        """Pass on an event of a task, unless nobody waits for it any more."""
+        if number in self._tasks:
+            task, _ = self._tasks[number]
+            task.emit(event)
+
+    def _finish(self, number: int) -> None:
+        if number in self._tasks:
+            _, done = self._tasks[number]
+            done.set_result(None)
 
     def _count(self, asked: Sequence[tuple[int, int]]) -> None:
         for replica, (answered, failed) in zip(self._replicas, asked, strict=True):
@@ -335,11 +342,41 @@ class _WorkerSlot:
 
 
 @dataclass
-class _Seat:
+class _WorkerSlot:
     """The place of a worker, and of the next one if it dies."""
 
-    worker: _WorkerSlot
+    worker: _SimulationProcess
     conversations: int = 0
     """Conversations that it has, or will get with their groups."""
     second_tries: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the only one at a time."""
+
+
+class Pipe:
+    """Sends objects in both directions between a worker and the process that started it.
+
+    Both are ours, and nobody else can write to it, so what is sent may be pickled. Several threads may send.
+
+    Args:
+        descriptor: of a stream socket.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._connection = Connection(descriptor)
+        self._sending = threading.Lock()
+
+    def send(self, message: Any) -> None:
+        """Send an object. If nobody is at the other end any more, who receives hears that."""
+        with self._sending, suppress(OSError):
+            self._connection.send(message)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield what comes until the other end is closed."""
+        with suppress(EOFError, OSError):
+            while True:
+                yield self._connection.recv()
+
+    def close(self) -> None:
+        """Close this end."""
+        with self._sending:
+            self._connection.close()

@@ -18,9 +18,9 @@ from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.calibrating import Fit, count_groups, fit
 from hallulab.simulator.bench.evaluate import evaluate
-from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, serve_models
-from hallulab.simulator.experiment.casting import is_model_needed, make_detectors
 from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
+from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.numbers import Rounded
 from hallulab.simulator.runs.folder import write_together
 from hallulab.simulator.stress.command import Material, is_of_replies, load_material, plant_material
@@ -91,7 +91,7 @@ class CalibrationReport(Frozen):
 
 
 async def calibrate_command(
-    settings: CalibrateSettings, experiment: Experiment, run: Settings
+    settings: CalibrateSettings, experiment: Experiment, run: RunSettings
 ) -> CalibrationReport:
     """Fit the threshold of each detector; keep all fits, or nothing.
 

@@ -18,8 +18,8 @@ from hallulab.scenarios.packs.pack_files import SCENARIO_FILE, list_built_in_pac
 from hallulab.scenarios.text.library import SentenceBank, collect_sentences
 from hallulab.simulator.bench.labelled_file import write_labelled
 from hallulab.simulator.bench.planted import FILE
-from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, serve_models
 from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.outputs import check_outputs
 from hallulab.simulator.stress.fluent import plant_fluently
@@ -102,7 +102,9 @@ def plant_material(read: Material, source: str, kinds: Sequence[str], count: int
     return _check_planted(source, plant(*read, kinds, count, seed))
 
 
-async def plant_fluently_command(settings: PlantSettings, experiment: Experiment, run: Settings) -> Planting:
+async def plant_fluently_command(
+    settings: PlantSettings, experiment: Experiment, run: RunSettings
+) -> Planting:
     """Write the errors that a model writes, and their clean twins; only when all are planted.
 
     Args:
@@ -129,7 +131,7 @@ async def plant_fluently_command(settings: PlantSettings, experiment: Experiment
 
 
 def _check_kinds(
-    settings: PlantSettings, known: Mapping[str, Any], run: Settings | None = None
+    settings: PlantSettings, known: Mapping[str, Any], run: RunSettings | None = None
 ) -> tuple[str, ...]:
     """Return the kinds to plant.
 

@@ -21,9 +21,9 @@ from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.calibrating import PARTS
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.split import Split, split_into_folds
-from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, serve_models
-from hallulab.simulator.experiment.casting import is_model_needed, make_detectors
 from hallulab.simulator.experiment.config import Component, Experiment
+from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
+from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.runs.folder import write_atomically
 from hallulab.simulator.runs.outputs import check_outputs
 from hallulab.simulator.stress.calibration import CONTEXTS, TURNS, CalibrateSettings
@@ -58,7 +58,7 @@ class PolicyFit(Frozen):
 async def calibrate_policy(
     settings: CalibrateSettings,
     experiment: Experiment,
-    run: Settings,
+    run: RunSettings,
     policy: str,
     out: Path,
     config: Path | None,

@@ -13,7 +13,7 @@ from hallulab.chatbots.registry import read_chatbot_options
 from hallulab.scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.text.wording import shorten_line
-from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, serve_models
+from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.report.columns import format_csv
 from hallulab.simulator.runs.folder import RunFolder, write_together
 from hallulab.simulator.runs.outputs import check_outputs
@@ -38,7 +38,7 @@ class StressFolder(RunFolder):
         self.files = (*self.derived, self.answers)
 
 
-async def run_stress(config: StressConfig, folder: StressFolder, settings: Settings) -> StressReport:
+async def run_stress(config: StressConfig, folder: StressFolder, settings: RunSettings) -> StressReport:
     """Get the answers that the folder lacks, and write the reports.
 
     Raises:

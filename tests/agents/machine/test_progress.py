@@ -5,10 +5,8 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
-from rich.text import Text
 
-from hallulab.agents.machine.progress import LINE_EVERY, LoggedProgress, ProgressBars, TimeLeft, bars
-from tests.builders import conversation, scored
+from hallulab.agents.machine.progress import LINE_EVERY, LoggedProgress, TimeLeft, bars
 
 Err = Callable[[], list[str]]
 
@@ -85,54 +83,8 @@ def test_what_has_no_total_has_no_time_left(log: LoggedProgress, clock: Clock) -
     assert TimeLeft().render(task).plain == "-:--:--"
 
 
-def hold(quiet: bool) -> None:
-    """Two conversations of at most two turns, of which one ends after the first, with one detector."""
-    with ProgressBars(max_turns=2, detectors=1, quiet=quiet) as shown:
-        shown.expect(2, 0)
-        for id, replies in (("a", ["x"]), ("b", ["y", "z"])):
-            held = conversation(id, replies)
-            for turn in held.turns:
-                shown.turn_done(turn)
-            shown.conversation_done(held, len(replies))
-            for turn in held.turns:
-                shown.verdict_done(scored(id, turn.index))
-
-
-def test_a_run_without_a_terminal_says_how_far_it_is(err: Err, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hallulab.agents.machine.progress.LINE_EVERY", 0.0)
-    hold(quiet=False)
-    lines = err()
-    assert "simulating turns 1/4 0:00:00 left 0:00:00" in lines
-    assert lines[-2:] == [
-        "simulating turns 3/3 0:00:00 left 0:00:00",
-        "judging turns 3/3 0:00:00 left 0:00:00",
-    ]
-
-
-def test_turns_of_a_conversation_under_way_are_still_to_be_judged(
-    err: Err, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hallulab.agents.machine.progress.LINE_EVERY", 0.0)
-    with ProgressBars(max_turns=2, detectors=3, quiet=False) as shown:
-        shown.expect(2, 1)
-        shown.turn_done(conversation("a", ["x"]).turns[0])
-        assert err()[-1] == "judging turns 0/13 0:00:00 left -:--:--"
-        shown.conversation_done(conversation("a", ["x"]), 3)
-        assert err()[-1] == "judging turns 0/10 0:00:00 left -:--:--"
-
-
 def test_quiet_is_quiet(err: Err, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hallulab.agents.machine.progress.LINE_EVERY", 0.0)
-    hold(quiet=True)
     with bars(quiet=True) as shown:
         shown.advance(shown.add_task("lexical", total=2))
     assert err() == []
-
-
-def test_a_terminal_gets_bars(err: Err, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "80")
-    hold(quiet=False)
-    turns, verdicts = [Text.from_ansi(line).plain for line in err() if "3/3" in line]
-    assert turns == f"simulating turns {'━' * 38} 3/3 0:00:00 left 0:00:00"
-    assert verdicts == f"judging turns {'━' * 38} 3/3 0:00:00 left 0:00:00"

@@ -29,6 +29,6 @@ def writer(monkeypatch: pytest.MonkeyPatch) -> Writer:
     """The scripted model that answers every request."""
     writer = Writer()
     monkeypatch.setattr(
-        "hallulab.simulator.experiment.build.ModelPool", pool_through(ScriptedTransport(writer))
+        "hallulab.simulator.experiment.models.ModelPool", pool_through(ScriptedTransport(writer))
     )
     return writer

@@ -49,7 +49,7 @@ def without_weights() -> Iterator[None]:
     """Searches and comparisons are by words while the block runs."""
     with (
         words_for_vectors(),
-        patch("hallulab.simulator.experiment.pack_writing.SentenceEmbedder", lambda *_: HashedWords()),
+        patch("hallulab.simulator.authoring.packs.SentenceEmbedder", lambda *_: HashedWords()),
     ):
         yield
 

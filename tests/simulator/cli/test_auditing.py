@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.experiment.build import Settings, execute_experiment
 from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.report.document import read_report
 from hallulab.simulator.report.reporting import write_reports
 from hallulab.simulator.runs.folder import RunFolder
@@ -25,9 +26,9 @@ EXPERIMENT = ROOT / "docs" / "guarded.yaml"
 
 def replayed(folder: Path, **flags: object) -> None:
     """Run the experiment of docs/safeguards.md from the recording of the headline experiment."""
-    settings = Settings(replay=RECORDINGS / "headline.jsonl.gz", quiet=True)
+    settings = RunSettings(replay=RECORDINGS / "headline.jsonl.gz", quiet=True)
     experiment = load_experiment(EXPERIMENT, flags)
-    asyncio.run(execute_experiment(experiment, RunFolder(folder), settings, simulate=True))
+    asyncio.run(run_experiment(experiment, RunFolder(folder), settings, simulate=True))
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,7 @@ def test_five_commands_lead_from_documents_to_a_report(
     model = ("--base-url", endpoint, "--model", MODEL, "--quiet")
     with (
         words_for_vectors(),
-        patch("hallulab.simulator.experiment.pack_writing.SentenceEmbedder", lambda *_: HashedWords()),
+        patch("hallulab.simulator.authoring.packs.SentenceEmbedder", lambda *_: HashedWords()),
     ):
         assert hallulab(*init, *model).code == 0
         command = [sys.executable, *(word for word in bot if word != "&"), "--port", "0"]

@@ -13,14 +13,14 @@ from typing import Never
 
 import pytest
 
-from hallulab.agents.machine.progress import ProgressBars
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.lexical.detector import LexicalDetector
 from hallulab.scenarios.text.chunking import split_into_chunks
 from hallulab.scenarios.text.spans import split_sentences, split_words
 from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
 from hallulab.simulator.experiment.execution import execute, freeze_long_lived_objects
-from hallulab.simulator.experiment.stage import Participants
+from hallulab.simulator.experiment.participants import Participants
+from hallulab.simulator.experiment.progress import ProgressBars
 from hallulab.simulator.report.reporting import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored

@@ -251,7 +251,7 @@ def test_the_recorded_15b_model_writes_twelve_personas_from_twelve_documents_of_
     named = HashedWords("all-minilm-l6-v2")
     recording = ROOT / "tests" / "recordings" / "personas.jsonl.gz"
     command = ("--documents", documents, "--personas", "12", "--model", "qwen2.5-coder-1.5b", "--quiet")
-    with patch("hallulab.simulator.experiment.pack_writing.SentenceEmbedder", lambda *_: named):
+    with patch("hallulab.simulator.authoring.packs.SentenceEmbedder", lambda *_: named):
         ended = hallulab("init-scenario", tmp_path / "pack", *command, "--replay", recording)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines()[:3] == [

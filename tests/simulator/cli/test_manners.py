@@ -18,7 +18,7 @@ SAID = "The kettle in the kitchen takes long. Can the kettle be quicker?"
 @pytest.fixture
 def transport(monkeypatch: pytest.MonkeyPatch) -> ScriptedTransport:
     transport = ScriptedTransport(lambda body: {"Yes": 0.1, "No": 0.9} if body.get("logprobs") else SAID, "m")
-    monkeypatch.setattr("hallulab.simulator.experiment.build.ModelPool", pool_through(transport))
+    monkeypatch.setattr("hallulab.simulator.experiment.models.ModelPool", pool_through(transport))
     return transport
 
 

@@ -22,7 +22,7 @@ def die_in(place: str, mark: Path | None = None, only: str = "") -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return await usual(*arguments)
 
-    patcher = patch(f"hallulab.simulator.experiment.stage.{place}", killing)
+    patcher = patch(f"hallulab.simulator.experiment.executors.{place}", killing)
     usual, _ = patcher.get_original()
     patcher.start()
 

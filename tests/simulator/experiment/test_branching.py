@@ -9,10 +9,10 @@ from typing import Any
 
 from hallulab.chatbots.protocol import Reply
 from hallulab.scenarios.transcript import Conversation, Message
-from hallulab.simulator.experiment.branching import PrefixSource, branch_jobs
 from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.conversation import GivenMessage, converse
 from hallulab.simulator.experiment.execution import execute
+from hallulab.simulator.experiment.fixed_prefix import PrefixSource, branch_jobs
 from hallulab.simulator.experiment.makers import ComponentVersions, identify_makers
 from hallulab.simulator.experiment.plan import Job
 from hallulab.simulator.runs.folder import RunFolder
@@ -130,7 +130,7 @@ async def test_a_chatbot_is_given_the_history_and_the_message() -> None:
 async def test_a_detector_sees_the_given_history_and_judges_the_new_reply_alone(tmp_path: Path) -> None:
     judge = Judge()
     [job] = jobs(conversation("c", ["One.", "Two."]), turns={1}, chatbots=["editor"])
-    given = replace(cast(judge), user=lambda job: GivenMessage("Hi there"), max_turns=1)
+    given = replace(cast(judge), make_user=lambda job: GivenMessage("Hi there"), max_turns=1)
     await execute(given, [job], RunFolder(tmp_path), Listener())
     [view] = judge.seen
     assert [message.text for message in view.history] == ["Hi there", "One."]
@@ -140,8 +140,8 @@ async def test_a_detector_sees_the_given_history_and_judges_the_new_reply_alone(
 async def test_a_failed_reply_is_tried_again(tmp_path: Path) -> None:
     [job] = jobs(conversation("c", ["One."]), chatbots=["editor"])
     folder = RunFolder(tmp_path)
-    given = replace(cast(), user=lambda job: GivenMessage("Hi there"), max_turns=1)
-    broken = replace(given, chatbot=lambda chosen, seed: Answerer(ValueError("no")))
+    given = replace(cast(), make_user=lambda job: GivenMessage("Hi there"), max_turns=1)
+    broken = replace(given, make_chatbot=lambda chosen, seed: Answerer(ValueError("no")))
     await execute(broken, [job], folder, Listener())
     await execute(given, [job], folder, Listener())
     [held] = folder.read_conversations()

@@ -14,14 +14,15 @@ from hallulab.agents.models.recording import Recording
 from hallulab.agents.serving.server import ServedModel
 from hallulab.detectors.registry import DETECTORS
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.experiment.build import Settings, execute_experiment, open_pool, serve_models
 from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.models import RunSettings, open_pool, serve_models
+from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation
 from tests.scripted import ScriptedTransport, pool_through
 
 URL = "http://127.0.0.1:9/v1"
-QUIET = Settings(quiet=True)
+QUIET = RunSettings(quiet=True)
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr("hallulab.agents.serving.server.serve", serve)
     answering = ScriptedTransport(lambda _: "Yes", "m")
-    monkeypatch.setattr("hallulab.simulator.experiment.build.ModelPool", pool_through(answering))
+    monkeypatch.setattr("hallulab.simulator.experiment.models.ModelPool", pool_through(answering))
     return names
 
 
@@ -69,9 +70,9 @@ async def test_what_is_wrong_is_told_before_a_server_is_started(
     started: list[str], tmp_path: Path, fields: dict[str, Any], error: str
 ) -> None:
     experiment = Experiment.model_validate({"model": "m", **fields})
-    settings = Settings(quiet=True, record=tmp_path / "r.jsonl")
+    settings = RunSettings(quiet=True, record=tmp_path / "r.jsonl")
     with pytest.raises(UsageError, match=error):
-        await execute_experiment(experiment, RunFolder(tmp_path / "run"), settings, simulate=True)
+        await run_experiment(experiment, RunFolder(tmp_path / "run"), settings, simulate=True)
     assert (started, os.listdir(tmp_path)) == ([], [])
 
 
@@ -89,5 +90,5 @@ async def test_a_detector_is_made_once(
         "chatbots": ["vanilla"],
     }
     experiment = Experiment.model_validate(fields)
-    await execute_experiment(experiment, RunFolder(tmp_path), QUIET, simulate=False)
+    await run_experiment(experiment, RunFolder(tmp_path), QUIET, simulate=False)
     assert (names, started) == (["judge"], ["m"])

@@ -14,12 +14,13 @@ from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import OperationalError, ReplayMiss
 from hallulab.scenarios.files.jsonl import LineWriter
 from hallulab.scenarios.packs.pack import Persona
-from hallulab.scenarios.transcript import Conversation, Judgement, Message, Origin, Turn, TurnView, Verdict
+from hallulab.scenarios.transcript import Judgement, Message, Origin, TurnView
 from hallulab.simulator.experiment.config import Component
 from hallulab.simulator.experiment.conversation import ConversationKey
 from hallulab.simulator.experiment.execution import execute
+from hallulab.simulator.experiment.executors import ConversationDone, Event, TurnDone, VerdictDone
+from hallulab.simulator.experiment.participants import Participants
 from hallulab.simulator.experiment.plan import Job
-from hallulab.simulator.experiment.stage import Participants
 from hallulab.simulator.runs.folder import RunFolder
 
 PERSONA = Persona(id="p", name="P", grievance="g", goals=("a goal",), manner="m", summary="s")
@@ -34,14 +35,14 @@ class Listener:
     def expect(self, conversations: int, verdicts: int) -> None:
         self.expected_verdicts += verdicts
 
-    def turn_done(self, turn: Turn) -> None:
-        self.turns += 1
-
-    def conversation_done(self, conversation: Conversation, verdicts: int) -> None:
-        self.expected_verdicts += verdicts
-
-    def verdict_done(self, verdict: Verdict) -> None:
-        self.verdicts += 1
+    def update(self, event: Event) -> None:
+        match event:
+            case TurnDone():
+                self.turns += 1
+            case ConversationDone(_, lacking):
+                self.expected_verdicts += len(lacking)
+            case VerdictDone():
+                self.verdicts += 1
 
 
 class Asker:
@@ -102,7 +103,7 @@ def cast(*judges: Judge) -> Participants:
 
 def bot(chatbot: Chatbot) -> Participants:
     """A cast with that chatbot, and nobody who judges."""
-    return replace(cast(), chatbot=lambda chosen, seed: chatbot)
+    return replace(cast(), make_chatbot=lambda chosen, seed: chatbot)
 
 
 async def test_every_turn_of_every_conversation_gets_a_verdict(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona, ScriptedMessage
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Judgement, Message, Turn, TurnView
-from hallulab.simulator.experiment.scripted_user import ScriptedUser, check_script
+from hallulab.simulator.experiment.users import ScriptedUser, check_script
 from hallulab.simulator.runs.folder import RunFolder
 from tests.fuzz.tiny_run import make_pack, words_for_vectors
 from tests.places import ROOT
@@ -169,7 +169,7 @@ def test_a_run_follows_the_script_to_its_end_whatever_the_limit_of_turns(
     hallulab: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reply: str, second: str
 ) -> None:
     transport = ScriptedTransport(lambda _: reply, "m")
-    monkeypatch.setattr("hallulab.simulator.experiment.build.ModelPool", pool_through(transport))
+    monkeypatch.setattr("hallulab.simulator.experiment.models.ModelPool", pool_through(transport))
     run(hallulab, tmp_path, "--out", tmp_path / "run")
     [held] = RunFolder(tmp_path / "run").read_conversations()
     assert [turn.user for turn in held.turns] == [
@@ -189,7 +189,7 @@ def test_two_runs_are_equal_but_for_seconds_and_their_replays_and_exports_to_the
     hallulab: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transport = ScriptedTransport(lambda body: str(len(json.dumps(body["messages"]))), "m")
-    monkeypatch.setattr("hallulab.simulator.experiment.build.ModelPool", pool_through(transport))
+    monkeypatch.setattr("hallulab.simulator.experiment.models.ModelPool", pool_through(transport))
     for name in ("one", "two"):
         run(hallulab, tmp_path, "--out", tmp_path / name, "--record", tmp_path / f"{name}.jsonl")
     for name in ("three", "four"):

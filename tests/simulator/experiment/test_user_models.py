@@ -124,7 +124,7 @@ def test_conversations_say_who_played_the_user(
     def answer(body: dict[str, Any]) -> str | dict[str, float]:
         return {"Yes": 0.1, "No": 0.9} if body.get("logprobs") else f"May I ask model {body['model']} of tea?"
 
-    monkeypatch.setattr("hallulab.simulator.experiment.build.ModelPool", pool_through(TwoModels(answer)))
+    monkeypatch.setattr("hallulab.simulator.experiment.models.ModelPool", pool_through(TwoModels(answer)))
     config = tmp_path / "mine.yaml"
     config.write_text(
         "models:\n  second: {model: two}\nuser: {models: [default, second]}\nmanners: [own]\nrepeats: 6\n"

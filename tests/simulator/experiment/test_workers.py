@@ -22,8 +22,9 @@ from benchmarks.stub_endpoint import MODEL, completion
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.experiment.build import Settings, execute_experiment
 from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder
 from tests.demo import EXPERIMENT, RECORDING, replay
 from tests.demo import MODEL as DEMO_MODEL
@@ -188,11 +189,13 @@ def test_what_workers_record_replays_in_one_process(
     )
     recording = tmp_path / "recording.jsonl"
     recorded, replayed = RunFolder(tmp_path / "recorded"), RunFolder(tmp_path / "replayed")
-    settings = Settings(record=recording, quiet=True, workers=2, prepare_worker=words_for_vectors_from_now_on)
+    settings = RunSettings(
+        record=recording, quiet=True, workers=2, prepare_worker=words_for_vectors_from_now_on
+    )
     with words_for_vectors():
-        asyncio.run(execute_experiment(experiment, recorded, settings, simulate=True))
-        settings = Settings(replay=recording, quiet=True)
-        asyncio.run(execute_experiment(experiment, replayed, settings, simulate=True))
+        asyncio.run(run_experiment(experiment, recorded, settings, simulate=True))
+        settings = RunSettings(replay=recording, quiet=True)
+        asyncio.run(run_experiment(experiment, replayed, settings, simulate=True))
     keys = [(entry["kind"], entry["key"]) for entry in map(json.loads, recording.read_text().splitlines())]
     assert len(keys) == len(set(keys)) > 20
     assert said_in(recorded) == said_in(replayed)

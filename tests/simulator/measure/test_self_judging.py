@@ -11,14 +11,15 @@ import pytest
 from hallulab.agents.claim_check import ClaimCheck, ClaimChecks
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.simulator.experiment.build import Settings, execute_experiment
 from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.experiment.manifest import Manifest, write_manifest
+from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.measure.metrics import Row, build_row
 from hallulab.simulator.measure.self_judging import mark_self_judged
 from hallulab.simulator.report.reporting import write_reports
 from hallulab.simulator.report.self_judging import explain_self_judging
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.saved_experiment import enter_folder
 from tests.builders import conversation
 from tests.places import ROOT
 
@@ -119,10 +120,10 @@ def experiment(**fields: Any) -> Experiment:
 
 async def degrees(folder: Path, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> dict[Any, Any]:
     """What the report of a run says of each (chatbot, detector); the run's own conversations are left out."""
-    monkeypatch.setattr("hallulab.simulator.experiment.build.execute", _nothing)
+    monkeypatch.setattr("hallulab.simulator.experiment.run.execute", _nothing)
     run = RunFolder(folder)
-    settings = Settings(replay=ROOT / "tests" / "recordings" / "demo.jsonl.gz", quiet=True)
-    await execute_experiment(experiment(**fields), run, settings, simulate=True)
+    settings = RunSettings(replay=ROOT / "tests" / "recordings" / "demo.jsonl.gz", quiet=True)
+    await run_experiment(experiment(**fields), run, settings, simulate=True)
     run.conversations.write_text(conversation("a", ["x"]).model_dump_json() + "\n")
     return {
         (row.chatbot, row.detector): (row.self_judged, row.self_judged_degree)
@@ -183,7 +184,7 @@ def folder_with(tmp_path: Path, **entries: Any) -> RunFolder:
     """A run folder with a conversation of `bot`, whose experiment.json has those entries."""
     folder = RunFolder(tmp_path)
     made = Experiment.model_validate({"scenario": "pregnancy-medication", "model": "m", "chatbots": ["bot"]})
-    enter_folder(folder, made, load_scenario("pregnancy-medication"), [], None)
+    write_manifest(folder, Manifest(made, load_scenario("pregnancy-medication"), []))
     saved = {**json.loads(folder.experiment.read_text()), "detectors": {"d": "1"}, **entries}
     folder.experiment.write_text(json.dumps(saved))
     folder.conversations.write_text(conversation("a", ["x"], "bot").model_dump_json() + "\n")
@@ -211,7 +212,7 @@ def test_what_was_known_of_chatbots_stays_when_a_folder_is_judged_again(tmp_path
     checks = {"chatbots": {"bot": {"models": ["m"], "prompts": VERIFY}}, "detectors": {}}
     folder = folder_with(tmp_path, claim_checks=checks)
     made = Experiment.model_validate({"scenario": "pregnancy-medication", "model": "m", "chatbots": ["bot"]})
-    enter_folder(folder, made, load_scenario("pregnancy-medication"), [], None)
+    write_manifest(folder, Manifest(made, load_scenario("pregnancy-medication"), []))
     saved = folder.read_experiment()
     assert saved is not None
     assert saved.claim_checks.chatbots == {"bot": ClaimCheck(models=("m",), prompts=VERIFY)}

@@ -11,10 +11,11 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.runs.branching_off import Branching, find_branching
+from hallulab.simulator.experiment.fixed_prefix import Branching, find_branching
+from hallulab.simulator.experiment.makers import identify_makers
+from hallulab.simulator.experiment.manifest import Manifest, check_folder, write_manifest
 from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.saved_experiment import RunProvenance, check_folder, enter_folder
 from tests.builders import conversation, scored
 from tests.simulator.runs.test_saved_experiment import PACK, experiment
 
@@ -127,7 +128,9 @@ def branching(tmp_path: Path) -> Branching:
 def entered(folder: Path, branching: Branching) -> RunFolder:
     run = RunFolder(folder)
     run.path.mkdir()
-    enter_folder(run, experiment(), load_scenario(PACK), [], RunProvenance(branching=branching))
+    asked = experiment()
+    manifest = Manifest(asked, load_scenario(PACK), [], identify_makers(asked), branching=branching)
+    write_manifest(run, manifest)
     return run
 
 
@@ -172,7 +175,8 @@ def test_branched_and_other_conversations_are_not_mixed(tmp_path: Path, branchin
         check_folder(experiment(), scenario, entered(tmp_path / "out", branching))
     plain = RunFolder(tmp_path / "plain")
     plain.path.mkdir()
-    enter_folder(plain, experiment(), scenario, [], RunProvenance())
+    asked = experiment()
+    write_manifest(plain, Manifest(asked, scenario, [], identify_makers(asked)))
     with pytest.raises(UsageError, match="holds conversations from their beginning, and the two are not"):
         check_folder(experiment(), scenario, plain, branching)
 

@@ -12,11 +12,13 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario, locate_pack
-from hallulab.simulator.experiment.build import Settings, execute_experiment
 from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.experiment.makers import identify_makers
+from hallulab.simulator.experiment.manifest import Manifest, check_folder, write_manifest
+from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.report.reporting import write_reports
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.saved_experiment import RunProvenance, check_folder, enter_folder
 from tests.builders import conversation, scored
 
 PACK = "pregnancy-medication"
@@ -29,7 +31,8 @@ def experiment(**fields: Any) -> Experiment:
 def entered(folder: Path, **fields: Any) -> RunFolder:
     """A folder of that experiment, without conversations."""
     made = RunFolder(folder)
-    enter_folder(made, experiment(**fields), load_scenario(PACK), [], RunProvenance())
+    asked = experiment(**fields)
+    write_manifest(made, Manifest(asked, load_scenario(PACK), [], identify_makers(asked)))
     return made
 
 
@@ -129,7 +132,7 @@ async def test_a_fresh_start_without_a_knowledge_base_leaves_the_old_run(
     folder.conversations.write_text("the old run")
     asked = experiment(embedding_model=str(tmp_path / "nowhere"), base_url="http://127.0.0.1:9/v1")
     with pytest.raises(UsageError, match=r"there is no folder .*nowhere"):
-        await execute_experiment(asked, folder, Settings(fresh=True, quiet=True), simulate=True)
+        await run_experiment(asked, folder, RunSettings(fresh=True, quiet=True), simulate=True)
     assert folder.conversations.read_text() == "the old run"
 
 

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from hallulab.chatbots.strategies import DECLINED
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.simulator.experiment.build import Settings
+from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.stress.rag_trust import command
 from hallulab.simulator.stress.rag_trust.command import StressFolder, run_stress
 from hallulab.simulator.stress.rag_trust.config import StressConfig, load_stress
@@ -79,7 +79,7 @@ async def stressed(
     folder: Path, answer: Script = script, fresh: bool = False, **fields: Any
 ) -> tuple[StressReport, ScriptedTransport]:
     transport = ScriptedTransport(answer, fields.get("model", "scripted"))
-    settings = Settings(quiet=True, transport=transport, fresh=fresh)
+    settings = RunSettings(quiet=True, transport=transport, fresh=fresh)
     return await run_stress(config(**fields), StressFolder(folder), settings), transport
 
 
@@ -145,7 +145,7 @@ def differing(body: dict[str, Any]) -> Any:
 
 
 async def test_several_models_answer_in_rows_of_their_own(tmp_path: Path) -> None:
-    settings = Settings(quiet=True, transport=TwoModels(differing))
+    settings = RunSettings(quiet=True, transport=TwoModels(differing))
     wanted = config(models=BIG, answering=["default", "big"], strategies=["baseline"], judge="big")
     report = await run_stress(wanted, StressFolder(tmp_path), settings)
     rows = [(row.poison, row.model, row.refused) for row in report.of("factuality")]

@@ -1,13 +1,4 @@
-"""Make a persona of each real chat, with what the documents say about what its user wanted.
-
-Source: HalluDetect, section 4.3, B.9 and D.7: chats between people and a chatbot are summarized, and each
-simulated user gets the situation of one chat. The paper gives its users the summary. Ours ask by goals, too,
-so these and the facts are read off the summary, and the manner off the chat. The person's name is drawn: the
-chat's own is nobody's business.
-
-A chat's goals are not chosen, so none is refused for what the documents say about it: that is found out. One
-with several questions is answered if the documents tell all of them, in part if they tell some.
-"""
+"""Read personas from reference chats, and summarize such chats."""
 
 from __future__ import annotations
 
@@ -27,15 +18,18 @@ from hallulab.agents.users.summarizer import MAX_TOKENS, summarize
 from hallulab.scenarios.chats.formats import format_of, read_chats
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.transcript import Message
-from hallulab.simulator.experiment.persona_making import (
+from hallulab.simulator.authoring.personas import (
     TRIES,
     Goal,
     Made,
     PersonaBatch,
     find_answering_passage,
 )
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
 
 
 @dataclass(frozen=True)
@@ -171,3 +165,31 @@ class ChatPersonas:
             return manner, "manner: the chat's"
         drawn = random.Random(self._seed + number).choice(MANNERS)  # noqa: S311 - a seeded choice of data
         return drawn, "manner: drawn, for none of the known ones fits the chat"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The summarizer's answer."""
+
+    text: str
+    """The summary."""
+    cut: bool
+    """Whether the model was stopped before its end."""
+
+
+async def summarize_chat(chat: Sequence[Message], experiment: Experiment, settings: RunSettings) -> Summary:
+    """Let the simulated user's model summarize a chat.
+
+    Args:
+        chat: see `hallulab.agents.users.summarizer.summarize`.
+        experiment: its models are used, and its scenario says what the assistant is for.
+
+    Raises:
+        UsageError: there is no such scenario, or the models do not fit together.
+        OperationalError: server, endpoint or model failed.
+    """
+    domain = load_scenario(experiment.scenario).domain
+    async with open_pool(experiment, open_recording(settings)) as pool, serve_models(pool, settings):
+        session = pool.session("summarizer", experiment.seed, experiment.roles.get("user"))
+        text = await summarize(session, chat, domain)
+    return Summary(text, cut=session.calls[-1].finish_reason == "length")

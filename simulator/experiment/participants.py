@@ -1,8 +1,10 @@
-"""Who takes part in an experiment: its users, chatbots and detectors."""
+"""Build the participants of an experiment: its users, chatbots and detectors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
@@ -13,14 +15,32 @@ from hallulab.chatbots.registry import ComponentFactory, make_chatbot
 from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.packs.pack import Persona, Scenario
+from hallulab.scenarios.transcript import Retriever
 from hallulab.simulator.experiment.config import Component, Experiment
-from hallulab.simulator.experiment.conversation import GivenMessage, User
-from hallulab.simulator.experiment.ordering_user import InjectingUser
+from hallulab.simulator.experiment.conversation import ConversationKey, GivenMessage, User
 from hallulab.simulator.experiment.plan import Job, draw_user_model, select_personas
-from hallulab.simulator.experiment.scripted_user import ScriptedUser, check_script
-from hallulab.simulator.experiment.slipping_user import TypoUser
-from hallulab.simulator.experiment.stage import Participants
+from hallulab.simulator.experiment.users import InjectingUser, ScriptedUser, TypoUser, check_script
+
+
+@dataclass(frozen=True)
+class Participants:
+    """Who takes part: makes users and chatbots for jobs, and holds the detectors."""
+
+    make_user: Callable[[Job], User]
+    """Makes the simulated user of a job."""
+    make_chatbot: Callable[[Component, int], Chatbot]
+    """Makes a chatbot for a conversation with a seed."""
+    detectors: Sequence[Detector]
+    """The judges."""
+    knowledge: Retriever | None
+    """The knowledge base that detectors may search; None: there are no documents."""
+    max_turns: int
+    """Replies after which a conversation is stopped."""
+    concurrency: int
+    """Conversations held, and turns judged, at the same time."""
+    keep_answers: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Keeps answers of models until it ends (`Recording.stretch`)."""
 
 
 def make_detectors(
@@ -62,46 +82,42 @@ def make_knowledge(experiment: Experiment, scenario: Scenario, pool: ModelPool) 
     return KnowledgeBase(scenario, embedding_model=experiment.embedding_model, recording=pool.recording)
 
 
-def make_cast(
+def build_participants(
     experiment: Experiment,
     scenario: Scenario,
     pool: ModelPool,
     knowledge: KnowledgeBase,
-    detectors: Sequence[Detector],
+    judge: bool,
     max_turns: int,
 ) -> Participants:
-    """Return who takes part in the experiment.
+    """Build everybody who takes part in an experiment.
+
+    Args:
+        knowledge: the pack's knowledge base.
+        judge: whether replies are judged; if not, there are no detectors.
+        max_turns: replies after which a conversation is stopped.
 
     Raises:
-        UsageError: a persona's script asks a detector that there is not.
+        UsageError: a detector cannot be made, or a persona's script asks a detector that there is not.
     """
-    workshop = ComponentFactory()
-    searched = knowledge if scenario.documents else None
+    detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
     by_name = {detector.name: detector for detector in detectors}
     for persona in select_personas(experiment, scenario):
         check_script(persona, by_name)
+    searched = knowledge if scenario.documents else None
+    factory = ComponentFactory()
 
-    def user(job: Job) -> User:
+    def make_user(job: Job) -> User:
         if isinstance(job.user, GivenMessage):
             return job.user
+        user: User
         if job.user.messages:
-            scripted = ScriptedUser(job.user.messages, by_name, searched)
-            return scripted if job.order is None else InjectingUser(scripted, job.order)
-        manner = StyleProfile() if job.key.manner is None else find_manner(job.key.manner)
-        simulated = SimulatedUser(
-            speaking(job.user, manner),
-            scenario.domain,
-            pool,
-            job.key.seed,
-            model=draw_user_model(experiment, job.user.id, job.key.seed),
-            min_turns=experiment.min_turns,
-            max_tokens=min(experiment.reply_tokens or MAX_TOKENS, manner.tokens or MAX_TOKENS, MAX_TOKENS),
-            short=manner.short,
-        )
-        slipping = TypoUser(simulated, manner, job.user.id, job.key.seed)
-        return slipping if job.order is None else InjectingUser(slipping, job.order)
+            user = ScriptedUser(job.user.messages, by_name, searched)
+        else:
+            user = _simulate_user(experiment, scenario, pool, job.user, job.key)
+        return user if job.order is None else InjectingUser(user, job.order)
 
-    def chatbot(chosen: Component, seed: int) -> Chatbot:
+    def make_bot(chosen: Component, seed: int) -> Chatbot:
         context = ChatbotContext(
             models=pool,
             model=experiment.roles.get("chatbot"),
@@ -110,11 +126,29 @@ def make_cast(
             seed=seed,
             top_k=experiment.top_k,
             options=experiment.options_of(chosen),
-            parts=workshop,
+            parts=factory,
         )
         with experiment.placing_errors(chosen):
             return make_chatbot(chosen.kind, context)
 
     return Participants(
-        user, chatbot, detectors, searched, max_turns, experiment.concurrency, pool.recording.stretch
+        make_user, make_bot, detectors, searched, max_turns, experiment.concurrency, pool.recording.stretch
     )
+
+
+def _simulate_user(
+    experiment: Experiment, scenario: Scenario, pool: ModelPool, persona: Persona, key: ConversationKey
+) -> User:
+    """Return the simulated user of a persona, in the conversation's style."""
+    style = StyleProfile() if key.manner is None else find_manner(key.manner)
+    simulated = SimulatedUser(
+        speaking(persona, style),
+        scenario.domain,
+        pool,
+        key.seed,
+        model=draw_user_model(experiment, persona.id, key.seed),
+        min_turns=experiment.min_turns,
+        max_tokens=min(experiment.reply_tokens or MAX_TOKENS, style.tokens or MAX_TOKENS, MAX_TOKENS),
+        short=style.short,
+    )
+    return TypoUser(simulated, style, persona.id, key.seed)

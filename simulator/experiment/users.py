@@ -1,15 +1,18 @@
-"""A user who says what a script says, for tests of chatbots without dice."""
+"""Other users than the simulated one: who follow a script, mistype, or inject an order."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hallulab.agents.users.user import UserFailed, UserMove
+from hallulab.agents.users.manners import StyleProfile, slipped
+from hallulab.agents.users.user import UserFailed, UserMove, turn_seed
 from hallulab.detectors.base.checking import run_detector
 from hallulab.detectors.base.protocol import Detector
+from hallulab.scenarios.attacks.orders import UserOrder
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona, ScriptedMessage
 from hallulab.scenarios.transcript import Message, Retriever, Turn, TurnView
+from hallulab.simulator.experiment.conversation import TurnObserver, User
 
 
 class ScriptedUser:
@@ -82,3 +85,62 @@ def check_script(persona: Persona, detectors: Mapping[str, Detector]) -> None:
                 f"persona {persona.id}, message {number}: it depends on {message.by!r}, which does not judge "
                 "here. Put it among the detectors of `run`, or correct `by`."
             )
+
+
+class TypoUser:
+    """Makes the slips of a manner in what another user says.
+
+    Args:
+        user: the user.
+        manner: the manner.
+        persona: the persona's identifier.
+        seed: seed of the conversation.
+    """
+
+    def __init__(self, user: User, manner: StyleProfile, persona: str, seed: int) -> None:
+        self._user = user
+        self._manner = manner
+        self._persona = persona
+        self._seed = seed
+
+    async def next(self, history: Sequence[Message]) -> UserMove:
+        """See `User.next`."""
+        move = await self._user.next(history)
+        if move.text is None:
+            return move
+        seed = turn_seed(self._seed, self._persona, len(history) // 2)
+        return move.model_copy(update={"text": slipped(move.text, self._manner, seed)})
+
+
+class InjectingUser:
+    """Puts an order behind one message of another user.
+
+    That user does not see the order, so it cannot obey it. All else goes on as without: the flaws of the
+    user, and what it says next, are those of its own words.
+
+    Args:
+        user: the user.
+        order: the order, and the turn of the message.
+    """
+
+    def __init__(self, user: User, order: UserOrder) -> None:
+        self._user = user
+        self._order = order
+        self._said: str | None = None
+
+    def heard(self, turn: Turn) -> None:
+        """See `TurnObserver.heard`."""
+        if isinstance(self._user, TurnObserver):
+            self._user.heard(turn)
+
+    async def next(self, history: Sequence[Message]) -> UserMove:
+        """See `User.next`."""
+        place = 2 * self._order.turn
+        own = list(history)
+        if self._said is not None and len(own) > place:
+            own[place] = Message(role="user", text=self._said)
+        move = await self._user.next(own)
+        if move.text is None or len(history) != place:
+            return move
+        self._said = move.text
+        return move.model_copy(update={"text": self._order.after(move.text)})

@@ -1,4 +1,4 @@
-"""Make a scenario pack of a folder of documents: topics, an assistant, and personas with checked goals."""
+"""Write a scenario pack from documents with a model."""
 
 from __future__ import annotations
 
@@ -28,11 +28,16 @@ from hallulab.scenarios.packs.pack import Document, Scenario
 from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario
 from hallulab.scenarios.packs.written import render_persona_block, render_personas_file, render_scenario_file
 from hallulab.scenarios.transcript import Passage
-from hallulab.simulator.experiment.build import Settings, open_pool, open_recording, serve_models
-from hallulab.simulator.experiment.chat_personas import Chat, ChatPersonas
+from hallulab.simulator.authoring.chats import Chat, ChatPersonas
+from hallulab.simulator.authoring.personas import TRIES, PersonaBatch, PersonaMaker
 from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.embedding import build_knowledge
-from hallulab.simulator.experiment.persona_making import TRIES, PersonaBatch, PersonaMaker
+from hallulab.simulator.experiment.models import (
+    RunSettings,
+    build_knowledge,
+    open_pool,
+    open_recording,
+    serve_models,
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ class Written:
     """Documents that no goal was written from; with chats, those that tell nothing of what people wanted."""
 
 
-async def write_pack(wanted: PackRequest, experiment: Experiment, settings: Settings) -> Written:
+async def write_pack(wanted: PackRequest, experiment: Experiment, settings: RunSettings) -> Written:
     """Make a pack and write it, whole or not at all.
 
     Args:

@@ -1,4 +1,4 @@
-"""Read a run folder's experiment, compare it with another, and update it."""
+"""The manifest of a run: what experiment.json says, compared with what is asked for now, and updated."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.experiment.config import Component, Experiment
-from hallulab.simulator.experiment.makers import ComponentVersions, describe_made_anew, identify_makers
+from hallulab.simulator.experiment.fixed_prefix import Branching
+from hallulab.simulator.experiment.makers import ComponentVersions, describe_made_anew
 from hallulab.simulator.experiment.plan import (
     compute_scenario_version,
     enumerate_seeds,
     get_model_name,
     select_personas,
 )
-from hallulab.simulator.runs.branching_off import Branching
 from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
@@ -120,74 +120,86 @@ def check_folder(
 
 
 @dataclass(frozen=True)
-class RunProvenance:
-    """What a run that makes conversations says of them."""
+class Manifest:
+    """What `experiment.json` says of a run."""
 
+    experiment: Experiment
+    scenario: Scenario
+    detectors: Sequence[Detector]
+    """Those that judge now; their versions are kept."""
     made_by: ComponentVersions | None = None
-    """Who makes them; None: `identify_makers`, with models known by their names."""
+    """Who makes conversations; None: nobody does. Then what the file says of them stays, and a new file gets
+    only the fields of the experiment that were set."""
     verifying: Mapping[str, ClaimCheck | None] = field(default_factory=dict)
     """Name of a chatbot → how it verifies its claims; the other chatbots' entries stay."""
     planted: AttackRecord | None = None
     """What the attack put into the scenario; None without one."""
     branching: Branching | None = None
     """The run that they branch off from; its journals are copied. None: there is none."""
+    revision: str | None = None
+    """Revision of the served model; None: not known."""
+    read_how: Sequence[ReadHow] = ()
+    """How the models' answers are read now; earlier entries stay."""
+
+    def update(self, before: SavedExperiment | None, held_seeds: Sequence[int] = ()) -> SavedExperiment:
+        """Return the file's content after this run.
+
+        Args:
+            before: its content; None: there is none.
+            held_seeds: those of the conversations that are there, for a new file if none are made.
+
+        Raises:
+            UsageError: a detector's description of itself is invalid.
+        """
+        whole = Experiment.model_validate(self.experiment.model_dump())
+        kept = self.experiment if self.made_by is None else whole
+        seeds = held_seeds if before is None else before.seeds
+        before = before or SavedExperiment(experiment=kept, identity={}, detectors={})
+        model, checks = get_model_name(self.experiment, "detector"), before.claim_checks
+        judges = {one.name: describe_judging(one, model) for one in self.detectors}
+        update: dict[str, Any] = {
+            "hallulab": installed("hallulab"),
+            "packages": {name: installed(name) for name in ("autogen-agentchat", "httpx2", "pydantic")},
+            "model_revision": self.revision or before.model_revision,
+            "detectors": {**before.detectors, **{one.name: one.version for one in self.detectors}},
+            "claim_checks": ClaimChecks(
+                chatbots={**checks.chatbots, **self.verifying}, detectors={**checks.detectors, **judges}
+            ),
+            "read_how": tuple(dict.fromkeys((*before.read_how, *self.read_how))),
+            "seeds": tuple(seeds),
+        }
+        if self.made_by is not None:
+            identity = build_experiment_identity(self.experiment, self.scenario, self.branching)
+            update["experiment"] = kept
+            update["identity"] = {**before.identity, **identity}
+            update["branched_from"] = self.branching and self.branching.saved()
+            update["seeds"] = tuple(enumerate_seeds(self.experiment, self.scenario))
+            update["made_by"] = self.made_by.joining(before.made_by)
+            update["planted"] = _merge_attacks(self.planted, before.planted)
+        return before.model_copy(update=update)
 
 
-def enter_folder(
-    folder: RunFolder,
-    experiment: Experiment,
-    scenario: Scenario,
-    detectors: Sequence[Detector],
-    making: RunProvenance | None,
-    revision: str | None = None,
-    read_how: Sequence[ReadHow] = (),
-    fresh: bool = False,
-) -> None:
+def write_manifest(folder: RunFolder, manifest: Manifest, fresh: bool = False) -> None:
     """Write experiment.json, or update the existing one.
 
     Args:
-        detectors: those that judge now; their versions are kept.
-        making: about the conversations that are made; None: none are. Then what the file says of them stays,
-            and a new file gets only the fields of the experiment that were set.
-        revision: of the served model; None: not known.
-        read_how: how the models' answers are read now; earlier entries stay.
+        folder: the run.
+        manifest: what is written.
         fresh: nothing stays; the run's files are deleted when everything else is right.
 
     Raises:
         OperationalError: it cannot be written.
         UsageError: a detector's description of itself is invalid, or experiment.json is damaged.
     """
-    saved = None if fresh else folder.read_experiment()
-    kept = experiment if making is None else Experiment.model_validate(experiment.model_dump())
-    before = saved or SavedExperiment(experiment=kept, identity={}, detectors={})
-    checks = before.claim_checks
-    verifying = {} if making is None else making.verifying
-    judges = {one.name: describe_judging(one, get_model_name(experiment, "detector")) for one in detectors}
-    update: dict[str, Any] = {
-        "hallulab": installed("hallulab"),
-        "packages": {name: installed(name) for name in ("autogen-agentchat", "httpx2", "pydantic")},
-        "model_revision": revision or before.model_revision,
-        "detectors": {**before.detectors, **{detector.name: detector.version for detector in detectors}},
-        "claim_checks": ClaimChecks(
-            chatbots={**checks.chatbots, **verifying}, detectors={**checks.detectors, **judges}
-        ),
-        "read_how": tuple(dict.fromkeys((*before.read_how, *read_how))),
-    }
-    if making is not None:
-        identity = build_experiment_identity(experiment, scenario, making.branching)
-        update["experiment"] = kept
-        update["identity"] = {**before.identity, **identity}
-        update["branched_from"] = making.branching and making.branching.saved()
-        update["seeds"] = tuple(enumerate_seeds(experiment, scenario))
-        update["made_by"] = (making.made_by or identify_makers(experiment)).joining(before.made_by)
-        update["planted"] = _merge_attacks(making.planted, before.planted)
-    elif saved is None:
-        update["seeds"] = tuple(sorted({one.seed for one in folder.read_conversations()}))
+    before = None if fresh else folder.read_experiment()
+    unknown = before is None and manifest.made_by is None
+    seeds = sorted({one.seed for one in folder.read_conversations()}) if unknown else ()
+    saved = manifest.update(before, seeds)
     if fresh:
         folder.clear()
-    if making is not None and making.branching is not None:
-        folder.write_free_running(making.branching.free)
-    folder.write_experiment(before.model_copy(update=update))
+    if manifest.branching is not None:
+        folder.write_free_running(manifest.branching.free)
+    folder.write_experiment(saved)
 
 
 def add_answers(folder: RunFolder, done: Sequence[Answered]) -> None:
@@ -223,7 +235,7 @@ def warn_of_made_anew(
 ) -> None:
     """Warn of results that no longer count, because a user, chatbot or detector has changed.
 
-    Call this before `enter_folder`.
+    Call this before `write_manifest`.
 
     Args:
         folder: the run.

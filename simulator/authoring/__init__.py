@@ -1,0 +1,1 @@
+"""Writing scenario packs: personas, documents, reference chats."""

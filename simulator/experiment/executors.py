@@ -1,0 +1,182 @@
+"""Executors hold conversations and judge their turns, many at once, and emit what comes of it as events.
+
+An executor writes nothing, so it can work in any process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from hallulab.agents.foreign import require_running
+from hallulab.agents.models.replicas import staying
+from hallulab.detectors.base.checking import run_detector
+from hallulab.scenarios.transcript import Conversation, Message, Turn, TurnView, Verdict
+from hallulab.simulator.experiment.conversation import ConversationKey, converse
+from hallulab.simulator.experiment.participants import Participants
+from hallulab.simulator.experiment.plan import Job
+from hallulab.simulator.runs.journals import VerdictKey, derive_next_try
+
+
+@dataclass(frozen=True)
+class TurnDone:
+    """A turn was simulated."""
+
+    turn: Turn
+
+
+@dataclass(frozen=True)
+class ConversationDone:
+    """A conversation ended. If it failed as its earlier try did, it is that try."""
+
+    conversation: Conversation
+    lacking: tuple[VerdictKey, ...]
+    """The verdicts that come now."""
+
+
+@dataclass(frozen=True)
+class VerdictDone:
+    """A turn was judged."""
+
+    verdict: Verdict
+
+
+Event = TurnDone | ConversationDone | VerdictDone
+Emit = Callable[[Event], None]
+"""Gets each event when it happens, before anything else does, so that what is journalled is never lost."""
+
+
+@dataclass(frozen=True)
+class ConversationTask:
+    """What a conversation lacks."""
+
+    job: Job | None
+    """The conversation, to be held; None: it is held already."""
+    known: Conversation | None
+    """The conversation if it is held already; or an earlier try that failed; or None."""
+    lacking: tuple[VerdictKey, ...]
+    """The verdicts that `known` lacks. A conversation that is held now lacks all."""
+    group: int
+    """Number of a group of conversations. They share answers of models, which are kept for all of them."""
+    of_group: int = 1
+    """How many there are in the group."""
+
+    @property
+    def key(self) -> ConversationKey:
+        """What identifies the conversation to be held: after a failed try, the next one."""
+        assert self.job is not None
+        key = self.job.key
+        return key if self.known is None else replace(key, id=derive_next_try(self.known.id))
+
+
+class Executor(Protocol):
+    """Holds and judges conversations."""
+
+    @property
+    def concurrency(self) -> int:
+        """Conversations held, and turns judged, at the same time."""
+        ...
+
+    async def perform(self, task: ConversationTask, emit: Emit) -> None:
+        """Hold a conversation, judge its turns, and emit what comes of it."""
+
+
+class LocalExecutor:
+    """Holds and judges conversations in this process.
+
+    Args:
+        participants: who takes part.
+    """
+
+    def __init__(self, participants: Participants) -> None:
+        self._participants = participants
+        self._detectors = {detector.name: detector for detector in participants.detectors}
+        self._groups: dict[int, _Shared] = {}
+        # Two semaphores: conversations that are held must not wait for a slow detector.
+        self._conversation_slots = asyncio.Semaphore(participants.concurrency)
+        self._judgement_slots = asyncio.Semaphore(participants.concurrency)
+        self.concurrency = participants.concurrency
+
+    async def perform(self, task: ConversationTask, emit: Emit) -> None:
+        """See `Executor`."""
+        if task.group not in self._groups:
+            self._groups[task.group] = _Shared(self._participants.keep_answers(), task.of_group)
+        try:
+            with staying():
+                conversation: Conversation | None = task.known
+                lacking: Sequence[VerdictKey] = task.lacking
+                if task.job is not None:
+                    conversation, lacking = await self._hold(task, task.job, emit)
+                assert conversation is not None
+                await self._judge(conversation, lacking, emit)
+        finally:
+            if self._groups[task.group].one_ended():
+                del self._groups[task.group]
+
+    async def _hold(
+        self, task: ConversationTask, job: Job, emit: Emit
+    ) -> tuple[Conversation, Sequence[VerdictKey]]:
+        async with self._conversation_slots:
+            conversation = await converse(
+                task.key,
+                self._participants.make_user(job),
+                self._participants.make_chatbot(job.chatbot, job.key.seed),
+                job.most_turns(self._participants.max_turns),
+                lambda turn: emit(TurnDone(turn)),
+            )
+        require_running()
+        lacking = tuple(
+            VerdictKey(conversation.id, turn, detector.name, detector.version)
+            for turn in range(len(conversation.turns))
+            for detector in self._participants.detectors
+        )
+        if task.known is not None and is_same_failure(task.known, conversation):
+            conversation, lacking = task.known, task.lacking
+        emit(ConversationDone(conversation, lacking))
+        return conversation, lacking
+
+    async def _judge(self, conversation: Conversation, lacking: Sequence[VerdictKey], emit: Emit) -> None:
+        said = conversation.history(len(conversation.turns))
+        async with asyncio.TaskGroup() as tasks:
+            for key in lacking:
+                tasks.create_task(self._judge_turn(conversation, said, key, emit))
+
+    async def _judge_turn(
+        self, conversation: Conversation, said: Sequence[Message], key: VerdictKey, emit: Emit
+    ) -> None:
+        turn = conversation.turns[key.turn]
+        async with self._judgement_slots:
+            view = TurnView(
+                history=tuple(said[: 2 * conversation.depth(turn.index)]),
+                question=turn.user,
+                passages=turn.passages,
+                reply=turn.reply,
+                knowledge=self._participants.knowledge,
+            )
+            [judgement] = await run_detector(self._detectors[key.detector], [view])
+        require_running()
+        emit(VerdictDone(Verdict(**dict(judgement), **key._asdict())))
+
+
+class _Shared:
+    """Keeps answers of models until the last of several conversations has ended."""
+
+    def __init__(self, kept: AbstractContextManager[None], conversations: int) -> None:
+        self._kept, self._left = kept, conversations
+        kept.__enter__()
+
+    def one_ended(self) -> bool:
+        """Count a conversation that ended; return whether it was the last one."""
+        self._left -= 1
+        if not self._left:
+            self._kept.__exit__(None, None, None)
+        return not self._left
+
+
+def is_same_failure(one: Conversation, other: Conversation) -> bool:
+    """Return whether both failed for the same reason, after the same words."""
+    said = [[(turn.user, turn.reply) for turn in held.turns] for held in (one, other)]
+    return other.stop_reason == "error" and one.error == other.error and said[0] == said[1]
