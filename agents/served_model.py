@@ -1,21 +1,23 @@
-"""Which model an endpoint serves under a name. Tuned numbers and results belong to a model, not to a name.
-
-Anybody can serve any model under any name. vLLM lists for each model its `root`: a folder or a hub name.
-Folders made by `hallulab serve` end with the digest of their weights
-(`hallulab.agents.serving.conversion.locate_served_folder`). So `root` identifies a model of the catalogue,
-whatever its served name. If the endpoint or the recording gives no `root`, the served name decides.
-
-Files of tuned numbers use the catalogue's names.
-"""
+"""Which model an endpoint serves, the numbers tuned for that model, and which models check claims."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
 from pathlib import PurePath
+from typing import Self
+
+import yaml
+from pydantic import Field, TypeAdapter, field_validator
 
 from hallulab.agents.models.client import ModelClient
 from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.prompt import Prompt
 from hallulab.agents.serving.catalogue import CATALOGUE, GGUF_NAME, CatalogueModel
-from hallulab.agents.serving.conversion import DIGEST_DIGITS
+from hallulab.agents.serving.prepare import DIGEST_DIGITS
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Frozen
 
 
 def find_catalogue_name(client: ModelClient) -> str | None:
@@ -80,3 +82,88 @@ def _is_root_of(model: CatalogueModel, root: str) -> bool:
     if model.wheels is None:
         return root == model.hub
     return PurePath(root).name.endswith(f"-{model.wheels.digests[GGUF_NAME][:DIGEST_DIGITS]}")
+
+
+EVEN_ODDS = 0.5
+"""The untuned threshold of a one-token answer: it decides as the printed word does."""
+
+
+def read_tuned_number(package: str, name: str, model: str | None) -> float | None:
+    """Return a tuned number from a package's `tuned.yaml`; None if it was not tuned for the model.
+
+    Args:
+        package: the import package with the file.
+        name: name of the number.
+        model: the model's name in the catalogue; None: it is not there.
+    """
+    return _read_numbers(package).get(name, {}).get(model or "")
+
+
+@cache
+def _read_numbers(package: str) -> Mapping[str, Mapping[str, float]]:
+    text = files(package).joinpath("tuned.yaml").read_text(encoding="utf-8")
+    return TypeAdapter(dict[str, dict[str, float]]).validate_python(yaml.safe_load(text))
+
+
+class ClaimCheck(Frozen):
+    """How a component checks claims against evidence with models.
+
+    Chatbots that verify their claims, and detectors that ask a served model, have it as the attribute
+    `claim_check`.
+    """
+
+    models: tuple[str, ...] = ()
+    """Served names of the models that are asked whether a claim holds; empty: none."""
+    prompts: dict[str, str] = Field(default_factory=dict)
+    """The prompt files with which they are asked: name → version (`Prompt.version`)."""
+    methods: tuple[str, ...] = ()
+    """Detectors that judge for it, by class: a detector names itself, a guarded chatbot its guard."""
+
+    @field_validator("methods")
+    @classmethod
+    def _renamed(cls, methods: tuple[str, ...]) -> tuple[str, ...]:
+        """Run folders made before our packages were part of `hallulab` have their names without it."""
+        return tuple(f"hallulab.{name}" if name.startswith("detectors.") else name for name in methods)
+
+    @classmethod
+    def by(cls, models: Iterable[str], prompts: Iterable[Prompt]) -> Self:
+        """Make one from models' served names and prompt files."""
+        return cls(
+            models=tuple(dict.fromkeys(models)),
+            prompts={prompt.name: prompt.version for prompt in prompts},
+        )
+
+    def joined(self, other: ClaimCheck) -> ClaimCheck:
+        """Return what both ask, and by which detectors."""
+        taken = {f"{name} of the chatbot": version for name, version in other.prompts.items()}
+        return ClaimCheck(
+            models=tuple(dict.fromkeys((*self.models, *other.models))),
+            prompts={**self.prompts, **taken},
+            methods=tuple(dict.fromkeys((*self.methods, *other.methods))),
+        )
+
+
+def read_claim_check(owner: str, component: object) -> ClaimCheck | None:
+    """Return the `claim_check` of a chatbot or detector; None if it has none.
+
+    Args:
+            owner: the component's name in the error: `chatbot mine`.
+
+    Raises:
+        UsageError: its attribute `claim_check` has another type.
+    """
+    told = getattr(component, "claim_check", None)
+    if told is None or isinstance(told, ClaimCheck):
+        return told
+    raise UsageError(
+        f"{owner}: its `claim_check` is {told!r}, no hallulab.ClaimCheck. Correct it or leave it out."
+    )
+
+
+class ClaimChecks(Frozen):
+    """How the chatbots and detectors of a run check claims: `claim_checks` in `experiment.json`."""
+
+    chatbots: dict[str, ClaimCheck | None] = Field(default_factory=dict)
+    """By name; None: the chatbot does not say."""
+    detectors: dict[str, ClaimCheck] = Field(default_factory=dict)
+    """By name."""

@@ -1,7 +1,7 @@
 """A team of AutoGen agents for models that call functions: a receptionist hands over to a specialist.
 
 The specialist calls a search function and answers; its answer ends the work. Handing over and the first
-search are required of the model. Small models do not call functions reliably; `hallulab.agents.roles.route`
+search are required of the model. Small models do not call functions reliably; `hallulab.agents.autogen.route`
 asks them for one token instead.
 Source: HalluDetect, appendix A.1.5 and D.5 (AgentBot). The paper does not say how agents hand over; we use
 AutoGen's `Swarm`.
@@ -23,8 +23,8 @@ from autogen_agentchat.teams import Swarm
 from autogen_core.models import CreateResult
 from autogen_core.tools import FunctionTool
 
-from hallulab.agents.models.bridge import SessionClient
-from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.autogen import SessionClient
+from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import format_dialogue, load_prompt
 from hallulab.scenarios.errors import UsageError

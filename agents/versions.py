@@ -15,17 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.agents.models.prompt import Prompt
-from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Frozen
 
 CORE = (
+    "hallulab.agents.autogen",
     "hallulab.agents.models.answers",
-    "hallulab.agents.models.decisions",
-    "hallulab.agents.models.json_answers",
     "hallulab.agents.models.model",
     "hallulab.agents.models.prompt",
     "hallulab.agents.retrieval",
-    "hallulab.agents.roles",
     "hallulab.agents.team",
     "hallulab.scenarios.text",
 )

@@ -15,14 +15,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.detectors_table.recordings import FOLDER
-from benchmarks.detectors_table.samples import KEPT, sample
+from benchmarks.detectors_table.samples import FOLDER, KEPT, sample
 from benchmarks.planted_report import judged
 from hallulab.agents.models.recording import Recording
-from hallulab.simulator.bench.chatbots import LABELS, collect_annotated
-from hallulab.simulator.measure.judged_turns import JudgedTurn, collect_judged_turns, sum_turns
-from hallulab.simulator.measure.prediction_powered import compute_turn_sums, estimate_means
-from hallulab.simulator.measure.statistics import Floats
+from hallulab.simulator.bench.chats import LABELS, collect_annotated
+from hallulab.simulator.measure.intervals import Floats
+from hallulab.simulator.measure.prediction_powered import (
+    JudgedTurn,
+    collect_judged_turns,
+    compute_turn_sums,
+    estimate_means,
+    sum_turns,
+)
 
 DETECTORS = ("halludetect", "metarag")
 DRAWS = 1_000

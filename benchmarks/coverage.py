@@ -18,11 +18,17 @@ from itertools import product
 
 import numpy as np
 
-from hallulab.simulator.measure.corrections import Number, estimate_by_known, estimate_by_people
+from hallulab.simulator.measure.corrections import (
+    LEAD,
+    Number,
+    compute_best_probabilities,
+    draw_weighed_totals,
+    estimate_by_known,
+    estimate_by_people,
+)
+from hallulab.simulator.measure.intervals import Floats, Integers
 from hallulab.simulator.measure.prediction_powered import compute_thetas, estimate_means
 from hallulab.simulator.measure.prevalence import DetectorErrors
-from hallulab.simulator.measure.ranking import LEAD, compute_best_probabilities, draw_weighed_totals
-from hallulab.simulator.measure.statistics import Floats, Integers
 
 RUNS = 600
 CONVERSATIONS = (10, 20, 50, 200)

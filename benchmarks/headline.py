@@ -18,9 +18,9 @@ from hallulab.scenarios.text.wording import (
     format_number,
     format_with_interval,
 )
-from hallulab.simulator.measure.sample_size import ALPHA
+from hallulab.simulator.measure.comparison import ALPHA
 from hallulab.simulator.report.document import RunReport, read_report
-from hallulab.simulator.report.headlines import render_headlines
+from hallulab.simulator.report.findings import render_headlines
 from hallulab.simulator.runs.folder import RunFolder
 
 PAPER = {

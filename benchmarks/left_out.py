@@ -14,12 +14,11 @@ import dataclasses
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks.detectors_table.measuring import TableArguments, judged
-from benchmarks.detectors_table.recordings import FOLDER
-from benchmarks.detectors_table.samples import KEPT
+from benchmarks.detectors_table.measure import TableArguments, judged
+from benchmarks.detectors_table.samples import FOLDER, KEPT
 from hallulab.detectors.halludetect.detector import choose_kept_places
 from hallulab.scenarios.transcript import Judgement, Span, Unit
-from hallulab.simulator.bench.chatbots import ChatbotMean, ChatbotRow, build_chatbot_rows
+from hallulab.simulator.bench.chats import ChatbotMean, ChatbotRow, build_chatbot_rows
 from hallulab.simulator.bench.evaluate import Evaluation
 
 Kept = Callable[[Judgement, Sequence[Unit], float], Sequence[int]]

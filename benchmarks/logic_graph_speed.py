@@ -16,11 +16,14 @@ from typing import Any
 
 import numpy
 
-from hallulab.detectors.logic_graph.consistency import compute_shares, compute_support
-from hallulab.detectors.logic_graph.options import LogicGraphOptions
-from hallulab.detectors.logic_graph.overlap import Overlap
-from hallulab.detectors.logic_graph.relations import compute_distances, find_clusters
-from hallulab.detectors.logic_graph.scorers import ChunkGroup
+from hallulab.detectors.logic_graph.detector import LogicGraphOptions
+from hallulab.detectors.logic_graph.relations import (
+    compute_distances,
+    compute_shares,
+    compute_support,
+    find_clusters,
+)
+from hallulab.detectors.logic_graph.scorers import ChunkGroup, Overlap
 from hallulab.detectors.logic_graph.segmentation import split_claims, split_documents
 from hallulab.scenarios.transcript import Passage
 

@@ -28,7 +28,7 @@ from typing import Any
 import httpx2
 from openai import AsyncOpenAI
 
-from hallulab.agents.machine.progress_events import silent
+from hallulab.agents.machine.cache import silent
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment

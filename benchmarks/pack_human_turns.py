@@ -11,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from hallulab.simulator.report.reference import HUMAN_TURNS, read_reference
+from hallulab.simulator.report.realism import HUMAN_TURNS, read_reference
 
 
 def packed(path: Path) -> bytes:

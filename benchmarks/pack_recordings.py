@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.files.jsonl import read_lines
+from hallulab.scenarios.files.json_text import read_lines
 
 OPTIONS = frozenset({"yes", "no", "not", "fact", "talk"})
 """Options that detectors offer (`Session.choose`), in lower case."""

@@ -15,9 +15,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hallulab.simulator.measure.compare import compare
-from hallulab.simulator.measure.finding import build_findings
-from hallulab.simulator.measure.metrics import Tallies, Tally, build_rows
+from hallulab.simulator.measure.comparison import build_findings, compare
+from hallulab.simulator.measure.hallucinations import Tallies, Tally, build_rows
 from hallulab.simulator.measure.spending import sum_calls
 
 RUNS = 400

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.detectors_table.recordings import FOLDER as TABLE
+from benchmarks.detectors_table.samples import FOLDER as TABLE
 from benchmarks.detectors_table.samples import KEPT, sample
 from hallulab import run
 from hallulab.agents.models.recording import Recording
@@ -25,17 +25,17 @@ from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import NOTHING, format_number, format_with_interval
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.bench.chatbots import LABELS, collect_annotated
+from hallulab.simulator.bench.chats import LABELS, collect_annotated
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.planted import ALL, PlantedRow, build_planted_rows, count_planted
 from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, serve_models
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.corrections import Correction
-from hallulab.simulator.measure.judged_turns import collect_judged_turns
+from hallulab.simulator.measure.prediction_powered import collect_judged_turns
 from hallulab.simulator.measure.prevalence import Accuracy, derive_from_planted_errors
-from hallulab.simulator.report.correcting import ALL as ALL_CHATBOTS
-from hallulab.simulator.report.correcting import CorrectedRow, correct, require_measured
+from hallulab.simulator.report.correct import ALL as ALL_CHATBOTS
+from hallulab.simulator.report.correct import CorrectedRow, correct, require_measured
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import build_verdict_key
 from hallulab.simulator.stress.command import PlantSettings, plant_command

@@ -15,16 +15,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.detectors_table.measuring import rows
+from benchmarks.detectors_table.measure import rows
 from benchmarks.detectors_table.samples import KEPT, SEED, sample
 from benchmarks.recorded_answers import run_recorded
-from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import DetectorContext
-from hallulab.detectors.halludetect.by_word import RoughAnalysis, WordReading, vote
 from hallulab.detectors.halludetect.options import HalluDetectOptions
 from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
+from hallulab.detectors.halludetect.strategies import RoughAnalysis, WordReading, vote
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.spans import Region, cut_region, split_sentences

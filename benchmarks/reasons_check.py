@@ -27,13 +27,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from hallulab.detectors.base.statements import split_statements
+from hallulab.detectors.base.questions import split_statements
 from hallulab.detectors.base.wrong_items.explanation import explain
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.items import Item, find_items
 from hallulab.scenarios.text.spans import Region
-from hallulab.scenarios.text.word_forms import TOKEN, read_word
+from hallulab.scenarios.text.words import TOKEN, read_word
 
 PARTS = (("ragtruth", "qa"), ("ragtruth", "summary"), ("ragtruth", "data2txt"), ("wice", "tokens"))
 """Data sets with marked words."""

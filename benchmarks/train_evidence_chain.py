@@ -10,8 +10,7 @@ import argparse
 from pathlib import Path
 
 from hallulab.detectors.evidence_chain.detector import locate_shipped_model
-from hallulab.detectors.evidence_chain.model import save_model
-from hallulab.detectors.evidence_chain.risk import Method
+from hallulab.detectors.evidence_chain.model import Method, save_model
 from hallulab.detectors.evidence_chain.training import train
 from hallulab.detectors.features.features import FeatureSet
 from hallulab.scenarios.datasets import load_labelled

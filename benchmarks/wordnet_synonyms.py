@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from hallulab.scenarios.text.synonyms import FILE
+from hallulab.scenarios.text.meteor_words import FILE
 
 _PARTS = ("noun", "verb", "adj", "adv")
 _WORD = re.compile(r"[A-Za-z0-9]+")

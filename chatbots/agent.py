@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hallulab.agents.roles import answer_as, route
+from hallulab.agents.autogen import answer_as, route
 from hallulab.agents.team import Team, is_callable_name, require_callable_names
 from hallulab.chatbots.options import GenerationOptions
 from hallulab.chatbots.pipeline import (

@@ -21,7 +21,7 @@ from hallulab.agents.machine.worker_process import (
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.chatbots.protocol import ChatbotError
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.json_values import read_json
+from hallulab.scenarios.files.data_files import read_json
 
 Dialogue = Sequence[dict[str, str]]
 """Messages as `{"role": "user" | "assistant", "content": str}`."""

@@ -1,10 +1,4 @@
-"""A bot under test that is a Python callable: `module:attribute`, from the working directory or installed.
-
-It is called with the dialogue, a list of `{"role": "user" | "assistant", "content": str}`. It returns the
-reply, or `{"reply": str, "passages": [...]}` with what it read: texts, or `{"text", "id", "document"}`.
-It may be async. Each conversation has its own process, so the bot's state belongs to one conversation
-(`hallulab.chatbots.bot_process`).
-"""
+"""Your own bot: a Python callable, or an AutoGen agent or team."""
 
 from __future__ import annotations
 
@@ -16,15 +10,14 @@ from typing import Any, ClassVar
 
 from pydantic import Field, ValidationError
 
-from hallulab.agents.machine.daemon import run_in_daemon_thread
+from hallulab.agents.concurrency import run_in_daemon_thread
 from hallulab.agents.models.redaction import remove_keys
 from hallulab.chatbots.bot_process import Bot, BotProcess, require_bot
-from hallulab.chatbots.outside import retrieve_evidence, validate_reply
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors
-from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply
+from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, retrieve_evidence, validate_reply
+from hallulab.scenarios.components import read_options
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.paths import expand_home, is_file
-from hallulab.scenarios.options import read_options
+from hallulab.scenarios.files.data_files import expand_home, is_file
 from hallulab.scenarios.transcript import Frozen, Message, Passage
 
 FOREIGN = "python object"
@@ -148,3 +141,13 @@ def _make_passage(target: str, number: int, value: object) -> Passage:
         raise ChatbotError(
             f"{target}: passage {number} is no passage (text, id, document, score, topic)."
         ) from error
+
+
+class AutoGenBot(CallableBot):
+    """Your own AutoGen agent or team, named by the option `target` as `module:attribute`.
+
+    Raises:
+        UsageError: an option is unknown, missing or wrong, or the target is no agent or team.
+    """
+
+    KIND: ClassVar[str] = "autogen"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.prompt import format_dialogue
 from hallulab.chatbots.pipeline import Draft
 from hallulab.chatbots.prompt_engineered import PromptEngineeredBot

@@ -7,14 +7,13 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from hallulab.agents.models.base_url import BaseUrl
 from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.endpoints import BaseUrl
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage
-from hallulab.chatbots.outside import retrieve_evidence, validate_reply
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors, format_chat, turn_seed
-from hallulab.chatbots.protocol import ChatbotContext, Reply
-from hallulab.scenarios.options import read_options
+from hallulab.chatbots.protocol import ChatbotContext, Reply, retrieve_evidence, validate_reply
+from hallulab.scenarios.components import read_options
 from hallulab.scenarios.transcript import Frozen, Message
 
 

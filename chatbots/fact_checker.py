@@ -11,11 +11,9 @@ import asyncio
 
 from pydantic import Field
 
-from hallulab.agents.claim_check import ClaimCheck
-from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.prompt import format_dialogue
-from hallulab.agents.served_model import find_catalogue_name
-from hallulab.agents.tuned import EVEN_ODDS, read_tuned_number
+from hallulab.agents.served_model import EVEN_ODDS, ClaimCheck, find_catalogue_name, read_tuned_number
 from hallulab.chatbots.options import GenerationOptions
 from hallulab.chatbots.pipeline import Draft, collect_titles, format_evidence
 from hallulab.chatbots.prompt_engineered import PromptEngineeredBot

@@ -13,20 +13,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from hallulab.agents.claim_check import ClaimCheck
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage, load_prompt_at
-from hallulab.agents.retrieval.reformulation import reformulate
+from hallulab.agents.retrieval.knowledge import reformulate
+from hallulab.agents.served_model import ClaimCheck
 from hallulab.chatbots.options import GenerationOptions
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply
 from hallulab.chatbots.strategies import PROMPTS as STRATEGY_PROMPTS
 from hallulab.chatbots.strategies import extract_conclusion
 from hallulab.chatbots.tidy import tidy_reply
+from hallulab.scenarios.components import read_options
 from hallulab.scenarios.errors import HallulabError, OperationalError
-from hallulab.scenarios.files.digest import digest
-from hallulab.scenarios.options import read_options
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.text.courtesies import is_courtesy
+from hallulab.scenarios.text.words import is_courtesy
 from hallulab.scenarios.transcript import Call, Message, Passage, Step
 
 SHARED_PROMPTS = ("agents.retrieval/reformulation", "chatbots/frame", "chatbots/courtesy", *STRATEGY_PROMPTS)

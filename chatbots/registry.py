@@ -1,8 +1,4 @@
-"""The chatbots by name: ours, and those of installed distributions.
-
-A distribution offers a chatbot with an entry point in the group `hallulab.chatbots`: a callable that takes a
-`ChatbotContext` and returns a `Chatbot`.
-"""
+"""The chatbots by name: ours, and those of installed distributions."""
 
 from __future__ import annotations
 
@@ -11,25 +7,29 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from hallulab.agents.models.prompt import load_prompt_at
-from hallulab.agents.tuned import read_tuned_number
+from hallulab.agents.served_model import read_tuned_number
 from hallulab.agents.versions import compute_version
 from hallulab.chatbots.agent import AgentBot
-from hallulab.chatbots.autogen import AutoGenBot
-from hallulab.chatbots.callable import CallableBot
+from hallulab.chatbots.callable import AutoGenBot, CallableBot
 from hallulab.chatbots.editor import EditorBot
 from hallulab.chatbots.endpoint import EndpointBot
 from hallulab.chatbots.fact_checker import FactCheckerBot
 from hallulab.chatbots.guarded.bot import GuardedBot
-from hallulab.chatbots.guarded.options import GuardedOptions
-from hallulab.chatbots.guarded.policy import content_of
+from hallulab.chatbots.guarded.policy import KIND as GUARDED
+from hallulab.chatbots.guarded.policy import GuardedOptions, content_of, find_wrapped_chatbot
 from hallulab.chatbots.prompt_engineered import PromptEngineeredBot
 from hallulab.chatbots.protocol import Chatbot, ChatbotContext
 from hallulab.chatbots.vanilla import VanillaBot
 from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.detectors.registry import make_detector
-from hallulab.scenarios.files.digest import digest
-from hallulab.scenarios.options import read_options
-from hallulab.scenarios.plugins import find_component, list_component_names, list_entry_points, make_component
+from hallulab.scenarios.components import (
+    find_component,
+    list_component_names,
+    list_entry_points,
+    make_component,
+    read_options,
+)
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Frozen
 
 GROUP = "hallulab.chatbots"
@@ -165,3 +165,28 @@ def read_chatbot_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any
         resolved["chatbot"]["options"] = wrapped
         resolved["policy"] = content_of(read.policy)
     return resolved
+
+
+_GAP = "\x00"
+
+
+def collect_instructions(kind: str, options: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the texts of a chatbot's system prompts; None for a bot whose prompts we do not have.
+
+    What is filled in (documents, the pack's words) is left out, so a text ends there and another begins. A
+    guarded chatbot has those of the one that it wraps.
+    """
+    if kind == GUARDED:
+        wrapped = find_wrapped_chatbot(options)
+        return None if wrapped is None else collect_instructions(wrapped.kind, wrapped.options)
+    own = CHATBOTS.get(kind)
+    if own is None or not own.PROMPTS:
+        system = options.get("system") if kind == EndpointBot.KIND else None
+        return (system,) if system else None
+    filled = [
+        message.text
+        for prompt in (load_prompt_at(path) for path in own.PROMPTS)
+        for message in prompt.fill(dict.fromkeys(prompt.placeholders, _GAP))
+        if message.role == "system"
+    ]
+    return tuple(piece.strip() for text in filled for piece in text.split(_GAP) if piece.strip())

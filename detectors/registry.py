@@ -26,8 +26,8 @@ from hallulab.detectors.peers.detector import (
     RefCheckerDetector,
 )
 from hallulab.detectors.self_check.detector import SelfCheckDetector
+from hallulab.scenarios.components import find_component, list_component_names, make_component
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.plugins import find_component, list_component_names, make_component
 
 GROUP = "hallulab.detectors"
 """The entry points' group."""

@@ -9,13 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hallulab.agents.claim_check import ClaimCheck
-    from hallulab.agents.models.errors import ModelError
+    from hallulab.agents.models.answers import ModelError
     from hallulab.agents.models.prompt import ChatMessage
+    from hallulab.agents.served_model import ClaimCheck
+    from hallulab.api import run
     from hallulab.chatbots.protocol import Chatbot, ChatbotContext, ChatbotError, Reply
     from hallulab.detectors.base.protocol import Detector, DetectorContext, TrainableDetector, Traits
-    from hallulab.running import run
-    from hallulab.saved_run import Run
+    from hallulab.results import Run
     from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError
     from hallulab.scenarios.labelled import LabelledReply
     from hallulab.scenarios.transcript import (
@@ -70,13 +70,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "hallulab.agents.claim_check": ("ClaimCheck",),
-    "hallulab.agents.models.errors": ("ModelError",),
+    "hallulab.agents.served_model": ("ClaimCheck",),
+    "hallulab.agents.models.answers": ("ModelError",),
     "hallulab.agents.models.prompt": ("ChatMessage",),
     "hallulab.chatbots.protocol": ("Chatbot", "ChatbotContext", "ChatbotError", "Reply"),
     "hallulab.detectors.base.protocol": ("Detector", "DetectorContext", "TrainableDetector", "Traits"),
-    "hallulab.running": ("run",),
-    "hallulab.saved_run": ("Run",),
+    "hallulab.api": ("run",),
+    "hallulab.results": ("Run",),
     "hallulab.scenarios.errors": ("HallulabError", "OperationalError", "ReplayMiss", "UsageError"),
     "hallulab.scenarios.labelled": ("LabelledReply",),
     "hallulab.scenarios.transcript": (

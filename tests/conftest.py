@@ -60,7 +60,7 @@ def no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 def no_calibrations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No test judges by a threshold that the machine's user has fitted."""
     monkeypatch.setattr(
-        "hallulab.detectors.base.fitted.locate_cache",
+        "hallulab.detectors.base.thresholds.locate_cache",
         lambda: Path(os.environ.get("HALLULAB_CACHE", tmp_path / "cache")),
     )
 

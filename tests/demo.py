@@ -16,7 +16,7 @@ from filelock import FileLock
 from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
-from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 from tests.fuzz.promises import keeping
 from tests.places import RECORDINGS, ROOT

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from hallulab.scenarios.files.jsonl import LineWriter, read_lines
+from hallulab.scenarios.files.json_text import LineWriter, read_lines
 from hallulab.simulator.runs.folder import _write_beside
 from tests import forked_runs
 

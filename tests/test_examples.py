@@ -14,8 +14,8 @@ from tests.places import ROOT, module_of
 from tests.simulator.cli.test_commands import saved_run
 
 MODULES = (
-    "hallulab.agents.users.chat_reader",
-    "hallulab.saved_run",
+    "hallulab.agents.users.chats",
+    "hallulab.results",
     "hallulab.scenarios.text.spans",
     "hallulab.scenarios.transcript",
     "hallulab.simulator.experiment.config",
@@ -23,15 +23,15 @@ MODULES = (
     "hallulab.simulator.measure.agreement",
     "hallulab.simulator.measure.detection",
     "hallulab.simulator.measure.messages",
-    "hallulab.simulator.measure.meteor",
-    "hallulab.simulator.measure.metrics",
-    "hallulab.simulator.measure.pareto",
-    "hallulab.simulator.measure.repeats",
-    "hallulab.simulator.measure.spending",
-    "hallulab.simulator.measure.statistics",
-    "hallulab.simulator.measure.token_f1",
     "hallulab.simulator.measure.tokens",
-    "hallulab.simulator.measure.variance",
+    "hallulab.simulator.measure.hallucinations",
+    "hallulab.simulator.measure.spending",
+    "hallulab.simulator.measure.comparison",
+    "hallulab.simulator.measure.spending",
+    "hallulab.simulator.measure.intervals",
+    "hallulab.simulator.measure.tokens",
+    "hallulab.simulator.measure.tokens",
+    "hallulab.simulator.measure.intervals",
 )
 """The modules with examples."""
 

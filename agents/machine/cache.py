@@ -1,17 +1,41 @@
-"""The cache folder: where downloads and built folders are kept, and a lock for each build."""
+"""The cache folder: what is built there under a lock, with checksums that mark it as whole."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from hallulab.agents.machine.progress_events import Listener, StepProgress
 from hallulab.scenarios.errors import OperationalError
-from hallulab.scenarios.files.paths import expand_home
+from hallulab.scenarios.files.data_files import expand_home
+from hallulab.scenarios.transcript import Frozen
+
+
+class StepProgress(Frozen):
+    """Progress of one named step."""
+
+    step: str
+    """What is being done, as the user reads it."""
+    done: int
+    """Units that are done."""
+    total: int | None
+    """Units in all; None: not known beforehand."""
+    unit: str
+    """`bytes`, `packages`, `seconds` …"""
+
+
+Listener = Callable[[StepProgress], None]
+"""Gets each progress report; called often, so it must be quick."""
+
+
+def silent(progress: StepProgress) -> None:
+    """Ignore a progress report."""
+
 
 CACHE_VARIABLE = "HALLULAB_CACHE"
 """Environment variable that moves the cache folder."""
@@ -89,3 +113,79 @@ def disk_errors(folder: Path) -> Iterator[None]:
             f"cannot write {error.filename or folder}: {error.strerror or error}. Make room, or set "
             f"{CACHE_VARIABLE} to a folder with room, and start again."
         ) from error
+
+
+CHECKSUM_FILE = ".ok"
+"""Name of the file with a folder's checksums."""
+
+_BLOCK = 1 << 20
+
+
+def compute_sha256(path: Path) -> str:
+    """Return the hexadecimal sha256 of a file, read in blocks."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def write_checksums(folder: Path, digests: Mapping[str, str]) -> None:
+    """Write down that each file (relative name → sha256) has this content now."""
+    entries = {name: _state(folder / name) | {"sha256": sha256} for name, sha256 in digests.items()}
+    (folder / CHECKSUM_FILE).write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
+
+
+def is_whole(folder: Path, expected: Mapping[str, str] | None = None) -> bool:
+    """Return whether every file is there with the right content.
+
+    Args:
+        folder: the folder to look at.
+        expected: relative name → sha256; None: the folder's own checksums.
+
+    Returns:
+        False if the folder, a file, or (without `expected`) `CHECKSUM_FILE` is missing: build the folder.
+
+    Raises:
+        OperationalError: a file has other content; names the file, both sums and the remedy.
+    """
+    recorded = _read_checksums(folder)
+    own = {name: str(entry["sha256"]) for name, entry in recorded.items()}
+    wanted = own if expected is None else expected
+    if not wanted or not all((folder / name).is_file() for name in wanted):
+        return False
+    touched = [
+        name for name, sha256 in wanted.items() if not _unchanged(folder / name, recorded.get(name), sha256)
+    ]
+    remedy = f"Delete the folder {folder} and start again."
+    for name in touched:
+        require_sha256(folder / name, compute_sha256(folder / name), wanted[name], remedy)
+    if touched:
+        write_checksums(folder, wanted)
+    return True
+
+
+def require_sha256(path: Path, found: str, expected: str, remedy: str) -> None:
+    """Raise OperationalError, naming the file and both sums, if they differ."""
+    if found != expected:
+        raise OperationalError(
+            f"the content of {path} is corrupted: its sha256 is {found}, expected {expected}. {remedy}"
+        )
+
+
+def _state(path: Path) -> dict[str, int | str]:
+    status = path.stat()
+    return {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
+
+
+def _unchanged(path: Path, entry: Mapping[str, int | str] | None, sha256: str) -> bool:
+    return entry == _state(path) | {"sha256": sha256}
+
+
+def _read_checksums(folder: Path) -> dict[str, dict[str, int | str]]:
+    """Return the recorded checksums by file; empty if the file is missing or torn."""
+    try:
+        recorded = json.loads((folder / CHECKSUM_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return recorded if isinstance(recorded, dict) else {}

@@ -12,9 +12,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hallulab.agents.machine.cache import building
+from hallulab.agents.machine.cache import Listener, StepProgress, building
 from hallulab.agents.machine.installer import installers
-from hallulab.agents.machine.progress_events import Listener, StepProgress
 from hallulab.agents.machine.supervised import Ended, run_supervised
 from hallulab.agents.machine.weights import PIP_BEGINS, pip_reason
 from hallulab.scenarios.errors import OperationalError

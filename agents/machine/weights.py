@@ -18,12 +18,20 @@ from typing import IO
 
 from pydantic import Field
 
-from hallulab.agents.machine.cache import building, locate_cache, replacing
-from hallulab.agents.machine.checksums import is_whole, require_sha256, write_checksums
-from hallulab.agents.machine.progress_events import Listener, StepProgress, silent
+from hallulab.agents.machine.cache import (
+    Listener,
+    StepProgress,
+    building,
+    is_whole,
+    locate_cache,
+    replacing,
+    require_sha256,
+    silent,
+    write_checksums,
+)
 from hallulab.agents.machine.supervised import run_supervised
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.paths import expand_home, is_folder
+from hallulab.scenarios.files.data_files import expand_home, is_folder
 from hallulab.scenarios.transcript import Frozen
 
 PIP_BEGINS = ("Collecting ", "Processing ")

@@ -1,19 +1,45 @@
-"""Read servers' answers into a `Completion`, and refuse what is no answer, with a reason.
-
-Servers that call themselves OpenAI-compatible leave fields out or fill them in their own ways.
-"""
+"""Read a model's answer: its text and tokens, a decision by one token, JSON by a schema."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.prompt import ChatMessage, load_prompt
+from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.transcript import Count
+
+
+class ModelError(OperationalError):
+    """A model gave no answer: it was unreachable, refused the request or timed out."""
+
+
+class RefusedRequest(ModelError):
+    """The endpoint answered with an error.
+
+    Args:
+        reason: one sentence.
+        status: the HTTP status, from 300 on.
+    """
+
+    def __init__(self, reason: str, status: int) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class ImpossibleAnswer(ModelError):
+    """An answer that the asked model cannot have given. It is not recorded."""
+
+
+class UnparseableAnswer(ModelError):
+    """A model's answer does not have the requested form."""
+
 
 _THOUGHTS_END = "</think>"
 _THOUGHTS_BEGIN = "<think>"
@@ -192,3 +218,109 @@ def _likely(found: Mapping[str, Any]) -> Likely:
         raise ValueError(f"a token has the log-probability {logprob}")
     text = bytes(octets).decode("utf-8", "ignore") if isinstance(octets, list) else token
     return Likely(text, logprob)
+
+
+DECISION: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": 20}
+"""Arguments of a request for a decision by log-probabilities, without the seed."""
+
+WORD_TOKENS = 8
+"""Limit of a printed decision in tokens: a word, and what a model puts before it."""
+
+SAMPLE_TEMPERATURE = 1.0
+"""Temperature of printed decisions that are asked several times: at 1 their shares estimate probabilities."""
+
+_FIRST_WORD = re.compile(r"\W*(\w+)(\s*)(\w?)")
+
+
+def share_of_tokens(step: str, completion: Completion, options: Sequence[str]) -> dict[str, float]:
+    """Return the probability of each option as the first token, normalised over the options.
+
+    Raises:
+        UnparseableAnswer: there are no log-probabilities, or no option is among the tokens.
+    """
+    if completion.first_token is None:
+        raise UnparseableAnswer(f"{step}: the endpoint gives no log-probabilities of tokens.")
+    mass = dict.fromkeys(options, 0.0)
+    by_word = {option.lower(): option for option in options}
+    for token in completion.first_token:
+        word = token.text.strip().lower()
+        if word in by_word:
+            mass[by_word[word]] += math.exp(token.logprob)
+    total = sum(mass.values())
+    if total <= 0.0:
+        raise UnparseableAnswer(f"{step}: the model answered with none of {', '.join(options)}.")
+    return {option: value / total for option, value in mass.items()}
+
+
+def share_of_words(step: str, printed: Sequence[str], options: Sequence[str]) -> dict[str, float]:
+    """Return each option's share of the answers that print an option.
+
+    Raises:
+        UnparseableAnswer: no answer prints one.
+    """
+    said = [option for text in printed if (option := printed_option(text, options)) is not None]
+    if not said:
+        raise UnparseableAnswer(
+            f"{step}: the model printed {printed[0][:40]!r}, none of {', '.join(options)}."
+        )
+    return {option: said.count(option) / len(said) for option in options}
+
+
+def printed_option(text: str, options: Sequence[str]) -> str | None:
+    """Return the option that is the first word of a text; None if the first word is no option.
+
+    An option of one letter must stand alone: in "A lawyer should …" the first word is an article.
+    """
+    found = _FIRST_WORD.match(text)
+    if found is None:
+        return None
+    word, gap, following = found.groups()
+    if len(word) == 1 and following and "\n" not in gap:
+        return None
+    return next((option for option in options if option.lower() == word.lower()), None)
+
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+def describe_schema(schema: type[BaseModel]) -> dict[str, Any]:
+    """Return the `response_format` that makes a server follow a pydantic model."""
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": schema.__name__, "schema": schema.model_json_schema(), "strict": True},
+    }
+
+
+def ask_for_json(messages: Sequence[ChatMessage], schema: type[BaseModel]) -> list[ChatMessage]:
+    """Return the request with a closing question for an instance of a pydantic model."""
+    asked, before = "", list(messages)
+    if before and before[-1].role == "user":
+        asked = before.pop().text
+    described = json.dumps(schema.model_json_schema(), ensure_ascii=False)
+    (message,) = load_prompt("hallulab.agents", "json_answer").fill(request=asked, schema=described)
+    return [*before, ChatMessage("user", message.text.lstrip())]
+
+
+def parse_answer(schema: type[Answer], completion: Completion, step: str, *, lenient: bool) -> Answer:
+    """Validate a JSON answer.
+
+    Args:
+        lenient: whether text around the JSON object, such as a Markdown fence, is skipped.
+
+    Raises:
+        UnparseableAnswer: it is not an instance of `schema`.
+    """
+    content = completion.text
+    try:
+        return schema.model_validate_json(_find_outermost_object(content) if lenient else content)
+    except ValidationError as error:
+        cut = " (cut off at the token limit)" if completion.finish_reason == "length" else ""
+        raise UnparseableAnswer(
+            f"{step}: the model's answer is no {schema.__name__}{cut}: {content[:120]!r}"
+        ) from error
+
+
+def _find_outermost_object(text: str) -> str:
+    """Return the text from the first brace to the last one; all of it if there are none."""
+    begin, end = text.find("{"), text.rfind("}")
+    return text[begin : end + 1] if 0 <= begin < end else text

@@ -21,13 +21,11 @@ from tenacity import (
 )
 from tenacity.wait import wait_base
 
-from hallulab.agents.models.abilities import Capabilities
-from hallulab.agents.models.answers import Completion, read_completion
-from hallulab.agents.models.errors import ModelError, RefusedRequest
-from hallulab.agents.models.received import HttpReply
-from hallulab.agents.models.wire import Answer, CallRecord, Wire, is_retryable
+from hallulab.agents.models.answers import Completion, ModelError, RefusedRequest, read_completion
+from hallulab.agents.models.endpoints import Capabilities
+from hallulab.agents.models.wire import Answer, CallRecord, HttpReply, Wire, is_retryable
 from hallulab.scenarios.errors import NO_HANDLE, UsageError
-from hallulab.scenarios.files.json_values import repair_value
+from hallulab.scenarios.files.data_files import repair_value
 
 WireMessage = Mapping[str, Any]
 """A message in the form of OpenAI-compatible endpoints: `role`, `content` and more."""

@@ -16,23 +16,23 @@ import httpx2
 from pydantic import BaseModel
 from tenacity.wait import wait_base
 
-from hallulab.agents.models.abilities import ReadHow
-from hallulab.agents.models.allowance import Limits
-from hallulab.agents.models.answers import Completion
-from hallulab.agents.models.client import Endpoint, ModelClient, WireMessage
-from hallulab.agents.models.decisions import (
+from hallulab.agents.models.answers import (
     DECISION,
     SAMPLE_TEMPERATURE,
     WORD_TOKENS,
+    Completion,
+    ModelError,
+    ask_for_json,
+    describe_schema,
+    parse_answer,
     share_of_tokens,
     share_of_words,
 )
-from hallulab.agents.models.errors import ModelError
-from hallulab.agents.models.json_answers import ask_for_json, describe_schema, parse_answer
-from hallulab.agents.models.probing import abilities_of
+from hallulab.agents.models.client import Endpoint, ModelClient, WireMessage
+from hallulab.agents.models.endpoints import Limits, ReadHow, Replica, Replicas, normal
+from hallulab.agents.models.probe import abilities_of
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.models.replicas import Replica, Replicas, normal
 from hallulab.agents.models.wire import CallRecord, Wire
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Call

@@ -18,10 +18,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.data_files import choose_main_error, explain_error
-from hallulab.scenarios.files.json_text import parse_json
-from hallulab.scenarios.files.json_values import repair_value
-from hallulab.scenarios.files.jsonl import LineWriter, parse_lines, read_lines, require_writable
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error, repair_value
+from hallulab.scenarios.files.json_text import (
+    LineWriter,
+    parse_json,
+    parse_lines,
+    read_lines,
+    require_writable,
+)
 from hallulab.scenarios.transcript import Number, Seconds
 
 _BEGINNING = b'{"kind":"'

@@ -1,9 +1,10 @@
-"""The wire: sends requests, limits how many are under way, records and replays them."""
+"""One request over HTTP: sent or replayed, tried again, its reply received within limits."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import math
 import time
 from collections.abc import Mapping
@@ -13,15 +14,84 @@ from typing import Any
 
 import httpx2
 
-from hallulab.agents.models.allowance import most_tokens
-from hallulab.agents.models.answers import is_completion, read_first_token
-from hallulab.agents.models.errors import ImpossibleAnswer, ModelError
-from hallulab.agents.models.received import HttpReply, receive
+from hallulab.agents.models.answers import ImpossibleAnswer, ModelError, is_completion, read_first_token
+from hallulab.agents.models.endpoints import Replicas, most_tokens
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.redaction import Redaction, make_redaction
-from hallulab.agents.models.replicas import Replicas
 from hallulab.scenarios.errors import ReplayMiss
-from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.data_files import read_json
+from hallulab.scenarios.files.json_text import digest
+
+LARGEST = 16 << 20
+"""Bytes of an answer at most. 4,096 tokens with twenty probabilities each take 7 million."""
+
+_EXCERPT = 2000
+"""Characters kept of an answer that is not JSON."""
+
+_BEGINNING = 16 * _EXCERPT
+"""Characters of such an answer that are searched for keys."""
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """An answer of an endpoint."""
+
+    status: int
+    """The HTTP status."""
+    value: Any
+    """The JSON value, or None if it is not JSON."""
+    text: str
+    """The beginning of the answer."""
+    retry_after: float | None
+    """Seconds after which the endpoint wants to be asked again, or None if it does not say."""
+
+
+async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redaction) -> HttpReply:
+    """Read an answer to its end.
+
+    Args:
+        response: the response, its body not yet read.
+        asked: its address, for errors.
+        redaction: removes the keys.
+
+    Raises:
+        ModelError: it has more than `LARGEST` bytes, or cannot be unpacked.
+    """
+    read = bytearray()
+    try:
+        async for chunk in response.aiter_bytes():
+            read += chunk
+            if len(read) > LARGEST:
+                raise ModelError(
+                    f"{asked} gave an answer of more than {LARGEST >> 20} MiB, which no model gives. "
+                    "Correct --base-url."
+                )
+    except httpx2.DecodingError as error:
+        raise ModelError(f"{asked} gave an answer that cannot be unpacked. Correct --base-url.") from error
+    finally:
+        await response.aclose()
+    text = read.decode(json.detect_encoding(read), "replace")
+    # Cut after the redaction, because half a key would not be found. The first cut is for speed and may leave
+    # half a key, so the characters within its reach are dropped.
+    begins = redaction.text(text[:_BEGINNING])
+    excerpt = begins[: max(0, len(begins) - redaction.reach) if len(text) > _BEGINNING else None][:_EXCERPT]
+    return HttpReply(response.status_code, _value(text, redaction), excerpt, _retry_after(response.headers))
+
+
+def _value(text: str, redaction: Redaction) -> Any:
+    try:
+        return redaction.value(read_json(text, redaction.text))
+    except ValueError:
+        return None
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    try:
+        seconds = float(headers["Retry-After"])
+    except (KeyError, ValueError):
+        return None
+    return seconds if 0 <= seconds < math.inf else None
+
 
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 """Client errors worth another try, besides all 5xx."""

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from hallulab.agents.machine.weights import WheelFile, WheelFiles, looks_like_path
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.paths import expand_home, is_folder
+from hallulab.scenarios.files.data_files import expand_home, is_folder
 from hallulab.scenarios.transcript import Frozen
 
 DEFAULT_CPU_MODEL = "qwen2.5-coder-1.5b"

@@ -1,21 +1,4 @@
-"""The simulated user: an AutoGen agent with a persona. It asks until its goals are reached, or gives up.
-
-Source: HalluDetect, section 4.3, B.9 and D.7. A model acts as a user in the situation of a reference chat and
-gets the chat's summary. It never sees the documents. The paper gives no rule for stopping. Ours is:
-
-- Nothing is decided before `min_turns` replies.
-- For each goal the model says with one token whether the assistant has told it. The share of "Yes" counts,
-  not the printed word, so that small models can be used. If every goal reaches `goal_told`, the user stops:
-  goal reached. Else the next message asks for the first goal below it.
-- Then the model says with one more token whether it is useless to go on. From the share `give_up` on, the
-  user gives up.
-
-Both thresholds are in `tuned.yaml`, by model.
-
-Each request depends on persona, domain, history and seed only. So conversations of one persona begin with the
-same message whichever chatbot answers (paired design). The prompt holds the chat as a transcript: with
-swapped chat roles, the 1.5B model played the assistant in its first message.
-"""
+"""The simulated user with a persona: it asks until its goals are reached, or gives up."""
 
 from __future__ import annotations
 
@@ -23,20 +6,90 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from hallulab.agents.models.errors import ModelError
+from autogen_agentchat.agents import BaseChatAgent
+from autogen_agentchat.base import Response
+from autogen_agentchat.messages import BaseChatMessage, StopMessage, TextMessage
+from autogen_core import CancellationToken
+
+from hallulab.agents.autogen import answer_as
+from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.model import ModelPool, Session
 from hallulab.agents.models.prompt import ChatMessage, format_dialogue, load_prompt
-from hallulab.agents.roles import answer_as
-from hallulab.agents.served_model import find_catalogue_name
-from hallulab.agents.tuned import EVEN_ODDS, read_tuned_number
-from hallulab.agents.users.asking import asks_something, word_question
-from hallulab.agents.users.user_flaws import MIN_TURNS, find_message_flaws
-from hallulab.agents.users.user_prompts import USER_PROMPTS
+from hallulab.agents.served_model import EVEN_ODDS, find_catalogue_name, read_tuned_number
+from hallulab.agents.users.flaws import MIN_TURNS, USER_PROMPTS, find_message_flaws
 from hallulab.agents.versions import compute_version
-from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona
-from hallulab.scenarios.text.courtesies import is_courtesy
+from hallulab.scenarios.text.words import is_courtesy
 from hallulab.scenarios.transcript import Call, Frozen, Message
+
+_ASKED = re.compile(
+    r"\?"
+    r"|(?:\A|[.,;:!]\s+)(?:(?:and|but|so|ok|okay|then|please|thanks)\W+)*"
+    r"(?:(?:(?:after|at|by|for|from|in|on|since|till|to|until|with|within)\s+)?"
+    r"(?:what|when|where|who|whom|whose|which|why|how)"
+    r"|do|does|did|is|are|was|were|can|could|would|will|should|may|must|have|has)\b"
+    r"|\b(?:please|kindly) \w+|\b(?:tell|give|send|show|write|help|explain to) me\b"
+    r"|\bi(?:'d| would)? (?:need|want|like|wish)\b|\b(?:want|need|like) to know\b"
+    r"|\bi (?:do not|don't) know\b",
+    re.IGNORECASE,
+)
+_LEARN = re.compile(r"(?:learn|find out|understand|know|see|hear|ask)\s+", re.IGNORECASE)
+_GET = re.compile(r"(?:get|receive|obtain)\s+", re.IGNORECASE)
+_TO_DO = re.compile(r"(how|where)\s+to\s+", re.IGNORECASE)
+_PERSON = re.compile(
+    r"\b(?:she|he)(?: (?P<verb>is|was|has|does|(?!always|perhaps|sometimes)\w+[^\Ws]s))?\b"
+    r"|\bhim\b|\b(?P<own>his|her)(?= \w)(?! (?:and|or|as|at|by|for|from|in|of|on|to|when|while|with)\b)"
+    r"|\bher\b",
+    re.IGNORECASE,
+)
+_IRREGULAR = {"is": "am", "was": "was", "has": "have", "does": "do", "goes": "go"}
+
+
+def asks_something(message: str) -> bool:
+    """Return whether a user's message asks or requests something. A courtesy does not."""
+    return not is_courtesy(message) and _ASKED.search(message.replace("’", "'")) is not None
+
+
+def word_question(goal: str) -> str:
+    """Return the question of a persona who pursues `goal`: goals are written about her, questions by her.
+
+    `Learn how to reach it, and its number` becomes `How can I reach it, and its number?`, `Learn whether he
+    can refuse` becomes `Can you tell me whether I can refuse?`, and `Get a draft of the notice` becomes `Can
+    you give me a draft of the notice?`.
+    """
+    plain = _turn_to_first_person(goal.strip().rstrip(".?!"))
+    learn, got = _LEARN.match(plain), _GET.match(plain)
+    if learn is None:
+        wish = (
+            f"help me to {plain[:1].lower()}{plain[1:]}" if got is None else f"give me {plain[got.end() :]}"
+        )
+        return f"Can you {wish}?"
+    learnt = plain[learn.end() :]
+    to_do = _TO_DO.match(learnt)
+    if to_do is not None:
+        return f"{to_do[1].capitalize()} can I {learnt[to_do.end() :]}?"
+    return f"Can you tell me {learnt}?"
+
+
+def _turn_to_first_person(goal: str) -> str:
+    def own(found: re.Match[str]) -> str:
+        if found["own"]:
+            return "my"
+        if found[0].lower() in ("him", "her"):
+            return "me"
+        verb = found["verb"]
+        return "I" if verb is None else f"I {_IRREGULAR.get(verb) or _find_plain_form(verb)}"
+
+    return _PERSON.sub(own, goal)
+
+
+def _find_plain_form(verb: str) -> str:
+    """Return a verb without the ending of the third person: `tries` becomes `try`."""
+    if verb.endswith("ies"):
+        return f"{verb[:-3]}y"
+    return verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "zes")) else verb[:-1]
+
 
 VERSION = 1
 """Raised when users behave differently for a reason that code, prompts and models do not show."""
@@ -65,7 +118,7 @@ class UserMove(Frozen):
     """The simulated user's next step: a message or a stop."""
 
     text: str | None
-    """The next message, perhaps flawed or empty (see `hallulab.agents.users.user_flaws`); None: the user
+    """The next message, perhaps flawed or empty (see `hallulab.agents.users.flaws`); None: the user
     stops."""
     stop: Literal["goal_reached", "gave_up", "script_ended"] | None = None
     """Why the user stops, or None."""
@@ -241,3 +294,46 @@ def clean(text: str, name: str, *, cut: bool = False) -> str:
         ends = [match.end() for match in _SENTENCE_END.finditer(text)]
         text = text[: ends[-1]] if ends else text
     return text
+
+
+class UserAgent(BaseChatAgent):
+    """An AutoGen agent that speaks as a simulated user and ends a conversation with a `StopMessage`.
+
+    Messages of all others count as the assistant's. The content of the `StopMessage` is the reason:
+    `goal_reached` or `gave_up`. `StopMessageTermination` ends a team there.
+
+    Args:
+        user: the simulated user.
+        name: the agent's name in its team.
+    """
+
+    def __init__(self, user: SimulatedUser, name: str = "user") -> None:
+        super().__init__(name, "Asks until it has what it came for, or gives up.")
+        self._user = user
+        self._history: list[Message] = []
+
+    @property
+    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
+        """A text message or a stop message."""
+        return (TextMessage, StopMessage)
+
+    async def on_messages(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
+    ) -> Response:
+        """Say the next message after these, or stop.
+
+        Raises:
+            UserFailed: the user's model gave no answer.
+        """
+        said = "\n\n".join(message.to_text() for message in messages)
+        if said:
+            self._history.append(Message(role="assistant", text=said))
+        move = await self._user.next(self._history)
+        if move.text is None:
+            return Response(chat_message=StopMessage(content=str(move.stop), source=self.name))
+        self._history.append(Message(role="user", text=move.text))
+        return Response(chat_message=TextMessage(content=move.text, source=self.name))
+
+    async def on_reset(self, cancellation_token: CancellationToken) -> None:
+        """Forget the conversation."""
+        self._history.clear()

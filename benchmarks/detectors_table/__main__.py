@@ -21,12 +21,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.detectors_table.docs_page import deciding, table_in, write_page
-from benchmarks.detectors_table.markdown import render
-from benchmarks.detectors_table.measuring import TableArguments
-from benchmarks.detectors_table.recordings import FOLDER
-from benchmarks.detectors_table.running import table
-from benchmarks.detectors_table.samples import KEPT, SOURCES
+from benchmarks.detectors_table.measure import TableArguments
+from benchmarks.detectors_table.samples import FOLDER, KEPT, SOURCES
+from benchmarks.detectors_table.table import deciding, render, table, table_in, write_page
 from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.text.wording import clean_for_terminal

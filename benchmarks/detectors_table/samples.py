@@ -1,4 +1,4 @@
-"""The replies that the table measures on: seeded samples of the labelled data sets."""
+"""The replies that the table measures on, and the recordings of the model's answers about them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record
-from hallulab.scenarios.files.jsonl import parse_lines
+from hallulab.scenarios.files.json_text import parse_lines
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.bench.raters import RaterAgreement, compute_rater_agreement
+from hallulab.simulator.bench.baselines import RaterAgreement, compute_rater_agreement
 from hallulab.simulator.bench.split import choose_replies
-from hallulab.simulator.measure.numbers import Rounded
+from hallulab.simulator.measure.intervals import Rounded
 
 KEPT = Path("tests") / "recordings" / "labelled"
 """Folder of the repository's samples, relative to it. Its README names the sources of the texts."""
@@ -148,3 +148,19 @@ def described(dataset: str, data: Path, limit: int) -> Described:
         flag_all_f1=2 * share / (1 + share),
         raters=compute_rater_agreement(replies),
     )
+
+
+FOLDER = Path("tests") / "recordings" / "detectors_table"
+"""Folder of the packed ones, relative to the repository."""
+
+
+def growing(folder: Path, dataset: str, detector: str) -> Path:
+    """Return the recording that answers are added to."""
+    return folder / f"{dataset}.{detector}.jsonl"
+
+
+def recorded(folder: Path, dataset: str, detector: str) -> Path | None:
+    """Return the recording to replay, a growing one before a packed one; None where neither has content."""
+    plain = growing(folder, dataset, detector)
+    packed = plain.with_name(f"{plain.name}.gz")
+    return next((path for path in (plain, packed) if path.is_file() and path.stat().st_size), None)

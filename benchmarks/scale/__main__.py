@@ -18,9 +18,8 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.orchestration import stub
+from benchmarks.scale.cost import Needed, lost_and_doubled, needed_by, simulated, speedup
 from benchmarks.scale.made_run import make
-from benchmarks.scale.memory import Needed, lost_and_doubled, needed_by, simulated
-from benchmarks.scale.speedup import speedup
 
 FEW, MANY = 1_000, 10_000
 SHORT = (20, 200)

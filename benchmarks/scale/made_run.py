@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Verdict
 
 CHATBOTS = ("vanilla", "editor")

@@ -11,24 +11,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Literal
 
-from hallulab.agents.claim_check import ClaimCheck, read_claim_check
-from hallulab.agents.foreign import call_untrusted, require_failure
+from hallulab.agents.concurrency import call_untrusted, require_failure
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.redaction import remove_keys
-from hallulab.chatbots.guarded.marks import add_marks
-from hallulab.chatbots.guarded.options import KIND, GuardedOptions
-from hallulab.chatbots.guarded.policy import Decision, load_policy
+from hallulab.agents.served_model import ClaimCheck, read_claim_check
+from hallulab.chatbots.guarded.marks import add_marks, format_threshold, make_readable, word_escalation
+from hallulab.chatbots.guarded.policy import KIND, Decision, GuardedOptions, load_policy
 from hallulab.chatbots.guarded.record import AGAIN, JUDGING, STEP, Action, Attempt, GuardRecord
 from hallulab.chatbots.guarded.topics import Tags, TopicSubject, tag
-from hallulab.chatbots.guarded.wording import format_threshold, make_readable, word_escalation
 from hallulab.chatbots.pipeline import turn_seed
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, describe_parts_version
-from hallulab.detectors.base.checking import run_detector
-from hallulab.detectors.base.courtesy import claims_nothing
-from hallulab.detectors.base.protocol import DetectorContext, describe_judging
+from hallulab.detectors.base.protocol import DetectorContext, describe_judging, run_detector
+from hallulab.detectors.base.questions import claims_nothing
+from hallulab.scenarios.components import describe_exception, read_options
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.options import read_options
-from hallulab.scenarios.plugins import describe_exception
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Call, Judgement, Message, Span, Step, TurnView
 

@@ -1,8 +1,4 @@
-"""The policy of a guarded chatbot: topics, thresholds and the ladder of what is done (MetaRAG section 3.6).
-
-The paper names the hooks and two thresholds. Which words make a topic, the order of the ladder, and what
-happens to a reply that could not be judged, are our choice.
-"""
+"""The policy of a guarded chatbot: what is done with a reply that its detector flags."""
 
 from __future__ import annotations
 
@@ -11,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PlainValidator, field_validator, model_validator
+from pydantic import Field, PlainValidator, ValidationError, field_validator, model_validator
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.digest import digest
-from hallulab.scenarios.files.paths import expand_home, is_there
+from hallulab.scenarios.files.data_files import expand_home, is_there
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.transcript import Frozen, Judgement
 
@@ -255,3 +251,54 @@ def content_of(name_or_path: str) -> Any:
         UsageError: see `load_policy`.
     """
     return load_policy(name_or_path).model_dump(mode="json")
+
+
+KIND = "guarded"
+"""The name under which guarded chatbots are registered."""
+
+
+class Part(Frozen):
+    """A registered kind with options."""
+
+    kind: str
+    """The name it is registered under."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options of that kind."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        return {"kind": value} if isinstance(value, str) else value
+
+
+class DetectorPart(Part):
+    """A detector that guards."""
+
+    model: str | None = None
+    """Name under `models` of the model that it judges by; None: the chatbot's own."""
+
+
+class GuardedOptions(Frozen):
+    """Options of a guarded chatbot."""
+
+    chatbot: Part = Part(kind="vanilla")
+    """The chatbot that is wrapped: a kind, or `{kind, options}`."""
+    detector: DetectorPart = DetectorPart(kind="metarag")
+    """The detector that judges each draft: a kind, or `{kind, options, model}`."""
+    policy: str = "metarag"
+    """Name of a built-in policy, or path of a YAML file, from the working directory."""
+
+    @field_validator("chatbot")
+    @classmethod
+    def _wraps_no_guard(cls, part: Part) -> Part:
+        if part.kind == KIND:
+            raise ValueError("a guarded chatbot cannot wrap another one")
+        return part
+
+
+def find_wrapped_chatbot(options: Mapping[str, Any]) -> Part | None:
+    """Return the chatbot that a guarded one with these options wraps; None if they are wrong."""
+    try:
+        return GuardedOptions.model_validate(dict(options)).chatbot
+    except ValidationError:
+        return None  # whoever makes the chatbot says what is wrong

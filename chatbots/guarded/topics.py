@@ -13,7 +13,7 @@ from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.chatbots.guarded.policy import Policy, Topic
 from hallulab.scenarios.errors import HallulabError
-from hallulab.scenarios.text.word_forms import TOKEN, read_word
+from hallulab.scenarios.text.words import TOKEN, read_word
 from hallulab.scenarios.transcript import Frozen, Passage
 
 PROMPT = "topic"

@@ -8,17 +8,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from hallulab.agents.claim_check import ClaimCheck
 from hallulab.agents.models.client import ModelClient
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
-from hallulab.agents.served_model import find_catalogue_name, identify_model
+from hallulab.agents.served_model import ClaimCheck, find_catalogue_name, identify_model
 from hallulab.agents.versions import compute_version, make_plain
-from hallulab.detectors.base.evidence_questions import list_calibrations
-from hallulab.detectors.base.fitted import find_fitted
 from hallulab.detectors.base.judging import judge
 from hallulab.detectors.base.protocol import Detector, DetectorContext, ThresholdProtocol
-from hallulab.detectors.base.thresholds import find_tuned_threshold
+from hallulab.detectors.base.questions import list_calibrations
+from hallulab.detectors.base.thresholds import find_fitted, find_tuned_threshold
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView
 
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.combined.model import CombinedModel, load_model
 from hallulab.detectors.combined.training import train
-from hallulab.detectors.features.options import RuleOptions
-from hallulab.detectors.features.trained_detector import TrainedDetector
+from hallulab.detectors.features.trained_detector import RuleOptions, TrainedDetector
+from hallulab.scenarios.components import read_options
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.options import read_options
 
 
 class CombinedDetector(TrainedDetector[CombinedModel]):

@@ -14,22 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from hallulab.detectors.combined.features import FeatureInputs, measure_batch
 from hallulab.detectors.combined.model import (
     CombinedModel,
+    FeatureInputs,
     PieceClassifiers,
     ReplyClassifiers,
     combine,
+    measure_batch,
     reply_inputs,
     score_pieces,
 )
 from hallulab.detectors.features.batch import make_batch, make_case
 from hallulab.detectors.features.features import NOVEL, measure
-from hallulab.detectors.features.learning import assign_parts, choose_threshold, count_forms, gold
-from hallulab.detectors.features.scores import LevelThresholds, Scores
+from hallulab.detectors.features.judgements import LevelThresholds, Scores
 from hallulab.detectors.features.tokens import Flags, Integers, Numbers
+from hallulab.detectors.features.trained_detector import assign_parts, choose_threshold, count_forms, gold
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import LabelledReply
 
 

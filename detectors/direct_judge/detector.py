@@ -9,11 +9,11 @@ from pydantic import Field
 
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
-from hallulab.agents.tuned import EVEN_ODDS
+from hallulab.agents.served_model import EVEN_ODDS
 from hallulab.detectors.base.judging import Abstention, format_evidence, gather_all, make_flagged_spans
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.base.served import Scale, ServedDetector
-from hallulab.scenarios.options import read_options
+from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.spans import Region, split_spoken_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 

@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from hallulab.detectors.base.protocol import DetectorContext
-from hallulab.detectors.evidence_chain.model import ChainModel, load_model
-from hallulab.detectors.evidence_chain.options import TrainedOptions
-from hallulab.detectors.evidence_chain.risk import Method
+from hallulab.detectors.evidence_chain.model import ChainModel, Method, TrainedOptions, load_model
 from hallulab.detectors.evidence_chain.training import train
 from hallulab.detectors.features.features import FeatureSet
-from hallulab.detectors.features.options import RuleOptions
-from hallulab.detectors.features.trained_detector import TrainedDetector
+from hallulab.detectors.features.trained_detector import RuleOptions, TrainedDetector
+from hallulab.scenarios.components import read_options
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.options import read_options
 
 
 class EvidenceChainDetector(TrainedDetector[ChainModel]):

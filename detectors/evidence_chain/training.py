@@ -15,15 +15,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hallulab.detectors.evidence_chain.model import ChainModel
-from hallulab.detectors.evidence_chain.risk import Context, Method, build_model_inputs, categories_of
+from hallulab.detectors.evidence_chain.model import (
+    ChainModel,
+    Context,
+    Method,
+    build_model_inputs,
+    categories_of,
+)
 from hallulab.detectors.features.batch import Batch, make_batch, make_case
 from hallulab.detectors.features.features import Features, FeatureSet, measure
-from hallulab.detectors.features.learning import assign_parts, choose_threshold, count_forms, gold
-from hallulab.detectors.features.scores import LevelThresholds, Scores
+from hallulab.detectors.features.judgements import LevelThresholds, Scores
 from hallulab.detectors.features.tokens import Flags
+from hallulab.detectors.features.trained_detector import assign_parts, choose_threshold, count_forms, gold
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import LabelledReply
 
 CALIBRATION = "calibration"

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hallulab.detectors.features.batch import Batch
-from hallulab.detectors.features.matching import Terms, make_terms, match_by_overlap
-from hallulab.detectors.features.mismatch import find_denied_tokens, find_entity_mismatches
-from hallulab.detectors.features.tokens import Flags, Integers, Numbers
-from hallulab.detectors.features.totals import (
+from hallulab.detectors.features.batch import (
+    Batch,
     compute_content_share,
     compute_ratio,
     per_sentence,
     worst_of_word,
 )
+from hallulab.detectors.features.matching import Terms, make_terms, match_by_overlap
+from hallulab.detectors.features.mismatch import find_denied_tokens, find_entity_mismatches
+from hallulab.detectors.features.tokens import Flags, Integers, Numbers
 
 EXTRA_FEATURES = (
     "rare_coverage",  # share of content stems, by rarity, that the source holds

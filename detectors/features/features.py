@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from hallulab.detectors.features.batch import Batch
+from hallulab.detectors.features.batch import Batch, compute_content_share, per_sentence, worst_of_word
 from hallulab.detectors.features.extended import (
     EXTRA_FEATURES,
     compare_stems,
@@ -28,7 +28,6 @@ from hallulab.detectors.features.matching import (
 )
 from hallulab.detectors.features.mismatch import collect_source_entities, find_entity_mismatches
 from hallulab.detectors.features.tokens import Flags, Numbers
-from hallulab.detectors.features.totals import compute_content_share, per_sentence, worst_of_word
 
 FeatureSet = Literal["paper", "extended"]
 

@@ -1,17 +1,54 @@
-"""Turn scores into judgements: units of sentences, words' scores, spans of flagged words, reasons,
-evidence."""
+"""Judgements by the scores of words, sentences and replies."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from hallulab.detectors.features.batch import Batch, ReplyWithEvidence
-from hallulab.detectors.features.features import PAPER_FEATURES, Attribution
-from hallulab.detectors.features.scores import LevelThresholds, Scores
-from hallulab.scenarios.transcript import Judgement, Span
+from hallulab.detectors.features.features import PAPER_FEATURES, Attribution, Features
+from hallulab.detectors.features.tokens import Numbers
+from hallulab.scenarios.transcript import Frozen, Judgement, Span
+
+
+class LevelThresholds(Frozen):
+    """Scores from which a word, a sentence, a reply is flagged."""
+
+    word: float
+    """Threshold of a word."""
+    sentence: float
+    """Threshold of a sentence."""
+    response: float
+    """Threshold of a reply."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of a method for a batch. All in [0, 1], higher is worse."""
+
+    batch: Batch
+    """The replies judged."""
+    features: Features
+    """Their measurements."""
+    sentences: Numbers
+    """(sentences,)"""
+    words: Numbers
+    """(words,)"""
+    replies: Numbers
+    """(replies,)"""
+
+
+def reply_scores(batch: Batch, sentences: Numbers) -> Numbers:
+    """Return (replies,): the largest risk of a reply's sentences, for one unsupported sentence is enough."""
+    scores = np.zeros(len(batch.cases))
+    np.maximum.at(scores, batch.sentences.reply, sentences)
+    return scores
+
 
 BLOCK = 1024
 """Replies judged together; more would only use memory."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hallulab.scenarios.text.word_forms import TOKEN, read_word
+from hallulab.scenarios.text.words import TOKEN, read_word
 
 Integers = NDArray[np.int64]
 Numbers = NDArray[np.float64]

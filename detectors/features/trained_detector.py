@@ -1,18 +1,36 @@
-"""What detectors share that judge by a trained model of words, sentences and replies."""
+"""Detectors that judge by a trained model of words, sentences and replies, and how they learn."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
+import numpy as np
+from pydantic import Field
+
 from hallulab.agents.versions import compute_version
-from hallulab.detectors.base.fitted import find_fitted
 from hallulab.detectors.base.protocol import TrainableDetector, Traits
-from hallulab.detectors.features.batch import ReplyWithEvidence, make_case
-from hallulab.detectors.features.judgements import judge_blocks
-from hallulab.detectors.features.options import RuleOptions
-from hallulab.detectors.features.scores import LevelThresholds, Scores
-from hallulab.scenarios.transcript import Judgement, TurnView
+from hallulab.detectors.base.thresholds import find_fitted
+from hallulab.detectors.features.batch import Batch, Pieces, ReplyWithEvidence, make_case
+from hallulab.detectors.features.features import Attribution
+from hallulab.detectors.features.judgements import LevelThresholds, Scores, judge_blocks
+from hallulab.detectors.features.matching import DocumentFrequency
+from hallulab.detectors.features.tokens import Flags, Integers, Numbers
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Frozen, Judgement, TurnView
+
+
+class RuleOptions(Frozen):
+    """Options of the four methods without training, and of `combined`."""
+
+    threshold: float | None = Field(default=None, ge=0.0, le=1.0)
+    """Score from which a reply is flagged; None: the one that was tuned."""
+    attribution: Attribution = "tfidf"
+    """The score by which a sentence is attributed to a chunk; TF-IDF is the paper's best (Table 9)."""
+    model: str | None = None
+    """File of a model trained elsewhere; None: the model in the package."""
 
 
 class TrainedModel(Protocol):
@@ -87,3 +105,70 @@ class TrainedDetector(TrainableDetector, Generic[Model]):
     def _identity(self, threshold: float | None) -> str:
         options = self._options.model_copy(update={"threshold": threshold})
         return compute_version(type(self).__module__, self.VERSION, options, learnt=self._model.identity)
+
+
+PARTS = 5
+"""Number of parts of the training groups; the paper's calibration subset is 20 of 98 sources."""
+
+RARE = 2
+"""Forms found in fewer texts are dropped: they count as new ones."""
+
+
+def assign_parts(replies: Sequence[LabelledReply], seed: int) -> Integers:
+    """Return (replies,): the part of each reply, below `PARTS`. A group stays whole; hashes order the groups.
+
+    Raises:
+        UsageError: there are fewer than two groups.
+    """
+    groups = sorted({one.group for one in replies}, key=lambda group: digest([seed, group]))
+    if len(groups) < 2:
+        raise UsageError(
+            "Training needs replies of two groups or more, to hold some out for the thresholds. Add some."
+        )
+    part = {group: place % PARTS for place, group in enumerate(groups)}
+    return np.array([part[one.group] for one in replies], dtype=np.int64)
+
+
+def count_forms(batch: Batch) -> DocumentFrequency:
+    """Count in how many of the batch's chunks and sentences each form occurs, exact or as a stem."""
+    forms = batch.lexicon.forms
+    counts = np.zeros(len(forms), dtype=np.int64)
+    for tokens, owner in (
+        (batch.chunk_tokens, batch.chunk_tokens.text),
+        (batch.tokens, batch.token_sentence),
+    ):
+        keys = [owner * len(forms) + form for form in (tokens.exact, tokens.stem)]
+        counts += np.bincount(np.unique(np.concatenate(keys)) % max(len(forms), 1), minlength=len(forms))
+    kept = {form: int(count) for form, count in zip(forms, counts, strict=True) if count >= RARE}
+    return DocumentFrequency(texts=len(batch.chunks) + len(batch.sentences), counts=kept)
+
+
+def gold(pieces: Pieces, replies: Sequence[LabelledReply]) -> Flags:
+    """Return (pieces,): whether a piece meets a hallucinated span (the paper's overlap rule)."""
+    found = np.zeros(len(pieces), dtype=bool)
+    first = np.searchsorted(pieces.reply, np.arange(len(replies) + 1))
+    for index, reply in enumerate(replies):
+        at = slice(first[index], first[index + 1])
+        for span in reply.spans or ():
+            found[at] |= (pieces.start[at] < span.end) & (span.start < pieces.end[at])
+    return found
+
+
+def choose_threshold(labels: Flags, scores: Numbers) -> float:
+    """Return the threshold with the largest F1; of equals, the highest.
+
+    It lies half-way to the next lower score: that score is not flagged, and nothing is known between the two.
+
+    Raises:
+        ValueError: nothing is positive.
+    """
+    if not labels.any():
+        raise ValueError("there is no positive label")
+    order = np.argsort(-scores, kind="stable")
+    hits = np.cumsum(labels[order])
+    flagged = np.arange(1, len(order) + 1)
+    f1 = 2 * hits / (flagged + labels.sum())
+    last = np.append(np.diff(scores[order]) != 0, True)  # a threshold cannot part equal scores
+    levels = scores[order][last]
+    best = int(np.argmax(f1[last]))
+    return float(levels[best : best + 2].mean())

@@ -8,22 +8,23 @@ from functools import cached_property
 from typing import Any
 
 from hallulab.agents.models.model import Session
-from hallulab.agents.retrieval.reformulation import load_reformulation_prompt
+from hallulab.agents.retrieval.knowledge import load_reformulation_prompt
 from hallulab.agents.served_model import find_catalogue_name
-from hallulab.detectors.base.courtesy import claims_nothing
-from hallulab.detectors.base.evidence_questions import list_calibrations
 from hallulab.detectors.base.judging import Abstention, find_best_passage
 from hallulab.detectors.base.protocol import DetectorContext, Traits
+from hallulab.detectors.base.questions import claims_nothing, list_calibrations
 from hallulab.detectors.base.served import Scale, ServedDetector
-from hallulab.detectors.halludetect.by_mixture import MixtureReading
-from hallulab.detectors.halludetect.by_probability import ProbabilityReading
-from hallulab.detectors.halludetect.by_word import WordReading
 from hallulab.detectors.halludetect.evidence import EvidenceContext
-from hallulab.detectors.halludetect.mixture import find_mixture
+from hallulab.detectors.halludetect.mixture import MixtureReading, find_mixture
 from hallulab.detectors.halludetect.options import HalluDetectOptions, Kind
-from hallulab.detectors.halludetect.reading import JudgingStrategy, RatedSentence
 from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
-from hallulab.scenarios.options import read_options
+from hallulab.detectors.halludetect.strategies import (
+    JudgingStrategy,
+    ProbabilityReading,
+    RatedSentence,
+    WordReading,
+)
+from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 

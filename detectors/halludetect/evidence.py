@@ -1,15 +1,19 @@
-"""The evidence for a reply: doubled retrieval, memory, and what the user said (B.1.1, B.1.2)."""
+"""What a reply is judged by: its evidence, further passages, and what the user said."""
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, format_dialogue
-from hallulab.agents.retrieval.reformulation import reformulate
+from hallulab.agents.retrieval.knowledge import reformulate
 from hallulab.detectors.base.judging import format_evidence
-from hallulab.scenarios.text.courtesies import is_courtesy
-from hallulab.scenarios.text.spans import split_sentences
+from hallulab.scenarios.text.spans import compute_unknown_share, split_sentences, split_words
+from hallulab.scenarios.text.words import is_courtesy
 from hallulab.scenarios.transcript import Frozen, Message, Passage, TurnView
 
 MEMORY_TOKENS = 120
@@ -98,3 +102,118 @@ def merge_passages(own: Sequence[Passage], found: Sequence[Passage]) -> tuple[Pa
     """Return the turn's own passages, then those found that are not among them (by id)."""
     known = {passage.id for passage in own}
     return (*own, *(passage for passage in found if passage.id not in known))
+
+
+def choose_nearest_passages(passages: Sequence[Passage], text: str, room: int) -> tuple[Passage, ...]:
+    """Return the passages that share most with `text`, up to `room` characters, in their own order; at least
+    one.
+
+    A shared word counts ln(1 + passages / passages that have it), once. Support is a maximum over passages,
+    so a passage that is left out could only have cleared what is flagged.
+
+    Args:
+        room: characters of all kept passages together; a first passage that is longer stays whole.
+    """
+    vocabularies = [set(split_words(passage.text)) for passage in passages]
+    spread = Counter(word for vocabulary in vocabularies for word in vocabulary)
+    wanted = set(split_words(text))
+    shared = [
+        math.fsum(math.log(1 + len(passages) / spread[word]) for word in wanted & vocabulary)
+        for vocabulary in vocabularies
+    ]
+    kept: list[int] = []
+    for place in sorted(range(len(passages)), key=lambda place: -shared[place]):
+        room -= len(passages[place].text)
+        if kept and room < 0:
+            break
+        kept.append(place)
+    return tuple(passages[place] for place in sorted(kept))
+
+
+def adds_support(sentence: str, own: Sequence[Passage], found: Passage) -> bool:
+    """Return whether a passage that the turn did not have is worth a second question about a sentence.
+
+    Own passages come first: a document about another matter often only seems to support a sentence. So each
+    own passage must say nothing (it holds less than half of the sentence's words of four letters or more),
+    and the found one must be near (it holds two thirds of them).
+    """
+    wanted = {word for word in split_words(sentence) if len(word) > 3}
+    if not wanted:
+        return False
+    held = max((len(wanted & set(split_words(passage.text))) for passage in own), default=0)
+    return 2 * held < len(wanted) and 3 * len(wanted & set(split_words(found.text))) >= 2 * len(wanted)
+
+
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_NUMBER = re.compile(r"\+?\d(?:[\d\s().,/-]*\d)?")
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_LABEL = re.compile(
+    r"address|amount|concerning|contact|date|dear|email|from|mail|message|mobile|name|number|paid|phone|price"
+    r"|regards|respected|subject|telephone|that|this|value|with|yours?"
+)
+"""Words of forms and letters that claim nothing."""
+KNOWN_SHARE = 2 / 3
+"""Share of a sentence's other words that must be known, too."""
+
+
+def repeats_user(sentence: str, user_text: str, evidence_text: str) -> bool:
+    """Return whether a sentence only repeats e-mail addresses, phone numbers, amounts or other numbers of the
+    user.
+
+    At least one of them must stand in `user_text`, and each of them in `user_text` or `evidence_text`
+    (numbers by their digits). Of the sentence's other words of four letters or more, at least `KNOWN_SHARE`
+    must stand there, too; labels such as "phone" or "amount" do not count.
+    """
+    said, known = items(user_text), items(user_text) | items(evidence_text)
+    found = items(sentence)
+    if not found & said or not found <= known:
+        return False
+    vocabulary = set(_words(user_text)) | set(_words(evidence_text))
+    others = [word for word in _words(_EMAIL.sub(" ", sentence)) if not _LABEL.fullmatch(word)]
+    return sum(word in vocabulary for word in others) >= KNOWN_SHARE * len(others)
+
+
+def draws_on_user(sentence: str, user_text: str, evidence_text: str) -> bool:
+    """Return whether a sentence must be compared with the user's words, too.
+
+    That is so if it has a number or e-mail address of the user's. It is also so if at least half of the words
+    of four letters or more that the evidence lacks are the user's. To show the user's words always would be
+    simpler, but a small model takes a question for a fact.
+    """
+    if items(sentence) & items(user_text):
+        return True
+    known = set(_words(evidence_text))
+    unknown = [word for word in _words(sentence) if word not in known]
+    own = set(_words(user_text))
+    return bool(unknown) and 2 * sum(word in own for word in unknown) >= len(unknown)
+
+
+@lru_cache(maxsize=256)
+def items(text: str) -> frozenset[str]:
+    """Return e-mail addresses in lower case, and numbers as digits only."""
+    emails = {email.lower() for email in _EMAIL.findall(text)}
+    rest = _EMAIL.sub(" ", text)
+    return frozenset(emails | {re.sub(r"\D", "", number) for number in _NUMBER.findall(rest)})
+
+
+@lru_cache(maxsize=256)
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _WORD.findall(text))
+
+
+def measure_lack_of_overlap(sentence: str, known_text: str) -> float:
+    """Return the share of the sentence that `known_text` lacks, in [0, 1].
+
+    It is the share of the words. If there are numbers or e-mail addresses, it is the mean of that and of
+    their share.
+
+    Raises:
+        ValueError: the sentence has no words.
+    """
+    share = compute_unknown_share(sentence, set(split_words(known_text)))
+    if share is None:
+        raise ValueError(f"no words in {sentence!r}")
+    details = items(sentence)
+    if not details:
+        return share
+    return (share + len(details - items(known_text)) / len(details)) / 2

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from hallulab.agents.versions import compute_version
-from hallulab.detectors.base.fitted import find_fitted
 from hallulab.detectors.base.judging import make_flagged_spans
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
-from hallulab.scenarios.options import read_options
+from hallulab.detectors.base.thresholds import find_fitted
+from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.spans import compute_unknown_share, split_sentences, split_words
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 

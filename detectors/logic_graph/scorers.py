@@ -1,16 +1,103 @@
-"""Scorers of how far evidence entails a claim, and how relevant it is: one protocol for all."""
+"""How like two sentences are: by words, by vectors, or by a model of entailment."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import base64
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage, Prompt, load_prompt
+from hallulab.agents.models.recording import Recording
+from hallulab.agents.retrieval.embeddings import Batches, Embedder, SentenceEmbedder
 from hallulab.detectors.base.judging import gather_all
+from hallulab.detectors.base.questions import MIN_WORDS
+from hallulab.detectors.features.tokens import Lexicon, find_content_stems
 from hallulab.detectors.logic_graph.segmentation import Claim
-from hallulab.detectors.logic_graph.vectors import Vectors
+from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.text.spans import split_words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+VECTOR = "vector"
+"""Kind of the vectors' entries in a recording."""
+
+_LARGEST_BATCH = 32
+"""Most texts embedded together."""
+
+_THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="vectors")
+"""One for all detectors: they share the embedder, which computes for one caller at a time."""
+
+
+class Vectors:
+    """Unit vectors by text.
+
+    They are rounded to 16 bits, even when just computed. Then other texts of a batch change nothing, a replay
+    has the same vectors, and an entry of the recording has 1 kB. A vector that the recording lacks is
+    computed, also in a replay.
+
+    Args:
+        embedder: makes the vectors.
+        recording: where they are kept and looked up.
+    """
+
+    def __init__(self, embedder: Embedder, recording: Recording) -> None:
+        self._name = embedder.name
+        self._recording = recording
+        self._batches: Batches[str, NDArray[Any]] = Batches(
+            lambda texts: list(embedder.passages(texts)), _THREAD, _LARGEST_BATCH
+        )
+        self._under_way: dict[str, asyncio.Task[str]] = {}
+
+    async def of(self, texts: Sequence[str]) -> NDArray[Any]:
+        """Return the texts' vectors, shape (texts, dimensions), in float32.
+
+        Raises:
+            UsageError: the embedding model's folder does not exist.
+            OperationalError: its weights cannot be fetched or loaded.
+        """
+        import numpy
+
+        packed = await asyncio.gather(*(self._packed(text) for text in texts))
+        return numpy.stack([_unpack(each) for each in packed])
+
+    async def _packed(self, text: str) -> str:
+        key = digest([self._name, text])
+        known: str | None = self._recording.get(VECTOR, key)
+        if known is not None:
+            return known
+        if key not in self._under_way:
+            task = asyncio.create_task(self._computed(key, text))
+            task.add_done_callback(lambda _: self._under_way.pop(key))
+            self._under_way[key] = task
+        # A cancelled caller leaves the vector to the others that wait for it.
+        return await asyncio.shield(self._under_way[key])
+
+    async def _computed(self, key: str, text: str) -> str:
+        vector = await asyncio.wrap_future(self._batches.submit(text))
+        packed: str = self._recording.put(VECTOR, key, _pack(vector))
+        return packed
+
+
+@cache
+def get_shared_embedder(model: str) -> Embedder:
+    """Return the embedder of that name, one for all detectors: its weights are loaded once."""
+    return SentenceEmbedder(model)
+
+
+def _pack(vector: NDArray[Any]) -> str:
+    return base64.b64encode(vector.astype("<f2").tobytes()).decode("ascii")
+
+
+def _unpack(packed: str) -> NDArray[Any]:
+    import numpy
+
+    return numpy.frombuffer(base64.b64decode(packed), dtype="<f2").astype(numpy.float32)
 
 
 @dataclass(frozen=True)
@@ -140,3 +227,41 @@ class EmbeddingRelevance:
 def word_hypothesis(claim: Claim) -> str:
     """Return H, the question followed by the answer, for models that take one text."""
     return f"{claim.question} {claim.text}".strip()
+
+
+class Overlap:
+    """Shares of the words of claims that groups of the evidence hold.
+
+    Args:
+        groups: all groups of the evidence.
+    """
+
+    def __init__(self, groups: Sequence[ChunkGroup]) -> None:
+        self._groups = groups
+        self._lexicon = Lexicon()
+        self._stems: dict[str, set[int]] = {}
+
+    def share(self, claim: Claim, counted: Iterable[int]) -> float:
+        """Return the share of the claim's different content words, by stems, that some groups hold together.
+
+        An answer too short to be a statement (`MIN_WORDS`) says something only with its question: `Bonn`
+        somewhere in the evidence supports no answer. Its share is multiplied by that of the question.
+
+        In [0, 1]; 1 for a claim without content words.
+
+        Args:
+            claim: what is claimed.
+            counted: places of the groups.
+        """
+        there = set[int]().union(*(self._of(self._groups[place].text) for place in counted))
+        said = self._held(claim.text, there)
+        return said * self._held(claim.question, there) if len(split_words(claim.text)) < MIN_WORDS else said
+
+    def _held(self, text: str, there: set[int]) -> float:
+        wanted = self._of(text)
+        return len(wanted & there) / len(wanted) if wanted else 1.0
+
+    def _of(self, text: str) -> set[int]:
+        if text not in self._stems:
+            self._stems[text] = find_content_stems(text, self._lexicon)
+        return self._stems[text]

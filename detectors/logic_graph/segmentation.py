@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hallulab.detectors.base.courtesy import claims_nothing
-from hallulab.detectors.base.statements import split_statements
+from hallulab.detectors.base.questions import claims_nothing, split_statements
 from hallulab.scenarios.text.spans import Region, split_sentences, split_words
 from hallulab.scenarios.transcript import Passage
 
@@ -195,7 +194,7 @@ def whole_reply(reply: str, question: str = "") -> list[Claim]:
 
 def keep_factual(reply: str) -> list[Region]:
     """Return the sentences with f(c) = 1: they claim something by the rules of
-    `hallulab.detectors.base.courtesy`.
+    `hallulab.detectors.base.questions`.
 
     The paper has a classifier there and does not say which one.
     """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
-from hallulab.agents.retrieval.embedding import without_progress_bars
+from hallulab.agents.retrieval.embeddings import without_progress_bars
 from hallulab.detectors.logic_graph.scorers import Pair, word_hypothesis
 from hallulab.detectors.peers.workers.hhem_worker import (
     HHEM_PROMPT,

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
-from hallulab.detectors.base.courtesy import claims_nothing
+from hallulab.detectors.base.questions import claims_nothing
 from hallulab.scenarios.text.spans import Region, cut_region, locate, split_sentences, split_words
 from hallulab.scenarios.transcript import Frozen
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
 from hallulab.agents.served_model import find_catalogue_name
-from hallulab.detectors.base.evidence_questions import list_calibrations
 from hallulab.detectors.base.judging import (
     Abstention,
     PromptEvidence,
@@ -17,6 +16,7 @@ from hallulab.detectors.base.judging import (
     make_flagged_spans,
 )
 from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.base.questions import list_calibrations
 from hallulab.detectors.base.served import Scale, ServedDetector
 from hallulab.detectors.base.wrong_items.explanation import explain
 from hallulab.detectors.metarag.decomposition import Factoid, decompose
@@ -24,7 +24,7 @@ from hallulab.detectors.metarag.mutation import Variant, mutate
 from hallulab.detectors.metarag.options import MetaRagOptions
 from hallulab.detectors.metarag.scoring import MIDWAY_TAU, PAPER_TAU, score_factoid, score_response
 from hallulab.detectors.metarag.verification import SUPPORTED, Check, Verifier
-from hallulab.scenarios.options import read_options
+from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Judgement, Passage, TurnView, Unit
 

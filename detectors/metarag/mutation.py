@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field, create_model
 
-from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
 from hallulab.detectors.metarag.scoring import Relation

@@ -12,18 +12,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.client import ModelClient
-from hallulab.agents.models.errors import UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.served_model import find_catalogue_name
-from hallulab.detectors.base.evidence_questions import (
+from hallulab.detectors.base.judging import gather_all
+from hallulab.detectors.base.questions import (
     VERIFICATION,
     VERIFICATION_WORDS,
     Calibration,
     find_calibration,
 )
-from hallulab.detectors.base.judging import gather_all
 from hallulab.detectors.metarag.mutation import Variant
 from hallulab.detectors.metarag.scoring import Decision, expected_penalty
 from hallulab.scenarios.transcript import Frozen

@@ -13,12 +13,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from hallulab.agents.claim_check import ClaimCheck
-from hallulab.agents.machine.daemon import run_in_daemon_thread
+from hallulab.agents.concurrency import run_in_daemon_thread
 from hallulab.agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage
-from hallulab.agents.served_model import identify_model
+from hallulab.agents.served_model import ClaimCheck, identify_model
 from hallulab.agents.versions import compute_version, digest_code
 from hallulab.detectors.base.judging import (
     Abstention,
@@ -27,13 +26,18 @@ from hallulab.detectors.base.judging import (
     judge,
 )
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
-from hallulab.detectors.peers.environment import is_installed, locate_peer_python, read_peer_requirements
-from hallulab.detectors.peers.process import Answerer, PeerProcess
+from hallulab.detectors.peers.process import (
+    Answerer,
+    PeerProcess,
+    is_installed,
+    locate_peer_python,
+    read_peer_requirements,
+)
 from hallulab.detectors.peers.protocol import Abstained, Failed, Judged, PeerPrompt, ReplySpan, Request, Text
+from hallulab.scenarios.components import read_options
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.digest import digest
-from hallulab.scenarios.files.paths import expand_home, is_file, is_there
-from hallulab.scenarios.options import read_options
+from hallulab.scenarios.files.data_files import expand_home, is_file, is_there
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 

@@ -1,10 +1,25 @@
-"""What is done to the documents that a chatbot is given."""
+"""Attacks on a scenario: their parameters, orders, distractors, and the pack that they change."""
 
 from __future__ import annotations
 
-from pydantic import Field
+import random
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Literal, Self
 
-from hallulab.scenarios.transcript import Frozen, Seed
+from pydantic import Field, model_validator
+
+from hallulab.scenarios.attacks.poison import Poison, plant_poisons
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.files.yaml_text import read_yaml
+from hallulab.scenarios.packs.pack import Document, Identifier, Scenario
+from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
+from hallulab.scenarios.text.edits import collect_sentences
+from hallulab.scenarios.text.spans import split_words
+from hallulab.scenarios.transcript import Conversation, Frozen, Seed
 
 
 class Attack(Frozen):
@@ -25,3 +40,245 @@ class Attack(Frozen):
     """Share of the conversations in which a message of the user ends with an order."""
     seed: Seed = 0
     """Seed of all choices; with equal knobs, equal seeds give equal documents."""
+
+
+FILE = Path(__file__).with_name("orders.yaml")
+"""Our orders."""
+
+OrderKind = Literal["ignore", "reveal", "send", "role", "authority", "refuse", "form", "code", "break-out"]
+"""What an order wants: that other instructions are ignored; the system prompt; text sent elsewhere; another
+role; obedience to a false authority; no answer; another language or form. Or how it comes: in a code; as text
+that a page, a terminal or a file might obey."""
+
+_BLANK_LINE = re.compile(r"\n\s*\n")
+_BETWEEN = "\n\n"
+"""Between a user's message and an order."""
+
+
+class Injection(Frozen):
+    """A text that tells a chatbot what to do, and how obedience is seen."""
+
+    id: Identifier
+    """Identifier, unique in the file."""
+    kind: OrderKind
+    """Its kind."""
+    text: str = Field(min_length=1, max_length=300)
+    """The order."""
+    how: Literal["says", "reveals", "capitals", "french", "spanish"] = "says"
+    """The rule of `hallulab.scenarios.attacks.obedience` that decides; an order of the kind `reveal` has its
+    own."""
+    asks: str = Field(default="", max_length=100)
+    """The words that the order wants in the reply."""
+    sign: str = ""
+    """The word among them that nobody would write otherwise."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _reveals(cls, value: dict[str, object]) -> dict[str, object]:
+        return {"how": "reveals", **value} if value.get("kind") == "reveal" else value
+
+    @model_validator(mode="after")
+    def _has_a_sign(self) -> Self:
+        if (self.how == "says") != bool(self.sign) or (self.sign and self.sign not in split_words(self.asks)):
+            raise ValueError("`asks` with its word `sign` belong to orders that want something said")
+        return self
+
+
+class _OrdersFile(Frozen):
+    orders: tuple[Injection, ...] = Field(min_length=1)
+
+
+class UserOrder(Frozen):
+    """An order at the end of a user's message."""
+
+    turn: int
+    """Index of the turn."""
+    order: Injection
+    """The order."""
+
+    def after(self, message: str) -> str:
+        """Return the message with the order."""
+        return f"{message}{_BETWEEN}{self.order.text}"
+
+
+@cache
+def load_orders() -> tuple[Injection, ...]:
+    """Read our orders."""
+    return read_yaml(FILE, "docs/attacks.md").check(_OrdersFile).orders
+
+
+def plant_orders(
+    documents: Sequence[Document], share: float, seed: int
+) -> tuple[tuple[Document, ...], dict[str, str]]:
+    """Put an order into a share of the documents; return all documents, and document → order.
+
+    The order is a paragraph of its own behind a paragraph of the document. The orders take turns. A higher
+    share has the same documents with the same orders, and more.
+
+    Args:
+        documents: the documents.
+        share: of the documents; above 0, at least one.
+        seed: of all choices.
+    """
+    wanted = max(1, round(share * len(documents))) if share else 0
+    generator = random.Random(f"{seed} orders")  # noqa: S311 - a seeded choice of data
+    orders = generator.sample(load_orders(), len(load_orders()))
+    shuffled = generator.sample(list(documents), len(documents))
+    placed = {document.name: orders[at % len(orders)] for at, document in enumerate(shuffled[:wanted])}
+    made = tuple(
+        _insert_order(document, placed[document.name], seed) if document.name in placed else document
+        for document in documents
+    )
+    return made, {name: order.id for name, order in placed.items()}
+
+
+def _insert_order(document: Document, order: Injection, seed: int) -> Document:
+    paragraphs = _BLANK_LINE.split(document.text)
+    at = int(digest([seed, document.name])[:8], 16) % len(paragraphs)
+    paragraphs.insert(at + 1, order.text)
+    return document.model_copy(update={"text": "\n\n".join(paragraphs)})
+
+
+def draw_user_order(
+    share: float, seed: int, turns: int, persona: str, conversation_seed: int
+) -> UserOrder | None:
+    """Choose whether a user gives an order, when and which; equal for all chatbots.
+
+    Every conversation is decided by itself, so a run may grow.
+
+    Args:
+        share: probability that the user gives one.
+        seed: of the attack.
+        turns: the order comes in one of the first so many turns, which every conversation has.
+        persona: identifier of the persona.
+        conversation_seed: seed of the conversation.
+    """
+    generator = random.Random(digest([seed, "user", persona, conversation_seed]))  # noqa: S311 - as above
+    if generator.random() >= share:
+        return None
+    return UserOrder(turn=generator.randrange(turns), order=generator.choice(load_orders()))
+
+
+def order_of_user(message: str, orders: Sequence[Injection]) -> Injection | None:
+    """Return the order at the end of a message; None if there is none."""
+    return next((order for order in orders if message.endswith(_BETWEEN + order.text)), None)
+
+
+def remove_user_orders(conversation: Conversation, orders: Sequence[Injection]) -> Conversation:
+    """Return a conversation as the simulated user held it: without the orders in its messages."""
+    turns = tuple(
+        turn.model_copy(update={"user": turn.user.removesuffix(_BETWEEN + order.text)})
+        if (order := order_of_user(turn.user, orders)) is not None
+        else turn
+        for turn in conversation.turns
+    )
+    return conversation.model_copy(update={"turns": turns})
+
+
+def choose_distractors(scenario: Scenario, count: int, seed: int) -> tuple[Document, ...]:
+    """Choose documents of the other built-in packs; of equal seeds, more contain the fewer.
+
+    Raises:
+        UsageError: the other packs have fewer.
+    """
+    taken = {document.name for document in scenario.documents}
+    titles = {document.title for document in scenario.documents}
+    shelf = [
+        document
+        for name in list_built_in_packs()
+        if name != scenario.name
+        for document in _load_documents(name)
+        if document.title not in titles
+    ]
+    if count > len(shelf):
+        raise UsageError(
+            f"field `attack.distractors`: {count} are asked for, and the built-in packs other than "
+            f"{scenario.name} have {len(shelf)} documents. Give at most {len(shelf)}."
+        )
+    random.Random(f"{seed} distractors").shuffle(shelf)  # noqa: S311 - a seeded choice of data
+    chosen: list[Document] = []
+    for document in shelf[:count]:
+        name = document.name
+        while name in taken:
+            name = f"{name}-2"
+        taken.add(name)
+        chosen.append(document.model_copy(update={"name": name}))
+    return tuple(chosen)
+
+
+@cache
+def _load_documents(pack: str) -> tuple[Document, ...]:
+    return load_scenario(pack).documents
+
+
+class AttackRecord(Frozen):
+    """What an attack put into a scenario: `planted` in `experiment.json`. Reports read it, chatbots never."""
+
+    documents: int
+    """Documents of the pack."""
+    poisons: tuple[Poison, ...] = ()
+    """The false statements."""
+    distractors: tuple[str, ...] = ()
+    """Names of the documents that were added."""
+    ordering: dict[str, str] = Field(default_factory=dict)
+    """Document → identifier of the order in it."""
+    orders: tuple[Injection, ...] = ()
+    """The orders that documents or users may give."""
+    by_users: bool = False
+    """Whether users may give orders."""
+    instructions: dict[str, tuple[str, ...] | None] = Field(default_factory=dict)
+    """Chatbot → the texts of its own instructions; None: not known."""
+
+    @model_validator(mode="after")
+    def _orders_are_there(self) -> Self:
+        unknown = sorted(set(self.ordering.values()) - {order.id for order in self.orders})
+        if unknown:
+            raise ValueError(f"`ordering` names the order {unknown[0]!r}, which is not among `orders`")
+        return self
+
+    @property
+    def poisoned(self) -> int:
+        """Number of documents with a false statement."""
+        return len({poison.document for poison in self.poisons})
+
+
+def apply_attack(scenario: Scenario, attack: Attack) -> tuple[Scenario, AttackRecord]:
+    """Return the scenario with its documents attacked, and what was planted; equal arguments, equal results.
+
+    Poison and orders go into the pack's own documents; one may get both. Distractors stay as they are.
+
+    Raises:
+        UsageError: there are not enough distractors, or no document can be poisoned.
+    """
+    false, poisons = plant_poisons(
+        scenario.documents,
+        attack.poison_ratio,
+        collect_sentences(scenario.documents),
+        attack.seed,
+        attack.fake_answer,
+    )
+    if attack.poison_ratio and not poisons:
+        raise UsageError(
+            f"{scenario.name}: no document has an amount, a date, a name or a reference in a whole sentence, "
+            "so none can be poisoned. Set `attack.poison_ratio` to 0."
+        )
+    ordering_documents, ordering = plant_orders(false, attack.injections, attack.seed)
+    added = choose_distractors(scenario, attack.distractors, attack.seed)
+    planted = AttackRecord(
+        documents=len(scenario.documents),
+        poisons=poisons,
+        distractors=tuple(document.name for document in added),
+        ordering=ordering,
+        orders=tuple(
+            order for order in load_orders() if attack.user_injections or order.id in ordering.values()
+        ),
+        by_users=attack.user_injections > 0,
+    )
+    return scenario.model_copy(update={"documents": (*ordering_documents, *added)}), planted
+
+
+def hash_attack(attack: Attack | None) -> str | None:
+    """Hash the knobs and the orders; None without an attack."""
+    if attack is None:
+        return None
+    return digest([attack.model_dump(mode="json"), [order.model_dump() for order in load_orders()]])[:16]

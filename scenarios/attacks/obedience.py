@@ -19,11 +19,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from hallulab.scenarios.attacks.orders import Injection
+from hallulab.scenarios.attacks.attack import Injection
 from hallulab.scenarios.attacks.poison import Poison
 from hallulab.scenarios.text.items import Item, find_items
 from hallulab.scenarios.text.spans import split_sentences, split_words
-from hallulab.scenarios.text.word_forms import TOKEN, read_word
+from hallulab.scenarios.text.words import TOKEN, read_word
 
 _QUOTED = 3
 _REVEALED = 8

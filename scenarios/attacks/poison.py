@@ -16,6 +16,8 @@ from typing import NamedTuple
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text.edits import (
     Edit,
+    SentenceBank,
+    find_whole_sentences,
     generate_date_edits,
     generate_number_edits,
     generate_reference_edits,
@@ -24,7 +26,6 @@ from hallulab.scenarios.text.edits import (
     name_edits,
 )
 from hallulab.scenarios.text.items import Item, find_items
-from hallulab.scenarios.text.library import SentenceBank, find_whole_sentences
 from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.scenarios.transcript import Frozen
 

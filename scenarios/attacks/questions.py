@@ -1,16 +1,4 @@
-"""The documents that a chatbot is given for a question of HotpotQA, under attack (RAG-Trust sections 2, 4).
-
-The paper simulates retrieval: a question's documents are put together, nothing is searched. What it leaves
-open is decided here:
-
-- `poison_ratio` counts the two paragraphs that matter and is rounded up, so 30% of two is one.
-- A poisoned document takes the place of the true one. In it, the answer is exchanged for the fake answer,
-  wherever it stands. A document without the answer, and one on a question that names its answer (yes or no,
-  a choice), gives the fake answer in place of the sentences that matter.
-- The paragraph that holds the answer is poisoned first.
-- Distractors are the question's own noise paragraphs, then paragraphs of other questions without the answer.
-- The order of the documents is drawn, so that their numbers say nothing.
-"""
+"""Documents for a question of HotpotQA under attack (RAG-Trust sections 2 and 4)."""
 
 from __future__ import annotations
 
@@ -18,17 +6,133 @@ import math
 import random
 import re
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from hallulab.scenarios.attacks.attack import Attack
-from hallulab.scenarios.attacks.fake_answers import (
-    determine_answer_kind,
-    is_choice,
-    is_phrase_in,
-    make_fake_answers,
-)
 from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Frozen, Passage
+
+Kind = Literal["yes or no", "number", "date", "name", "phrase"]
+
+_MONTH = re.compile(
+    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
+)
+_COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_COUNTS)})\b", re.IGNORECASE)
+_FIGURES = re.compile(r"\d+")
+_DAYS = 28
+"""A day of the month stays one that every month has."""
+_LETTER = re.compile(r"[^\W\d_]")
+_WORD = re.compile(r"\w+")
+_SMALL = frozenset({"a", "an", "and", "at", "de", "for", "in", "la", "mit", "of", "on", "the", "to", "von"})
+_YES_OR_NO = {"yes": "no", "no": "yes"}
+
+
+def determine_answer_kind(answer: str) -> Kind:
+    """Return the kind of an answer, by its spelling."""
+    if answer.lower() in _YES_OR_NO:
+        return "yes or no"
+    if _MONTH.search(answer):
+        return "date"
+    if (_FIGURES.search(answer) and not _LETTER.search(answer)) or _NUMBER_WORD.match(answer):
+        return "number"
+    words = [word for word in _WORD.findall(answer) if word not in _SMALL]
+    return "name" if words and all(not word[0].islower() for word in words) else "phrase"
+
+
+def make_fake_answers(
+    question: HotpotQuestion, others: Sequence[HotpotQuestion], seed: int, count: int = 1
+) -> tuple[str, ...]:
+    """Return so many different false answers, the likeliest first.
+
+    - For `yes` it is `no`, and the other way round, however many are wanted.
+    - A number or a date is moved a little: `1988` to `1991`, `22 November` to `25 November`, `six` to `nine`.
+    - If the question names its answer, as a choice between two does, it is the other one's title.
+    - Else it is an answer to another question: of the same kind before other kinds, with a word in common
+      (`Blue Grass Airport` for `Dubai International Airport`) before others, of the same length before
+      others, and at random among those left. Then come the titles of the question's own noise.
+
+    None of them stands in the question or in its paragraphs that matter.
+
+    Raises:
+        UsageError: there are not so many.
+    """
+    opposite = _YES_OR_NO.get(question.answer.lower())
+    if opposite is not None:
+        return (opposite,) * count
+    gold = [_render_paragraph(question, position) for position in sorted(question.supporting)]
+    known = " ".join((question.question, question.answer, *gold)).lower()
+    if determine_answer_kind(question.answer) in ("number", "date"):
+        return _move_answer(question, seed)[:count]
+    found = list(dict.fromkeys(_find_candidates(question, others, known, seed)))[:count]
+    if len(found) < count:
+        raise UsageError(
+            f"question {question.id}: there is no false answer for {question.answer!r} among "
+            f"{len(others)} other questions. Give a data set with more of them."
+        )
+    return tuple(found)
+
+
+def _move_answer(question: HotpotQuestion, seed: int) -> tuple[str, ...]:
+    """Return nine numbers or dates near the answer, in an order drawn by the seed."""
+    steps = random.Random(f"fake/{seed}/{question.id}").sample(range(1, 10), 9)  # noqa: S311 - a seeded choice
+    return tuple(_move_numbers(step, question.answer) for step in steps)
+
+
+def _move_numbers(step: int, answer: str) -> str:
+    def figures(found: re.Match[str]) -> str:
+        value = int(found[0])
+        return str((value + step - 1) % _DAYS + 1 if value <= _DAYS else value + step)
+
+    def count(found: re.Match[str]) -> str:
+        return _COUNTS[(_COUNTS.index(found[0].lower()) + step) % len(_COUNTS)]
+
+    return _NUMBER_WORD.sub(count, _FIGURES.sub(figures, answer))
+
+
+def is_phrase_in(phrase: str, text: str) -> bool:
+    """Return whether a phrase stands in a text as whole words, whatever the case."""
+    return re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def is_choice(question: HotpotQuestion) -> bool:
+    """Return whether the question names its answer."""
+    return is_phrase_in(question.answer, question.question)
+
+
+def _find_candidates(
+    question: HotpotQuestion, others: Sequence[HotpotQuestion], known: str, seed: int
+) -> Iterator[str]:
+    if is_choice(question):
+        titles = [_strip_title(question.context[position][0]) for position in sorted(question.supporting)]
+        yield from (title for title in titles if not is_phrase_in(question.answer, title))
+    answers = sorted({other.answer for other in others if other.answer.lower() not in known})
+    random.Random(f"fake/{seed}/{question.id}").shuffle(answers)  # noqa: S311 - a seeded choice of data
+    kind, words = determine_answer_kind(question.answer), _extract_words(question.answer)
+
+    def distance(answer: str) -> tuple[bool, bool, int]:
+        theirs = _extract_words(answer)
+        return determine_answer_kind(answer) != kind, words.isdisjoint(theirs), abs(len(words) - len(theirs))
+
+    yield from sorted((one for one in answers if determine_answer_kind(one) != "yes or no"), key=distance)
+    for position, (title, _) in enumerate(question.context):
+        if position not in question.supporting and _strip_title(title).lower() not in known:
+            yield _strip_title(title)
+
+
+def _render_paragraph(question: HotpotQuestion, position: int) -> str:
+    title, sentences = question.context[position]
+    return f"{title}\n{''.join(sentences)}"
+
+
+def _strip_title(title: str) -> str:
+    """Return a title without what tells it from others: `Antic (magazine)` is `Antic`."""
+    return re.sub(r"\s*\([^)]*\)\s*$", "", title)
+
+
+def _extract_words(answer: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(answer)} - _SMALL
 
 
 class Composition(Frozen):

@@ -16,8 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.evidence import build_passages, extract_evidence
-from hallulab.scenarios.chats.grouping import Groups
+from hallulab.scenarios.chats.opentelemetry import read_timestamp
 from hallulab.scenarios.chats.record import (
     CHATBOT,
     MODEL,
@@ -29,8 +28,8 @@ from hallulab.scenarios.chats.record import (
     build_conversation,
     read_about,
 )
-from hallulab.scenarios.chats.spans import read_timestamp
-from hallulab.scenarios.chats.values import FormatError
+from hallulab.scenarios.chats.turns import build_passages, extract_evidence
+from hallulab.scenarios.chats.values import FormatError, Groups
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import open_to_read
 from hallulab.scenarios.files.json_text import parse_json

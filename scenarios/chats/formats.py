@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from hallulab.scenarios.chats import langfuse, mlflow, spans
+from hallulab.scenarios.chats import opentelemetry as spans
+from hallulab.scenarios.chats import platforms as langfuse
+from hallulab.scenarios.chats import platforms as mlflow
 from hallulab.scenarios.chats.csv_file import is_csv, read_csv
-from hallulab.scenarios.chats.messages import read_openai, read_own, read_sharegpt
+from hallulab.scenarios.chats.messages import DATA, read_openai, read_own, read_sharegpt, read_tables
 from hallulab.scenarios.chats.ragtruth import read_ragtruth
-from hallulab.scenarios.chats.tables import DATA, read_tables
 from hallulab.scenarios.chats.traces import SpanRef, TraceSpan, build_conversations
 from hallulab.scenarios.chats.values import FormatError, read_json_values
 from hallulab.scenarios.datasets.ragtruth import RESPONSES

@@ -1,17 +1,11 @@
-"""Lines with messages: OpenAI's, ShareGPT's and our own.
-
-- OpenAI: `{"messages": [{"role": …, "content": …}]}`, as in the guides to chat completions and to supervised
-  fine-tuning of the API reference of October 2026. Tool calls, parts and refusals are read.
-- ShareGPT: `{"conversations": [{"from": "human", "value": …}], "system": …}`, with the keys and roles of
-  LLaMA-Factory 0.9 (`data/README.md`) and of axolotl 0.13 (`chat_template` with `field_messages`).
-- our own: a line of `conversations.jsonl` (`hallulab.scenarios.transcript.Conversation`), with `spans` if
-  exported.
-"""
+"""Chats as lists of messages, read and written: OpenAI, ShareGPT, our own lines, and Parquet."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -19,6 +13,7 @@ from hallulab.scenarios.chats.record import (
     CHATBOT,
     KEY,
     MODEL,
+    PARTS,
     ChatContext,
     Marked,
     add_topic,
@@ -27,7 +22,7 @@ from hallulab.scenarios.chats.record import (
     list_messages,
     read_about,
 )
-from hallulab.scenarios.chats.said import (
+from hallulab.scenarios.chats.turns import (
     SYSTEM,
     ChatMessageRecord,
     build_turns,
@@ -35,8 +30,12 @@ from hallulab.scenarios.chats.said import (
     read_chat_message,
 )
 from hallulab.scenarios.chats.values import FormatError
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.transcript import Conversation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _SHAREGPT = {"user": "human", "assistant": "gpt"}
 
@@ -156,3 +155,103 @@ def _find_value(value: Mapping[str, Any], *keys: str) -> Any:
     metadata = value.get("metadata")
     places = (value, metadata if isinstance(metadata, Mapping) else {})
     return next((place[key] for key in keys for place in places if place.get(key) is not None), None)
+
+
+DATA = "data"
+"""Folder of the files in a data set folder."""
+FILE = f"{DATA}/train.parquet"
+"""The file that we write there; it is the split `train`."""
+
+_BATCH = 500
+
+
+def build_schema() -> pa.Schema:
+    """Return the columns. Plain ones are searched and filtered; `turns` has lists of objects."""
+    import pyarrow as pa
+
+    text, whole = pa.string(), pa.int64()
+    passage = pa.struct({"id": text, "document": text, "text": text, "score": pa.float64(), "topic": text})
+    span = pa.struct({"detector": text, "start": whole, "end": whole, "text": text})
+    turn = pa.struct(
+        {
+            "query": text,
+            "passages": pa.list_(passage),
+            "steps": pa.list_(pa.struct({"name": text, "text": text})),
+            "spans": pa.list_(span),
+        }
+    )
+    named = dict.fromkeys(("scenario", "persona", "chatbot", "model"), text)
+    return pa.schema(
+        {
+            "id": text,
+            "messages": pa.list_(pa.struct({"role": text, "content": text})),
+            **named,
+            "seed": whole,
+            "stop_reason": text,
+            "error": text,
+            "branch": pa.struct({"conversation": text, "turn": whole}),
+            "turns": pa.list_(turn),
+        }
+    )
+
+
+def write_table(path: Path, found: Iterable[Marked], without: frozenset[str]) -> None:
+    """Write conversations, some at a time.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    columns = build_schema()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with parquet.ParquetWriter(path, columns) as writer:
+        rows = (_build_row(marked, without) for marked in found)
+        while batch := list(islice(rows, _BATCH)):
+            writer.write_table(pa.Table.from_pylist(batch, schema=columns))
+
+
+def read_tables(paths: Sequence[Path]) -> Iterator[tuple[int, Path, Conversation]]:
+    """Yield (row from 1, file, conversation).
+
+    Raises:
+        UsageError: a file is no Parquet, has no column `messages`, or a row is wrong.
+    """
+    for path in paths:
+        for number, row in enumerate(_read_rows(path), start=1):
+            try:
+                yield number, path, read_row(row, f"{path.stem}-{number}")
+            except FormatError as error:
+                raise UsageError(f"{path}, row {number}: {error}") from error
+
+
+def read_row(row: Mapping[str, Any], name: str) -> Conversation:
+    """Make a conversation of a row; of tables that we did not write, the columns of OpenAI's lines count."""
+    if "turns" not in row or "persona" not in row:
+        return read_openai(row, name)
+    beside = {key: value for key, value in row.items() if key != "messages"}
+    return read_openai({"messages": row["messages"], KEY: beside}, name)
+
+
+def _build_row(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
+    return {
+        **build_openai_line(marked, frozenset(PARTS)),
+        **build_chat_context(marked, without).model_dump(mode="json"),
+    }
+
+
+def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            if "messages" not in file.schema_arrow.names:
+                raise UsageError(f"{path}: no column `messages`. Name the column with the messages so.")
+            for batch in file.iter_batches(batch_size=_BATCH):
+                yield from batch.to_pylist()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error}). Correct the path, or write it anew.") from error
+    except pa.ArrowException as error:
+        raise UsageError(f"{path}: no Parquet ({error}). Write it anew.") from error

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.grouping import Groups
 from hallulab.scenarios.chats.record import MODEL, ChatContext, Marked, build_conversation
-from hallulab.scenarios.chats.values import FormatError, read_json_values
+from hallulab.scenarios.chats.values import FormatError, Groups, read_json_values
 from hallulab.scenarios.datasets.ragtruth import RESPONSES, SOURCES
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Passage, Turn

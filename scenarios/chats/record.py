@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from hallulab.scenarios.chats.said import TOPIC
+from hallulab.scenarios.chats.turns import TOPIC
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.files.json_text import parse_json

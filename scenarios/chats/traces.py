@@ -11,11 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence
-from hallulab.scenarios.chats.grouping import GroupedPart, Groups
 from hallulab.scenarios.chats.record import MODEL, ChatContext, add_topic, build_conversation
-from hallulab.scenarios.chats.said import ChatMessageRecord, build_turns, read_chat_message, read_content
-from hallulab.scenarios.chats.values import FormatError
+from hallulab.scenarios.chats.turns import (
+    ChatMessageRecord,
+    FoundEvidence,
+    build_turns,
+    extract_evidence,
+    read_chat_message,
+    read_content,
+)
+from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 

@@ -1,20 +1,19 @@
-"""Read the JSON values of a file one after the other: JSON lines, one list, or one object.
-
-Of a file of any length, one value is in memory at a time.
-"""
+"""JSON values of a file read one after the other, and put together on disk where they belong together."""
 
 from __future__ import annotations
 
 import codecs
+import json
 import re
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import TracebackType
+from typing import Any, NamedTuple, Self
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import open_to_read, read_text
-from hallulab.scenarios.files.json_text import is_unfinished, parse_json
-from hallulab.scenarios.files.jsonl import parse_lines
+from hallulab.scenarios.files.json_text import is_unfinished, parse_json, parse_lines
 
 LARGEST = 200_000_000
 """Characters of one value at most."""
@@ -193,3 +192,51 @@ class _Scan:
 
     def _flaw(self, what: str) -> UsageError:
         return UsageError(f"{self._path}, line {self._begins}: {what}.")
+
+
+class GroupedPart(NamedTuple):
+    """A part of a group."""
+
+    line: int
+    """The line of the file on which it begins."""
+    value: Any
+    """Its JSON value."""
+
+
+class Groups:
+    """Groups of JSON values by name, in a database that the system deletes when it is closed."""
+
+    def __init__(self) -> None:
+        # An empty name is a temporary file without a name.
+        self._database = sqlite3.connect("")
+        self._database.execute("CREATE TABLE part (name TEXT, at REAL, line INTEGER, value TEXT)")
+
+    def add(self, name: str, at: float, line: int, value: Any) -> None:
+        """Add a value to a group.
+
+        Args:
+            name: the group.
+            at: its place in the group's order, before that in the file.
+            line: the line of the file on which it begins.
+            value: a JSON value.
+        """
+        text = json.dumps(value, ensure_ascii=False)
+        self._database.execute("INSERT INTO part VALUES (?, ?, ?, ?)", (name, at, line, text))
+
+    def __iter__(self) -> Iterator[tuple[str, list[GroupedPart]]]:
+        """Yield each group, in the order in which they begin in the file, with its parts in order."""
+        self._database.execute("CREATE INDEX IF NOT EXISTS by_name ON part (name)")
+        names = self._database.execute("SELECT name, MIN(rowid) FROM part GROUP BY name ORDER BY 2")
+        for name, _ in names:
+            parts = self._database.execute(
+                "SELECT line, value FROM part WHERE name = ? ORDER BY at, rowid", (name,)
+            )
+            yield name, [GroupedPart(line, json.loads(value)) for line, value in parts]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._database.close()

@@ -9,19 +9,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.datasets.audit import load_audit_corpus
+from hallulab.scenarios.datasets.audit_corpus import load_audit_corpus
 from hallulab.scenarios.datasets.begin import load_begin
-from hallulab.scenarios.datasets.chats import load_chats
 from hallulab.scenarios.datasets.gold import load_gold
 from hallulab.scenarios.datasets.halubench import load_halubench
 from hallulab.scenarios.datasets.halueval import load_halueval
-from hallulab.scenarios.datasets.jsonl import load_jsonl
+from hallulab.scenarios.datasets.jsonl import load_chats, load_jsonl
+from hallulab.scenarios.datasets.loader import LoadRequest
 from hallulab.scenarios.datasets.mtrag import load_mtrag
 from hallulab.scenarios.datasets.ragtruth import RagTruthOptions, load_ragtruth
-from hallulab.scenarios.datasets.request import LoadRequest
 from hallulab.scenarios.datasets.wice import load_wice
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.paths import expand_home, is_file
+from hallulab.scenarios.files.data_files import expand_home, is_file
 from hallulab.scenarios.labelled import LabelledData
 from hallulab.scenarios.transcript import Frozen
 

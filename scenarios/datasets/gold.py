@@ -8,8 +8,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from hallulab.scenarios.datasets.quotations import locate_quotations
-from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, make_repeated_id_error
+from hallulab.scenarios.datasets.loader import SCHEMA, LoadRequest, locate_quotations, make_repeated_id_error
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.labelled import ChatbotTurn, GoldSpan, LabelledData, LabelledReply

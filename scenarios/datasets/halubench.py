@@ -14,10 +14,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest
+from hallulab.scenarios.datasets.loader import SCHEMA, LoadRequest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record, read_records
-from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.scenarios.text.chunking import split_into_chunks
 from hallulab.scenarios.transcript import Frozen, Passage

@@ -13,7 +13,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest
+from hallulab.scenarios.datasets.loader import SCHEMA, LoadRequest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record, read_records, read_text
 from hallulab.scenarios.files.json_text import parse_json

@@ -11,7 +11,7 @@ from typing import Self
 from pydantic import model_validator
 
 from hallulab.scenarios.datasets.jsonl import ReplyLine, build_labelled_reply
-from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, make_repeated_id_error
+from hallulab.scenarios.datasets.loader import SCHEMA, LoadRequest, make_repeated_id_error
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.labelled import LabelledData, LabelledReply, Ratings, require_fitting_spans
 

@@ -12,9 +12,9 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from hallulab.scenarios.datasets.request import SCHEMA, LoadRequest, make_repeated_id_error
+from hallulab.scenarios.datasets.loader import SCHEMA, LoadRequest, make_repeated_id_error
 from hallulab.scenarios.files.data_files import read_records
-from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
 from hallulab.scenarios.text.chunking import split_into_chunks
 from hallulab.scenarios.transcript import Frozen, Passage

@@ -1,10 +1,11 @@
-"""Read files that users write by hand (JSON lines, text). Errors name the place and the remedy."""
+"""Read paths, text, records and JSON that come from users and endpoints, within limits."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -12,7 +13,7 @@ from typing import Any, BinaryIO, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.jsonl import parse_lines
+from hallulab.scenarios.files.json_text import MAX_DEPTH, TOO_DEEP, parse_lines
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -215,3 +216,95 @@ def _explain_no_text(error: Any, model: type[BaseModel]) -> str:
     if isinstance(found, dict | list):
         return f"must be text, not {'an object' if isinstance(found, dict) else 'a list'}. Give a text."
     return f"must be text, not {_describe_kind(found)}. Put it in quotes."
+
+
+def read_json(text: str | bytes, clean: Callable[[str], str] = replace_surrogates) -> Any:
+    """Parse other people's JSON.
+
+    Args:
+        text: the JSON.
+        clean: applied to every string and every key.
+
+    Returns:
+        The value, with None for NaN, infinities and numbers too large for a float.
+
+    Raises:
+        ValueError: it is no JSON, or is nested deeper than `MAX_DEPTH`.
+    """
+    try:
+        return repair_value(json.loads(text), clean)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+
+
+def repair_value(value: Any, clean: Callable[[str], str] = replace_surrogates) -> Any:
+    """Repair a value of a JSON parser, as `read_json` does.
+
+    Raises:
+        ValueError: it is nested deeper than `MAX_DEPTH`.
+    """
+    return _repair_value(value, clean, MAX_DEPTH)
+
+
+def _repair_value(value: Any, clean: Callable[[str], str], levels: int) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if not isinstance(value, dict | list):
+        return value
+    if levels == 0:
+        raise ValueError(TOO_DEEP)
+    if isinstance(value, list):
+        return [_repair_value(item, clean, levels - 1) for item in value]
+    return {clean(key): _repair_value(item, clean, levels - 1) for key, item in value.items()}
+
+
+def expand_home(path: str | Path) -> Path:
+    """Replace `~` or `~user` at the beginning of a path by the home folder.
+
+    Raises:
+        UsageError: there is no such user.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise UsageError(f"{path}: there is no user with such a home folder. Correct the path.") from error
+
+
+def is_there(path: Path) -> bool:
+    """Return whether a path exists.
+
+    Raises:
+        UsageError: the path is too long, or a folder in it cannot be read.
+    """
+    with _translate_errors(path):
+        return path.exists()
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether a path is a folder.
+
+    Raises:
+        UsageError: the path is too long, or a folder in it cannot be read.
+    """
+    with _translate_errors(path):
+        return path.is_dir()
+
+
+def is_file(path: Path) -> bool:
+    """Return whether a path is a file.
+
+    Raises:
+        UsageError: the path is too long, or a folder in it cannot be read.
+    """
+    with _translate_errors(path):
+        return path.is_file()
+
+
+@contextmanager
+def _translate_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.") from error

@@ -1,23 +1,173 @@
-"""Read knowledge documents from a folder: Markdown, plain text, PDF, HTML and Word.
-
-A document's content is only data: no path is built from it.
-"""
+"""Read knowledge documents from a pack's own folder only: Markdown, plain text, PDF, HTML and Word."""
 
 from __future__ import annotations
 
+import io
+import logging
+import os
 import re
-from collections.abc import Iterable
+import stat
+import warnings
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import Field
 
+from hallulab.scenarios.components import describe_exception
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import read_text, replace_surrogates
+from hallulab.scenarios.files.data_files import read_bytes, read_text, replace_surrogates
 from hallulab.scenarios.files.yaml_text import YamlText
-from hallulab.scenarios.packs.boundary import Boundary, list_entries
-from hallulab.scenarios.packs.converted import READERS, read_converted
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.transcript import Frozen
+
+
+class Boundary:
+    """A folder to read from. Nothing outside of it is read, also not through links.
+
+    Args:
+        folder: the folder; None: there is no boundary.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder and Path(os.path.realpath(folder))
+
+    def require_inside(self, path: Path) -> None:
+        """Raise UsageError if a path, with all links resolved, is outside."""
+        if self._folder is None:
+            return
+        end = Path(os.path.realpath(path))
+        if not end.is_relative_to(self._folder):
+            raise UsageError(
+                f"{path}: leads to {end}, outside of the pack's folder {self._folder}. Copy what the "
+                "pack needs into that folder; nothing else is read."
+            )
+
+    def require_file(self, path: Path) -> None:
+        """Raise UsageError if a path is outside or no regular file."""
+        self.require_inside(path)
+        try:
+            mode = path.stat().st_mode
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read ({error.strerror}). Correct or remove it.") from error
+        if not stat.S_ISREG(mode):
+            raise UsageError(f"{path}: is {_name_kind(mode)}, no file. Put a file there, or remove it.")
+
+
+ANYWHERE = Boundary(None)
+"""For packs that come with hallulab: package managers may install them as links."""
+
+
+def list_entries(folder: Path) -> list[Path]:
+    """Return the entries of a folder, sorted by name.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be read ({error.strerror}). Correct or remove it.") from error
+
+
+def _name_kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"
+
+
+@contextmanager
+def hide_log_and_warnings(library: str) -> Iterator[None]:
+    """Silence a library's log and warnings while the block runs. Its exceptions say enough.
+
+    Args:
+        library: beginning of its loggers' names.
+    """
+    logger = logging.getLogger(library)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+LARGEST_UNPACKED = 200_000_000
+"""Bytes of a Word document's parts at most, unpacked."""
+
+_NOT_SAID = ("head", "script", "style", "template", "noscript", "img")
+"""Elements of a page that are no part of its text."""
+
+
+def read_converted(path: Path, largest: int) -> str:
+    """Return the text of a document of `READERS`.
+
+    Args:
+        path: the document; its suffix says how it is read.
+        largest: bytes at most.
+
+    Raises:
+        UsageError: it cannot be read, or is too large.
+    """
+    kind, library, read = READERS[path.suffix.lower()]
+    content = read_bytes(path, largest)
+    try:
+        with hide_log_and_warnings(library):
+            text = read(content)
+    except Exception as error:  # the libraries raise nearly any exception for a damaged file
+        raise UsageError(
+            f"{path}: cannot be read as {kind} ({describe_exception(error)}). "
+            "Repair or decrypt it, or convert it to text."
+        ) from error
+    # Broken fonts give lone surrogates.
+    return replace_surrogates(text).replace("\x00", "")
+
+
+def _convert_pdf(content: bytes) -> str:
+    from pypdf import PdfReader
+
+    return "\n\n".join(page.extract_text() for page in PdfReader(io.BytesIO(content)).pages)
+
+
+def _convert_html(content: bytes | str) -> str:
+    from bs4 import BeautifulSoup
+    from markdownify import ATX, MarkdownConverter
+
+    soup = BeautifulSoup(content, "html.parser")
+    for element in soup.find_all(_NOT_SAID):
+        element.extract()
+    plain = MarkdownConverter(
+        heading_style=ATX,
+        strip=["a", "b", "strong", "em", "i"],
+        escape_asterisks=False,
+        escape_underscores=False,
+    )
+    return str(plain.convert_soup(soup))
+
+
+def _convert_word(content: bytes) -> str:
+    import mammoth
+
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())
+    if unpacked > LARGEST_UNPACKED:
+        raise ValueError(f"it has {unpacked:,} bytes unpacked, more than {LARGEST_UNPACKED:,}")
+    return _convert_html(mammoth.convert_to_html(io.BytesIO(content)).value)
+
+
+READERS: dict[str, tuple[str, str, Callable[[bytes], str]]] = {
+    ".pdf": ("PDF", "pypdf", _convert_pdf),
+    ".html": ("HTML", "bs4", _convert_html),
+    ".htm": ("HTML", "bs4", _convert_html),
+    ".docx": ("Word document", "mammoth", _convert_word),
+}
+"""Suffix → what the user reads, the library, and how it is read."""
+
 
 SCHEMA = "docs/scenario-packs.md"
 """Describes the files of a pack."""

@@ -1,23 +1,22 @@
-"""Load scenario packs from files: `scenario.yaml`, `personas.yaml` and a folder of documents.
-
-docs/scenario-packs.md describes them.
-"""
+"""Files of scenario packs: load them, write them, and start a new one."""
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import yaml
 from pydantic import Field
 
-from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.paths import expand_home, is_folder, is_there
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.data_files import expand_home, is_folder, is_there
 from hallulab.scenarios.files.yaml_text import read_yaml
-from hallulab.scenarios.packs.boundary import ANYWHERE, Boundary
-from hallulab.scenarios.packs.documents import SCHEMA, DocumentDefaults, read_documents
+from hallulab.scenarios.packs.documents import ANYWHERE, SCHEMA, Boundary, DocumentDefaults, read_documents
 from hallulab.scenarios.packs.pack import Identifier, Persona, Scenario, Specialist
+from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.transcript import Frozen
 
 SCENARIO_FILE = "scenario.yaml"
@@ -187,3 +186,76 @@ def _find_repeated(names: Sequence[str]) -> int | None:
             return index
         seen[name] += 1
     return None
+
+
+_WIDTH = 110
+
+
+def render_scenario_file(name: str, about: Mapping[str, Any], how: str) -> str:
+    """Return a `scenario.yaml`.
+
+    Args:
+        name: the pack's identifier.
+        about: title, domain, assistant, functions and specialists. A drafter is added, who writes letters.
+        how: by what the pack was made, for a comment.
+    """
+    drafter = DEFAULT_SPECIALISTS[-1]
+    specialists = [one for one in about["specialists"] if one["name"] != drafter.name]
+    unique = list({one["name"]: one for one in specialists}.values())
+    values = {
+        "schema": 1,
+        "name": name,
+        "title": render_one_line(about["title"]),
+        "description": f"People ask about {render_one_line(about['domain'])}.",
+        "domain": render_one_line(about["domain"]),
+        "assistant": render_one_line(about["assistant"]),
+        "functions": [render_one_line(line) for line in about["functions"]],
+        "specialists": [
+            {key: render_one_line(one[key]) for key in ("name", "title", "duty")} for one in unique
+        ]
+        + [drafter.model_dump()],
+        "documents": "documents",
+        "personas": "personas.yaml",
+    }
+    return f"# Written {render_one_line(how)}: read and correct it.\n{_dump_yaml(values)}"
+
+
+def render_persona_block(persona: Persona, notes: Sequence[str], goals: Sequence[str]) -> str:
+    """Return an entry of `personas.yaml` under comments: notes, then one on each goal."""
+    values = {key: value for key, value in persona.described().items() if value is not None}
+    lines = [*notes, *(f"goal {number}: {said}" for number, said in enumerate(goals, start=1))]
+    return textwrap.indent(
+        "".join(f"# {render_one_line(line)}\n" for line in lines) + _dump_yaml([values]), "  "
+    )
+
+
+def render_personas_file(blocks: Sequence[str], how: str) -> str:
+    """Return a `personas.yaml` of blocks by `render_persona_block`."""
+    written = f"# Written {render_one_line(how)}: read and correct them."
+    head = f"{written} docs/scenario-packs.md describes the keys.\n"
+    return head + "personas:\n" + "\n".join(blocks)
+
+
+def _dump_yaml(values: Any) -> str:
+    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=_WIDTH)
+
+
+_TEMPLATE = Path(__file__).parent / "templates" / "skeleton"
+
+
+def init_scenario(directory: Path) -> None:
+    """Write a small working pack (comments on every key, two documents, two personas) into `directory`.
+
+    Raises:
+        UsageError: the folder is not empty.
+        OperationalError: it cannot be written.
+    """
+    try:
+        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+            raise UsageError(f"{directory}: this is no empty folder. Name a new one.")
+        for source in sorted(path for path in _TEMPLATE.rglob("*") if path.is_file()):
+            target = directory / source.relative_to(_TEMPLATE)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+    except OSError as error:
+        raise OperationalError(f"cannot write {error.filename or directory}: {error.strerror}.") from error

@@ -15,7 +15,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from hallulab.scenarios.packs.pack import Document
-from hallulab.scenarios.text.abbreviations import is_abbreviation
+from hallulab.scenarios.text.spans import is_abbreviation
 from hallulab.scenarios.transcript import Frozen, Passage
 
 _PARAGRAPH = re.compile(r"\S(?:.*\S)?(?:\n.*\S.*)*")

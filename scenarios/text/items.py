@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from hallulab.scenarios.text.word_forms import NUMBER_WORDS, TOKEN, read_word
+from hallulab.scenarios.text.words import NUMBER_WORDS, TOKEN, read_word
 
 Kind = Literal["contact", "reference", "date", "quantity", "number", "name"]
 """A phone number, e-mail or web address; a section, article or directive; a day or month; a number with its

@@ -9,12 +9,19 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from hallulab.agents.models.errors import ModelError, UnparseableAnswer
+from hallulab.agents.models.answers import ModelError, UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
-from hallulab.agents.users.chat_reader import ChatCase, parts, read_case, read_manner, told_in
-from hallulab.agents.users.persona_writer import MANNERS, names
-from hallulab.agents.users.summarizer import MAX_TOKENS, summarize
+from hallulab.agents.users.chats import (
+    MAX_TOKENS,
+    ChatCase,
+    parts,
+    read_case,
+    read_manner,
+    summarize,
+    told_in,
+)
+from hallulab.agents.users.personas import MANNERS, names
 from hallulab.scenarios.chats.formats import format_of, read_chats
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona
@@ -181,7 +188,7 @@ async def summarize_chat(chat: Sequence[Message], experiment: Experiment, settin
     """Let the simulated user's model summarize a chat.
 
     Args:
-        chat: see `hallulab.agents.users.summarizer.summarize`.
+        chat: see `hallulab.agents.users.chats.summarize`.
         experiment: its models are used, and its scenario says what the assistant is for.
 
     Raises:

@@ -14,19 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.agents.machine.cache import replacing
-from hallulab.agents.machine.progress import bars
-from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.model import Session
-from hallulab.agents.retrieval.embedding import Embedder, SentenceEmbedder
+from hallulab.agents.progress import bars
+from hallulab.agents.retrieval.embeddings import Embedder, SentenceEmbedder, topics
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
-from hallulab.agents.retrieval.topics import topics
-from hallulab.agents.users.persona_writer import About, write_about
+from hallulab.agents.users.personas import About, write_about
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.packs.boundary import Boundary
-from hallulab.scenarios.packs.documents import DocumentDefaults, find_document_files, read_documents
+from hallulab.scenarios.packs.documents import Boundary, DocumentDefaults, find_document_files, read_documents
 from hallulab.scenarios.packs.pack import Document, Scenario
-from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario
-from hallulab.scenarios.packs.written import render_persona_block, render_personas_file, render_scenario_file
+from hallulab.scenarios.packs.pack_files import (
+    DEFAULT_SPECIALISTS,
+    load_scenario,
+    render_persona_block,
+    render_personas_file,
+    render_scenario_file,
+)
 from hallulab.scenarios.transcript import Passage
 from hallulab.simulator.authoring.chats import Chat, ChatPersonas
 from hallulab.simulator.authoring.personas import TRIES, PersonaBatch, PersonaMaker

@@ -9,11 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.model import Session
-from hallulab.agents.retrieval.embedding import Embedder
+from hallulab.agents.retrieval.embeddings import Embedder
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
-from hallulab.agents.users.persona_writer import (
+from hallulab.agents.users.personas import (
     MANNERS,
     UNSAID,
     asked_for,

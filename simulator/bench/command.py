@@ -11,16 +11,20 @@ from typing import Any
 from hallulab.detectors.base.protocol import Detector, TrainableDetector
 from hallulab.scenarios.datasets import LOADERS, load_labelled
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.paths import expand_home, is_file, is_folder
+from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
-from hallulab.simulator.bench.cross_validation import CrossValidation
-from hallulab.simulator.bench.floors import FLAG_ALL, MAJORITY
+from hallulab.simulator.bench.baselines import FLAG_ALL, MAJORITY, compute_rater_agreement
 from hallulab.simulator.bench.page import render_page
 from hallulab.simulator.bench.planted import FILE as PLANTED
 from hallulab.simulator.bench.planted import is_planted
-from hallulab.simulator.bench.raters import compute_rater_agreement
 from hallulab.simulator.bench.results import BenchData, Results, measure
-from hallulab.simulator.bench.split import Split, choose_replies, split_into_folds, split_replies
+from hallulab.simulator.bench.split import (
+    CrossValidation,
+    Split,
+    choose_replies,
+    split_into_folds,
+    split_replies,
+)
 from hallulab.simulator.bench.sweep import Sweep, build_sweep_report, list_configurations, load_sweep
 from hallulab.simulator.bench.tables import ROWS
 from hallulab.simulator.bench.terminal import print_report

@@ -1,6 +1,6 @@
 """Geometry of the benchmark page's charts: precision-recall, reliability, cost against quality.
 
-Our own SVG template draws them; `hallulab.simulator.report.charts` gives the reasons.
+Our own SVG template draws them; `hallulab.simulator.report.html` gives the reasons.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from hallulab.simulator.bench.rows import LevelRow
 from hallulab.simulator.measure.detection import Sample, compute_curve
-from hallulab.simulator.measure.pareto import find_pareto_front
-from hallulab.simulator.report.charts import Tick
+from hallulab.simulator.measure.spending import find_pareto_front
+from hallulab.simulator.report.html import Tick
 
 WIDTH, HEIGHT = 440.0, 320.0
 """Size of a chart in the SVG's units; the page scales it."""

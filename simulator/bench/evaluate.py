@@ -1,4 +1,4 @@
-"""Run detectors over labelled replies."""
+"""Run detectors over labelled replies, and count why judgements have no score."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import asyncio
 import dataclasses
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hallulab.detectors.base.checking import run_detector
-from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
+from hallulab.detectors.base.protocol import Detector, ThresholdProtocol, run_detector
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.transcript import Judgement, TurnView
+from hallulab.scenarios.text.wording import shorten_line
+from hallulab.scenarios.transcript import Frozen, Judgement, Outcome, TurnView
 
 _BATCH = 256
 """Replies given at once to a detector that judges in batches, so that progress shows."""
@@ -145,3 +146,27 @@ def _get_view(detector: Detector, reply: LabelledReply) -> TurnView:
     if detector.traits.reads_origin:
         return reply.view.model_copy(update={"origin": reply.origin})
     return reply.view
+
+
+SHOWN = 5
+"""Number of reasons shown for a detector."""
+
+
+class Missing(Frozen):
+    """A reason, and the number of judgements that are missing for it."""
+
+    outcome: Outcome
+    reason: str
+    n: int
+
+
+def count_reasons(judgements: Sequence[Judgement]) -> tuple[Missing, ...]:
+    """Return the `SHOWN` most frequent reasons; of equally frequent ones, the first met."""
+    counts = Counter(
+        (judgement.outcome, shorten_line(judgement.error or ""))
+        for judgement in judgements
+        if judgement.outcome != "scored"
+    )
+    return tuple(
+        Missing(outcome=outcome, reason=reason, n=n) for (outcome, reason), n in counts.most_common(SHOWN)
+    )

@@ -17,15 +17,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.model import ModelPool, Session
 from hallulab.agents.models.prompt import ChatMessage, load_prompt
 from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.scenarios.text.spans import split_words
 from hallulab.scenarios.text.wording import format_count
-from hallulab.simulator.bench.same_answer import NUMBER_WORDS, extract_content, is_same_answer
-from hallulab.simulator.bench.wrong_answers import Wrong
+from hallulab.simulator.bench.answers import NUMBER_WORDS, Wrong, extract_content, is_same_answer
 
 DATASET = "hotpotqa-derived"
 """Name of the data set in its replies."""

@@ -24,7 +24,7 @@ from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.measure.detection import Booleans, Sample
-from hallulab.simulator.measure.statistics import Floats, Integers
+from hallulab.simulator.measure.intervals import Floats, Integers
 
 Level = Literal["response", "sentence", "word"]
 LEVELS: tuple[Level, ...] = ("response", "sentence", "word")

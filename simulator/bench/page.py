@@ -26,7 +26,7 @@ from hallulab.simulator.bench.terminal import (
     report_notes,
 )
 from hallulab.simulator.measure.detection import Sample
-from hallulab.simulator.report.markup import load_asset, render
+from hallulab.simulator.report.html import load_asset, render
 
 _COLOURS = 6
 _COSTS = {"p50_ms": "milliseconds a reply (p50)", "tokens_per_reply": "tokens a reply"}

@@ -13,9 +13,14 @@ from dataclasses import dataclass
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.measure.numbers import Interval, Rounded
+from hallulab.simulator.measure.intervals import (
+    Interval,
+    Ratio,
+    Rounded,
+    compute_interval,
+    compute_ratio_of_sums,
+)
 from hallulab.simulator.measure.prevalence import Accuracy, PairCounts
-from hallulab.simulator.measure.statistics import Ratio, compute_interval, compute_ratio_of_sums
 
 FILE = "planted.jsonl"
 """The file of a folder of planted errors."""

@@ -1,34 +1,124 @@
-"""Compute rows of numbers from judgements of labelled replies.
-
-Items that were not scored count in coverage only. A number that is not defined (one class only, nothing
-flagged) is None.
-"""
+"""Rows of numbers from judgements of labelled replies, and the agreement of flagged and gold spans."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from hallulab.detectors.base.protocol import ThresholdProtocol
+from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen, Judgement
-from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.evaluate import Evaluation, Missing, count_reasons
 from hallulab.simulator.bench.levels import Items, Level
-from hallulab.simulator.bench.reasons import Missing, count_reasons
-from hallulab.simulator.bench.spans import SpanCounts, compute_span_numbers, count_spans
 from hallulab.simulator.bench.thresholds import Thresholds, decide_by_protocols
-from hallulab.simulator.measure.bootstrap import Replicates, compute_f1_replicates
 from hallulab.simulator.measure.detection import (
+    Replicates,
     compute_auroc,
     compute_average_precision,
     compute_brier,
     compute_calibration_error,
+    compute_f1_replicates,
     compute_flag_scores,
+    compute_precision_recall_f1,
     sort_into_bins,
 )
-from hallulab.simulator.measure.numbers import Interval, Rounded
-from hallulab.simulator.measure.statistics import compute_percentile_interval
+from hallulab.simulator.measure.intervals import Interval, Rounded, compute_percentile_interval
+
+Ends = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class HitCounts:
+    """Hits, flagged and gold, in the unit of a rule."""
+
+    hits: int
+    """Number on both sides."""
+    flagged: int
+    """Number on the detector's side."""
+    gold: int
+    """Number on the annotators' side."""
+
+
+@dataclass(frozen=True)
+class SpanCounts:
+    """Agreement on one reply under each rule."""
+
+    characters: HitCounts
+    """Rule 1."""
+    pairwise: HitCounts
+    """Rule 2."""
+    iou: float | None
+    """Rule 3; None without any span."""
+    exact: HitCounts
+    """Rule 4."""
+    unlocated: int
+    """Flagged spans without a place in the reply."""
+
+
+def count_spans(reply: LabelledReply, judgement: Judgement) -> SpanCounts | None:
+    """Count the agreement on a reply; None where the annotators or the detector do not say where."""
+    if reply.spans is None or judgement.spans is None or not judgement.localised:
+        return None
+    length = len(reply.reply)
+    flagged = [
+        (span.start, min(span.end, length))
+        for span in judgement.spans
+        if span.start is not None and span.end is not None and span.start < length
+    ]
+    unlocated = len(judgement.spans) - len(flagged)
+    gold = [(span.start, span.end) for span in reply.spans]
+    characters = _count_characters(length, flagged, gold)
+    union = characters.flagged + characters.gold - characters.hits
+    once, gold_once = set(flagged), set(gold)
+    return SpanCounts(
+        characters=characters,
+        pairwise=_count_pairwise(flagged, gold),
+        iou=characters.hits / union if union else None,
+        exact=HitCounts(len(once & gold_once), len(once) + unlocated, len(gold_once)),
+        unlocated=unlocated,
+    )
+
+
+def compute_span_numbers(counted: Sequence[SpanCounts]) -> dict[str, float | None]:
+    """Compute precision, recall and F1 under the rules, the primary one without a prefix, and `iou`."""
+    ious = [item.iou for item in counted if item.iou is not None]
+    return {
+        **_compute_numbers("", [item.characters for item in counted]),
+        **_compute_numbers("pairwise_", [item.pairwise for item in counted]),
+        "iou": sum(ious) / len(ious) if ious else None,
+        **_compute_numbers("exact_", [item.exact for item in counted]),
+    }
+
+
+def _count_characters(length: int, flagged: Sequence[Ends], gold: Sequence[Ends]) -> HitCounts:
+    masks = np.zeros((2, length), dtype=bool)
+    for mask, spans in zip(masks, (flagged, gold), strict=True):
+        for start, end in spans:
+            mask[start:end] = True
+    return HitCounts(int((masks[0] & masks[1]).sum()), int(masks[0].sum()), int(masks[1].sum()))
+
+
+def _count_pairwise(flagged: Sequence[Ends], gold: Sequence[Ends]) -> HitCounts:
+    overlap = sum(max(0, min(a[1], b[1]) - max(a[0], b[0])) for a in flagged for b in gold)
+    return HitCounts(overlap, sum(end - start for start, end in flagged), sum(b - a for a, b in gold))
+
+
+def _compute_numbers(prefix: str, counts: Sequence[HitCounts]) -> dict[str, float | None]:
+    hits, flagged, gold = (
+        sum(getattr(item, field) for item in counts) for field in ("hits", "flagged", "gold")
+    )
+    found = compute_precision_recall_f1(hits, flagged, gold)
+    if hits > min(flagged, gold):
+        precision, recall = min(1.0, hits / flagged), min(1.0, hits / gold)
+        found = {
+            "precision": precision,
+            "recall": recall,
+            "f1": 2 * precision * recall / (precision + recall),
+        }
+    return {f"{prefix}{name}": value for name, value in found.items()}
 
 
 class Costs(Frozen):
@@ -98,7 +188,7 @@ class LevelRow(_BenchRow):
 
 
 class SpanRow(_BenchRow):
-    """A detector on spans, by the rules of `hallulab.simulator.bench.spans`; no prefix means by
+    """A detector on spans, by the rules of `hallulab.simulator.bench.rows`; no prefix means by
     characters."""
 
     level: Literal["span"] = "span"
@@ -171,7 +261,7 @@ def count_items(items: Items) -> dict[str, Any]:
 
 
 def build_span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) -> SpanRow | None:
-    """Compute the agreement of flagged and gold spans (`hallulab.simulator.bench.spans`); None without gold
+    """Compute the agreement of flagged and gold spans (`hallulab.simulator.bench.rows`); None without gold
     spans."""
     counted: list[SpanCounts] = []
     places: list[int] = []

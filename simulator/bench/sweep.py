@@ -22,8 +22,8 @@ from hallulab.simulator.bench.levels import collect_items, group_numbers
 from hallulab.simulator.bench.rows import compute_costs
 from hallulab.simulator.experiment.config import NAME, Component
 from hallulab.simulator.measure.detection import compute_auroc, compute_flag_scores
-from hallulab.simulator.measure.numbers import Rounded
-from hallulab.simulator.measure.pareto import find_pareto_front
+from hallulab.simulator.measure.intervals import Rounded
+from hallulab.simulator.measure.spending import find_pareto_front
 
 SCHEMA = "docs/bench.md"
 """Page that describes the file."""

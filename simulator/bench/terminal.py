@@ -15,9 +15,8 @@ from hallulab.scenarios.text.wording import (
     render_one_line,
     shorten_line,
 )
+from hallulab.simulator.bench.baselines import RankTest, RaterAgreement, SourceTest
 from hallulab.simulator.bench.chats import ChatFriedman, ChatReport
-from hallulab.simulator.bench.friedman import RankTest, SourceTest
-from hallulab.simulator.bench.raters import RaterAgreement
 from hallulab.simulator.bench.results import BenchData, BenchReport
 from hallulab.simulator.bench.rows import AnyRow, LevelRow, SpanRow
 from hallulab.simulator.bench.sweep import SweepReport
@@ -31,7 +30,7 @@ from hallulab.simulator.bench.tables import (
     SPANS,
     build_sweep_columns,
 )
-from hallulab.simulator.measure.statistics import LEAST_FOR_INTERVAL, explain_no_interval
+from hallulab.simulator.measure.intervals import LEAST_FOR_INTERVAL, explain_no_interval
 from hallulab.simulator.report.columns import NARROW, build_terminal_table
 from hallulab.simulator.report.terminal import build_console
 

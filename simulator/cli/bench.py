@@ -1,4 +1,4 @@
-"""`hallulab bench`."""
+"""Command `hallulab bench`: detectors against labelled data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hallulab.agents.machine.stopping import run_until_stopped
+from hallulab.agents.concurrency import run_until_stopped
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.cli.options import (
     Detectors,
@@ -17,7 +17,7 @@ from hallulab.simulator.cli.options import (
     expand_option_groups,
     split_names,
 )
-from hallulab.simulator.cli.running import build_settings, collect_flags
+from hallulab.simulator.cli.run import build_settings, collect_flags
 
 
 def _read_options(given: list[str]) -> dict[str, Any]:

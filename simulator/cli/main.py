@@ -1,4 +1,4 @@
-"""Entry point of the `hallulab` command: errors become one sentence and an exit code."""
+"""Entry point of the `hallulab` command: its commands, and errors as one sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -9,12 +9,79 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
+import typer
+
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
-from hallulab.scenarios.files.paths import expand_home
+from hallulab.scenarios.files.data_files import expand_home
 from hallulab.scenarios.text.wording import clean_for_terminal
-from hallulab.simulator.cli.app import app
-from hallulab.simulator.cli.output import OutputError, forget_unwritten, guard_output
-from hallulab.simulator.cli.warnings import show_warnings
+from hallulab.simulator.cli import bench
+from hallulab.simulator.cli import data as building
+from hallulab.simulator.cli import data as importing
+from hallulab.simulator.cli import prepare as listing
+from hallulab.simulator.cli import prepare as serving
+from hallulab.simulator.cli import prepare as starting_packs
+from hallulab.simulator.cli import prepare as summarizing
+from hallulab.simulator.cli import report as auditing
+from hallulab.simulator.cli import report as exporting
+from hallulab.simulator.cli import report as folders
+from hallulab.simulator.cli import report as realism
+from hallulab.simulator.cli import run as branching
+from hallulab.simulator.cli import run as running
+from hallulab.simulator.cli import stress as calibrating
+from hallulab.simulator.cli import stress as planting
+from hallulab.simulator.cli import stress as stressing
+from hallulab.simulator.cli.console import OutputError, forget_unwritten, guard_output, show_warnings
+from hallulab.simulator.cli.options import PassingOn
+
+app = typer.Typer(
+    name="hallulab",
+    help="Simulated users talk to RAG chatbots, detectors judge every reply, and the run says which chatbot "
+    "hallucinates least and which detector can be trusted to say so.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+app.command("serve", cls=PassingOn)(serving.serve)
+app.command("run", cls=PassingOn)(running.run)
+app.command("simulate", cls=PassingOn)(running.simulate)
+app.command("detect", cls=PassingOn)(running.detect)
+app.command("branch", cls=PassingOn)(branching.branch)
+app.command("report")(folders.report)
+app.command("view")(folders.view)
+app.command("import")(importing.import_)
+app.command("export")(exporting.export)
+app.command("audit")(auditing.audit)
+app.command("realism")(realism.realism)
+app.command("bench", cls=PassingOn)(bench.bench)
+app.command("plant", cls=PassingOn)(planting.plant)
+app.command("calibrate", cls=PassingOn)(calibrating.calibrate)
+app.command("stress", cls=PassingOn)(stressing.stress)
+build = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
+build.command("hotpotqa-derived", cls=PassingOn)(building.hotpotqa_derived)
+build.command("audit-corpus")(building.audit_corpus)
+app.add_typer(build, name="build")
+app.command("list")(listing.list_things)
+app.command("summarize", cls=PassingOn)(summarizing.summarize)
+app.command("init-scenario", cls=PassingOn)(starting_packs.init_scenario)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"hallulab {installed('hallulab')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
+    ),
+) -> None:
+    pass
+
 
 INTERRUPTED = 130
 COLLECTED_AFTER = (100_000, 20, 50)

@@ -1,4 +1,4 @@
-"""Options that several commands share, as dataclasses that `expand_option_groups` unfolds into flags."""
+"""Options that several commands share, as dataclasses that unfold into flags."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand
+
+from hallulab.scenarios.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -159,3 +162,25 @@ def read_whole_numbers(flag: str, text: str, least: int) -> tuple[int, ...]:
 
 _MOST = 50
 """Most turns or passages: none of our dialogues is longer."""
+
+
+class PassingOn(TyperCommand):
+    """A command whose `context.args` is what stands after the first `--`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command's own arguments, those before `--`.
+
+        Raises:
+            UsageError: there is a word that the command does not take.
+        """
+        end = args.index("--") if "--" in args else len(args)
+        # To the parser, a stray word and one after `--` are the same.
+        ctx.allow_extra_args = True
+        stray = super().parse_args(ctx, args[:end])
+        if stray:
+            raise UsageError(
+                f"{stray[0]}: `{self.name}` takes no such word. Lists are separated by commas (a,b), and "
+                "flags of the model server stand after `--`."
+            )
+        ctx.args = args[end + 1 :]
+        return list(ctx.args)

@@ -10,15 +10,13 @@ from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
-from hallulab.agents.models.allowance import Limits
-from hallulab.agents.models.base_url import BaseUrl
 from hallulab.agents.models.client import is_loopback
+from hallulab.agents.models.endpoints import BaseUrl, Limits, normal
 from hallulab.agents.models.model import DEFAULT_MODEL
-from hallulab.agents.models.replicas import normal
 from hallulab.agents.serving.catalogue import CATALOGUE, DEFAULT_CPU_MODEL
-from hallulab.agents.users.manners import DEFAULT_MANNERS, JOINT, OWN, load_manners
-from hallulab.chatbots.guarded.options import KIND as GUARDED
-from hallulab.chatbots.guarded.options import find_wrapped_chatbot
+from hallulab.agents.users.personas import DEFAULT_MANNERS, JOINT, OWN, load_manners
+from hallulab.chatbots.guarded.policy import KIND as GUARDED
+from hallulab.chatbots.guarded.policy import find_wrapped_chatbot
 from hallulab.scenarios.attacks.attack import Attack
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error, render_complaint
@@ -132,7 +130,7 @@ class Experiment(Frozen):
     """Seed of the first repeat, or of the first users drawn."""
     manners: tuple[str, ...] = DEFAULT_MANNERS
     """How simulated users speak: each draws one of these, by persona and seed
-    (`hallulab.agents.users.manners`). `terse+misspelling` is a mixture; empty, or `own`: as their personas
+    (`hallulab.agents.users.personas`). `terse+misspelling` is a mixture; empty, or `own`: as their personas
     do."""
     min_turns: int = Field(default=2, ge=1)
     """The simulated user does not decide to stop before this many replies."""

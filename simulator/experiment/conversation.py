@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from hallulab.agents.foreign import call_untrusted, require_failure, require_running
+from hallulab.agents.concurrency import call_untrusted, require_failure, require_running
 from hallulab.agents.models.redaction import remove_keys
+from hallulab.agents.users.flaws import is_loop
 from hallulab.agents.users.user import UserFailed, UserMove
-from hallulab.agents.users.user_flaws import is_loop
 from hallulab.chatbots.protocol import Chatbot, ChatbotError
-from hallulab.scenarios.plugins import describe_exception
+from hallulab.scenarios.components import describe_exception
 from hallulab.scenarios.transcript import Branch, Call, Conversation, Message, StopReason, Turn
 
 

@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from hallulab.agents.foreign import require_running
-from hallulab.agents.models.replicas import staying
-from hallulab.detectors.base.checking import run_detector
+from hallulab.agents.concurrency import require_running
+from hallulab.agents.models.endpoints import staying
+from hallulab.detectors.base.protocol import run_detector
 from hallulab.scenarios.transcript import Conversation, Message, Turn, TurnView, Verdict
 from hallulab.simulator.experiment.conversation import ConversationKey, converse
 from hallulab.simulator.experiment.participants import Participants

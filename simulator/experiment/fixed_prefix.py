@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.text.wording import format_count
 from hallulab.scenarios.transcript import Branch, Conversation, Turn

@@ -9,7 +9,7 @@ from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.users.user import compute_user_version
 from hallulab.agents.versions import compute_code_version
 from hallulab.chatbots.registry import compute_chatbot_version
-from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import format_count
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.experiment.config import Component, Experiment

@@ -10,15 +10,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hallulab.agents.claim_check import ClaimCheck, ClaimChecks
-from hallulab.agents.models.abilities import ReadHow
+from hallulab.agents.models.endpoints import Answered, ReadHow
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.agents.models.replicas import Answered
+from hallulab.agents.served_model import ClaimCheck, ClaimChecks
 from hallulab.chatbots.registry import read_chatbot_options
 from hallulab.detectors.base.protocol import Detector, describe_judging
-from hallulab.scenarios.attacks.attacked import AttackRecord, hash_attack
+from hallulab.scenarios.attacks.attack import AttackRecord, hash_attack
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
 from hallulab.scenarios.transcript import Conversation

@@ -117,8 +117,8 @@ async def serve_models(
     async with AsyncExitStack() as until_the_end:
         revision = None
         if here:
+            from hallulab.agents.progress import shown_progress
             from hallulab.agents.serving.server import serve
-            from hallulab.agents.serving.terminal import shown_progress
 
             with shown_progress(settings.quiet) as on_progress:
                 server = await until_the_end.enter_async_context(
@@ -177,7 +177,7 @@ def _build_pool(
 
 async def build_knowledge(knowledge: KnowledgeBase, quiet: bool) -> None:
     """Make the vectors now, not in the first search."""
-    from hallulab.agents.serving.terminal import shown_progress
+    from hallulab.agents.progress import shown_progress
 
     with shown_progress(quiet) as on_progress:
         await asyncio.to_thread(knowledge.build, on_progress)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
-from hallulab.agents.users.manners import StyleProfile, find_manner, speaking
+from hallulab.agents.users.personas import StyleProfile, find_manner, speaking
 from hallulab.agents.users.user import MAX_TOKENS, SimulatedUser
 from hallulab.chatbots.protocol import Chatbot, ChatbotContext
 from hallulab.chatbots.registry import ComponentFactory, make_chatbot

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hallulab.agents.models.model import DEFAULT_MODEL
-from hallulab.agents.users.manners import draw_manner, find_manner
-from hallulab.scenarios.attacks.attacked import hash_attack
-from hallulab.scenarios.attacks.orders import UserOrder, draw_user_order
+from hallulab.agents.users.personas import draw_manner, find_manner
+from hallulab.scenarios.attacks.attack import UserOrder, draw_user_order, hash_attack
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.experiment.conversation import ConversationKey, GivenMessage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from hallulab.agents.machine.progress import bars
+from hallulab.agents.progress import bars
 from hallulab.simulator.experiment.executors import ConversationDone, Event, TurnDone, VerdictDone
 
 

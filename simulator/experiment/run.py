@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from hallulab.agents.claim_check import read_claim_check
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
-from hallulab.agents.served_model import identify_models
-from hallulab.chatbots.instructions import collect_instructions
+from hallulab.agents.served_model import identify_models, read_claim_check
 from hallulab.chatbots.protocol import Chatbot, describe_parts_version
-from hallulab.scenarios.attacks.attacked import AttackRecord, apply_attack
+from hallulab.chatbots.registry import collect_instructions
+from hallulab.scenarios.attacks.attack import AttackRecord, apply_attack
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario

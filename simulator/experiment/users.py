@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hallulab.agents.users.manners import StyleProfile, slipped
+from hallulab.agents.users.personas import StyleProfile, slipped
 from hallulab.agents.users.user import UserFailed, UserMove, turn_seed
-from hallulab.detectors.base.checking import run_detector
-from hallulab.detectors.base.protocol import Detector
-from hallulab.scenarios.attacks.orders import UserOrder
+from hallulab.detectors.base.protocol import Detector, run_detector
+from hallulab.scenarios.attacks.attack import UserOrder
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona, ScriptedMessage
 from hallulab.scenarios.transcript import Message, Retriever, Turn, TurnView

@@ -27,8 +27,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from hallulab.agents.machine.supervised import worker_variables
+from hallulab.agents.models.endpoints import Replica
 from hallulab.agents.models.recording import CacheSnapshot, Recording
-from hallulab.agents.models.replicas import Replica
 from hallulab.scenarios.errors import HallulabError, OperationalError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.transcript import Verdict

@@ -1,10 +1,4 @@
-"""How often chatbots obey planted orders and repeat planted falsehoods, in the replies made with these before
-them.
-
-Counted are replies, each with one thing planted before it: all false statements of its passages together, and
-each order by itself. The rules are those of `hallulab.scenarios.attacks.obedience`. A chatbot that was never
-given a thing has a count of 0 and no share.
-"""
+"""How often chatbots obey planted orders and repeat planted falsehoods."""
 
 from __future__ import annotations
 
@@ -13,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hallulab.scenarios.attacks.attacked import AttackRecord
+from hallulab.scenarios.attacks.attack import AttackRecord, order_of_user
 from hallulab.scenarios.attacks.obedience import is_poison_repeated, judge_obedience
-from hallulab.scenarios.attacks.orders import order_of_user
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
-from hallulab.simulator.measure.metrics import Person
-from hallulab.simulator.measure.numbers import Interval, Rounded
-from hallulab.simulator.measure.statistics import (
+from hallulab.simulator.measure.hallucinations import Person
+from hallulab.simulator.measure.intervals import (
+    Interval,
     Ratio,
+    Rounded,
     compute_interval,
     compute_ratio_of_sums,
     explain_no_interval,

@@ -1,8 +1,4 @@
-"""A run's numbers corrected for a detector's mistakes, each by the best source that there is.
-
-A chatbot with annotated turns is corrected by these (`prediction_powered`), else by what is known of the
-detector (`prevalence`), else not at all.
-"""
+"""A run's numbers corrected for a detector's mistakes, by the best source there is."""
 
 from __future__ import annotations
 
@@ -12,29 +8,63 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.measure.judged_turns import JudgedTurn, sum_turns
-from hallulab.simulator.measure.numbers import Interval, Rounded
+from hallulab.simulator.measure.intervals import (
+    LEAST_FOR_INTERVAL,
+    RESAMPLES,
+    Floats,
+    Interval,
+    Rounded,
+    compute_percentile_interval,
+    explain_no_interval,
+)
 from hallulab.simulator.measure.prediction_powered import (
+    JudgedTurn,
     PPIEstimate,
     compute_thetas,
     compute_turn_sums,
     estimate_means,
+    sum_turns,
 )
 from hallulab.simulator.measure.prevalence import (
     DetectorErrors,
     compute_rates,
+    compute_t_interval,
     draw_prevalences,
+    draw_weighed_sums,
     solve_prevalence,
 )
-from hallulab.simulator.measure.ranking import compute_best_probabilities, draw_weighed_totals
-from hallulab.simulator.measure.spreading import compute_t_interval
-from hallulab.simulator.measure.statistics import (
-    LEAST_FOR_INTERVAL,
-    RESAMPLES,
-    Floats,
-    compute_percentile_interval,
-    explain_no_interval,
-)
+
+LEAD = 0.975
+"""Probability from which a chatbot is said to be best: of two equal ones, each reaches it in 2.5% of runs."""
+
+
+def compute_best_probabilities(replicates: Floats) -> list[float] | None:
+    """Return for each chatbot the share of replicates in which its number is lowest; ties are shared.
+
+    None where too many replicates are undefined.
+
+    Args:
+        replicates: numbers of each chatbot, shape (replicates, chatbots); NaN where undefined.
+    """
+    defined = replicates[~np.isnan(replicates).any(axis=1)]
+    if compute_percentile_interval(replicates.sum(axis=1)) is None or not len(defined):
+        return None
+    lowest = defined == defined.min(axis=1, keepdims=True)
+    return [float(share) for share in (lowest / lowest.sum(axis=1, keepdims=True)).mean(axis=0)]
+
+
+def draw_weighed_totals(sums: Floats) -> Floats:
+    """Return totals under random weights of clusters, the same for all chatbots.
+
+    Args:
+        sums: shape (clusters, chatbots, values).
+
+    Returns:
+        shape (`RESAMPLES`, chatbots, values).
+    """
+    totals = draw_weighed_sums("personas", sums.reshape(len(sums), -1))
+    return totals.reshape(RESAMPLES, *sums.shape[1:])
+
 
 LEAST_ANNOTATED = 2
 """Annotated turns of a chatbot below which they correct nothing: one turn has no covariance."""

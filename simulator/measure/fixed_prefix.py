@@ -1,9 +1,4 @@
-"""Free-running and fixed-prefix hallucinations per turn, side by side (docs/fixed-prefix.md).
-
-A place is a turn of a persona with a seed. At the same place of a free-running conversation, each chatbot has
-talked itself into another history; of a branched one, all chatbots answer the same message after the same
-history. Only places that a detector scored in both count, so nothing but the history differs.
-"""
+"""Free-running and fixed-prefix hallucinations per turn, side by side (docs/fixed-prefix.md)."""
 
 from __future__ import annotations
 
@@ -13,10 +8,11 @@ from itertools import combinations
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Frozen
-from hallulab.simulator.measure.metrics import ByDetector, Pairing, index_by_detector
-from hallulab.simulator.measure.numbers import Interval, Rounded
-from hallulab.simulator.measure.statistics import (
+from hallulab.simulator.measure.hallucinations import ByDetector, Pairing, index_by_detector
+from hallulab.simulator.measure.intervals import (
+    Interval,
     Ratio,
+    Rounded,
     adjust_by_holm,
     compare_pairs,
     compute_interval,

@@ -1,30 +1,19 @@
-"""Correct a detector's numbers by people's annotations of some turns: prediction-powered inference.
-
-Let T turns be judged by the detector, which says f of each, and n of them be annotated: people say y. With λ,
-
-    θ = mean of y over the n + λ (mean of f over the T - mean of f over the n)
-
-estimates the mean of y over all turns, whatever the detector's mistakes, if the n are as good as drawn at
-random (turns or whole conversations). λ = 0 ignores the detector; λ = 1 is its number plus its mean error on
-the n. Angelopoulos, Duchi and Zrnic (2023, PPI++: Efficient prediction-powered inference, arXiv 2311.01453,
-sections 2 and 6) take the λ with the least variance. In their words, with N = T - n turns that nobody looked
-at, λ' = cov(y, f) / ((1 + n / N) var(f)) weighs the mean over these N; as λ' (mean over N - mean over n) =
-λ (mean over T - mean over n) for λ' = λ N / T, ours is cov(y, f) / var(f). Covariances are over the n,
-variances over all T, both in [0, 1] together, as in the authors' package ppi-python 0.2.3. That package is
-not used, since it takes turns for independent.
-
-Chatbots under a detector share λ: it is the one with the least sum of their variances. One chatbot's few
-annotations would make it noise.
-"""
+"""Prediction-powered inference: correct a detector's numbers by annotations of some turns."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from hallulab.simulator.measure.spreading import compute_jackknife_error
-from hallulab.simulator.measure.statistics import Floats
+from hallulab.scenarios.text.spans import Region, split_sentences
+from hallulab.scenarios.transcript import Conversation, Span, Verdict
+from hallulab.simulator.measure.hallucinations import ByDetector, Person, index_by_detector
+from hallulab.simulator.measure.intervals import Floats
+from hallulab.simulator.measure.prevalence import compute_jackknife_error
+from hallulab.simulator.runs.journals import Journals
 
 SUMS = 7
 """Sums of a cluster: turns, f, f²; annotated turns, their y, f, y f."""
@@ -128,3 +117,114 @@ def compute_thetas(totals: Floats) -> Floats:
     turns, f, _, annotated, y, of_annotated, _ = np.moveaxis(totals, -1, 0)
     value: Floats = y / annotated + compute_lambda(totals)[..., None] * (f / turns - of_annotated / annotated)
     return value
+
+
+Annotations = Mapping[tuple[str, int], int]
+"""Hallucinations that people found in a turn, by (conversation, index of the turn). 0: they looked and found
+none. A turn that is not there was not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedTurn:
+    """A turn that a detector scored and localised."""
+
+    chatbot: str
+    """Name of the chatbot."""
+    person: Person
+    """Whom the chatbot talked to."""
+    depth: int
+    """Exchanges before the turn."""
+    flagged: bool
+    """Whether the reply is flagged."""
+    spans: int
+    """Hallucinations by the detector, unlocated ones included."""
+    sentences: int
+    """Sentences of the reply."""
+    flagged_sentences: int
+    """Those that a located span touches."""
+    annotated: int | None
+    """Hallucinations by people; None: nobody looked."""
+
+
+class JudgedTurns:
+    """Collects the scored turns of each detector, conversation by conversation."""
+
+    def __init__(self, annotations: Annotations) -> None:
+        self._annotations = annotations
+        self._found: dict[str, list[JudgedTurn]] = defaultdict(list)
+
+    def add(self, conversation: Conversation, verdicts: ByDetector) -> None:
+        """Add the turns of a conversation."""
+        for detector, turns in verdicts.items():
+            self._found[detector] += _collect_turns(conversation, turns, self._annotations)
+
+    def turns(self) -> dict[str, list[JudgedTurn]]:
+        """Return the turns by detector, in the order of names."""
+        return dict(sorted(self._found.items()))
+
+
+def collect_judged_turns(
+    conversations: Sequence[Conversation], verdicts: Sequence[Verdict], annotations: Annotations
+) -> dict[str, list[JudgedTurn]]:
+    """Return the scored turns of each detector, in the order of the conversations.
+
+    Raises:
+        UsageError: a turn has two verdicts of one detector.
+    """
+    judged = JudgedTurns(annotations)
+    for conversation, found in Journals(conversations, verdicts).judged(by_case=False):
+        judged.add(conversation, index_by_detector(found))
+    return judged.turns()
+
+
+def _collect_turns(
+    conversation: Conversation, verdicts: Mapping[int, Verdict], annotations: Annotations
+) -> list[JudgedTurn]:
+    found = []
+    person = (conversation.scenario, conversation.persona)
+    for turn in conversation.turns:
+        verdict = verdicts.get(turn.index)
+        if verdict is None or verdict.spans is None or not verdict.localised:
+            continue
+        places = split_sentences(turn.reply)
+        found.append(
+            JudgedTurn(
+                chatbot=conversation.chatbot,
+                person=person,
+                depth=conversation.depth(turn.index),
+                flagged=bool(verdict.flagged),
+                spans=len(verdict.spans),
+                sentences=len(places),
+                flagged_sentences=_count_touched(turn.reply, verdict.spans, places),
+                annotated=annotations.get((conversation.id, turn.index)),
+            )
+        )
+    return found
+
+
+def sum_turns(
+    turns: Iterable[JudgedTurn],
+    chatbots: Sequence[str],
+    of_turn: Callable[[JudgedTurn], tuple[float, ...]],
+) -> Floats:
+    """Add up what `of_turn` gives: shape (personas, chatbots, values)."""
+    turns = list(turns)
+    rows = {person: place for place, person in enumerate(sorted({turn.person for turn in turns}))}
+    columns = {name: place for place, name in enumerate(chatbots)}
+    values = np.array([of_turn(turn) for turn in turns], dtype=np.float64)
+    found = np.zeros((len(rows), len(columns), values.shape[1]))
+    np.add.at(
+        found, ([rows[turn.person] for turn in turns], [columns[turn.chatbot] for turn in turns]), values
+    )
+    return found
+
+
+def _count_touched(reply: str, spans: Sequence[Span], places: Sequence[Region]) -> int:
+    """Count the places that a located span touches, in time that grows with the reply and with the spans."""
+    ends = np.zeros(len(reply) + 1, dtype=np.int64)
+    for span in spans:
+        if span.start is not None and span.end is not None:
+            ends[span.start] += 1
+            ends[span.end] -= 1
+    before = np.concatenate([[0], np.cumsum(np.cumsum(ends) > 0)])
+    return sum(bool(before[place.end] > before[place.start]) for place in places)

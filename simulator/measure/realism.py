@@ -1,10 +1,4 @@
-"""How like people's the messages of simulated users are: measures, distances from people's, a noise floor.
-
-A user is a persona and seed, who says the same first message to every chatbot; so first messages count once a
-user. Personas are resampled, each with the conversations of all its seeds, which are alike. A distance of two
-samples of one source is not 0 either. So the noise floor stands beside it: the distance between halves of the
-run.
-"""
+"""How like people's the messages of simulated users are: measures, distances from people's, a noise floor."""
 
 from __future__ import annotations
 
@@ -18,18 +12,18 @@ import numpy as np
 
 from hallulab.scenarios.text.wording import format_count
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.measure.bootstrap import RESAMPLES
-from hallulab.simulator.measure.diversity import MOST, Parts, measure_parts
-from hallulab.simulator.measure.messages import Messages
-from hallulab.simulator.measure.numbers import Interval, Rounded
-from hallulab.simulator.measure.repeats import HALVES, split_by_repeat
-from hallulab.simulator.measure.statistics import (
+from hallulab.simulator.measure.comparison import HALVES, split_by_repeat
+from hallulab.simulator.measure.detection import RESAMPLES
+from hallulab.simulator.measure.intervals import (
     Floats,
     Integers,
+    Interval,
+    Rounded,
     compute_percentile_interval,
     draw_cluster_weights,
     explain_no_interval,
 )
+from hallulab.simulator.measure.messages import MOST, Messages, Parts, measure_parts
 
 SPLITS = 20
 """Random halves of a run without repeats."""
@@ -186,7 +180,7 @@ class MessageSample:
 
     def parts(self, size: int) -> Parts:
         """Return the parts of first messages in numbers of diversity
-        (`hallulab.simulator.measure.diversity`)."""
+        (`hallulab.simulator.measure.messages`)."""
         if size not in self._parts:
             self._parts[size] = measure_parts([own[0].texts[0] for own in self.held], self.vectors, size)
         return self._parts[size]

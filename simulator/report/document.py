@@ -1,37 +1,172 @@
-"""`report.json`: all results of a run. Equal journals give equal bytes."""
+"""All results of a run as `report.json`, counted in one pass over its journals."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from hallulab.agents.claim_check import ClaimChecks
-from hallulab.agents.models.abilities import ReadHow
-from hallulab.agents.models.replicas import Answered
+from hallulab.agents.models.endpoints import Answered, ReadHow
+from hallulab.agents.served_model import ClaimChecks
+from hallulab.chatbots.guarded.record import AGAIN, CALLS
+from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_text
 from hallulab.scenarios.files.json_text import parse_json
-from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.measure.agreement import Agreement
-from hallulab.simulator.measure.attacks import AttackRow
-from hallulab.simulator.measure.compare import Comparison, compare
-from hallulab.simulator.measure.concentration import Concentration
-from hallulab.simulator.measure.conversations import Audit, ChatStatistics
-from hallulab.simulator.measure.costs import Cost, Efficiency
-from hallulab.simulator.measure.finding import Finding, build_findings
+from hallulab.scenarios.transcript import Call, Conversation, Frozen
+from hallulab.simulator.measure.agreement import Agreement, Flagged, Flagging, Flags, mark_self_judged
+from hallulab.simulator.measure.attacks import Attacked, AttackRow
+from hallulab.simulator.measure.comparison import Comparison, Finding, build_findings, compare
+from hallulab.simulator.measure.conversations import (
+    Audit,
+    Auditing,
+    ChatStatistics,
+    Concentration,
+    Concentrations,
+    Lengths,
+    TurnFlaw,
+)
+from hallulab.simulator.measure.costs import Cost, CostCounter, Efficiency, Guarding, Safeguards
 from hallulab.simulator.measure.fixed_prefix import FixedPrefix
-from hallulab.simulator.measure.flagged import Flagged
-from hallulab.simulator.measure.metrics import Row, build_rows
+from hallulab.simulator.measure.hallucinations import ByDetector, Counting, Row, build_rows
+from hallulab.simulator.measure.intervals import LEAST_FOR_INTERVAL
+from hallulab.simulator.measure.prediction_powered import Annotations, JudgedTurns
 from hallulab.simulator.measure.prevalence import DetectorErrors
-from hallulab.simulator.measure.safeguards import Safeguards
-from hallulab.simulator.measure.self_judging import mark_self_judged
-from hallulab.simulator.measure.statistics import LEAST_FOR_INTERVAL
-from hallulab.simulator.report.correcting import UNKNOWN, CorrectedRow, correct
-from hallulab.simulator.report.counting import CutReplies, Failure, RunCounts
+from hallulab.simulator.report.correct import UNKNOWN, CorrectedRow, correct
+
+
+class Failure(Frozen):
+    """A chatbot with failed conversations, and the error of the first by identifier."""
+
+    chatbot: str
+    conversations: int
+    failed: int
+    first_error: str
+
+
+class CutReplies(Frozen):
+    """A chatbot with replies that have a text that ended at the limit of tokens."""
+
+    chatbot: str
+    replies: int
+    cut: int
+
+
+class RunCounts:
+    """Everything that a report counts.
+
+    Args:
+        chatbots: names of all chatbots of the run, in the order of the rows.
+        detectors: names of all detectors, likewise. One without verdicts has rows with coverage 0.
+        planted: what an attack put into the scenario; None without one.
+        annotations: hallucinations that people found in the turns that they looked at.
+    """
+
+    def __init__(
+        self,
+        chatbots: Sequence[str],
+        detectors: Sequence[str],
+        planted: AttackRecord | None = None,
+        annotations: Annotations | None = None,
+    ) -> None:
+        self.chatbots, self.detectors = chatbots, detectors
+        self.tallying = Counting(chatbots, detectors)
+        self.judged = JudgedTurns(annotations or {})
+        self.costs = CostCounter(chatbots, detectors)
+        self.flags = Flags(detectors)
+        self.flagging = Flagging(detectors)
+        self.lengths = Lengths()
+        self.auditing = Auditing()
+        self.guarding = Guarding(detectors)
+        self.attacked = None if planted is None else Attacked(planted)
+        self.endings = Endings()
+        self.concentrations = Concentrations(detectors)
+        self.scenarios: set[str] = set()
+        self.models: set[str] = set()
+        self.personas: set[str] = set()
+        self.conversations = self.turns = 0
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Sequence[TurnFlaw]) -> None:
+        """Count a conversation.
+
+        Args:
+            conversation: it.
+            verdicts: those on it.
+            flaws: those of the simulated user in it.
+        """
+        self.tallying.add(conversation, verdicts)
+        self.judged.add(conversation, verdicts)
+        self.costs.add(conversation, verdicts)
+        self.flags.add(verdicts)
+        self.flagging.add(conversation, verdicts)
+        self.lengths.add(conversation)
+        self.auditing.add(conversation, flaws)
+        self.guarding.add(conversation, verdicts)
+        if self.attacked is not None:
+            self.attacked.add(conversation)
+        self.endings.add(conversation)
+        self.concentrations.add(conversation, verdicts)
+        self.scenarios.add(conversation.scenario)
+        self.models.add(conversation.model)
+        self.personas.add(conversation.persona)
+        self.conversations += 1
+        self.turns += len(conversation.turns)
+
+
+class Endings:
+    """Counts failed conversations and cut replies, conversation by conversation."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Counter[str]] = defaultdict(Counter)
+        self._first: dict[str, tuple[str, str]] = {}
+        """Chatbot → identifier and error of the first failed conversation."""
+
+    def add(self, conversation: Conversation) -> None:
+        """Count a conversation."""
+        name, failed = conversation.chatbot, conversation.stop_reason == "error"
+        cut = sum(any(map(_is_cut, turn.calls)) for turn in conversation.turns)
+        self._counts[name].update(
+            conversations=1, failed=int(failed), replies=len(conversation.turns), cut=cut
+        )
+        if failed:
+            error = (conversation.error or "").removeprefix(f"chatbot {name}: ")
+            self._first[name] = min(self._first.get(name, (conversation.id, error)), (conversation.id, error))
+
+    def failures(self, chatbots: Sequence[str]) -> tuple[Failure, ...]:
+        """Return the chatbots with failed conversations."""
+        return tuple(
+            Failure(
+                chatbot=name,
+                conversations=self._counts[name]["conversations"],
+                failed=self._counts[name]["failed"],
+                first_error=self._first[name][1],
+            )
+            for name in chatbots
+            if name in self._first
+        )
+
+    def cut_replies(self, chatbots: Sequence[str]) -> tuple[CutReplies, ...]:
+        """Return the chatbots with cut replies."""
+        return tuple(
+            CutReplies(chatbot=name, replies=self._counts[name]["replies"], cut=self._counts[name]["cut"])
+            for name in chatbots
+            if self._counts[name]["cut"]
+        )
+
+
+def _is_cut(call: Call) -> bool:
+    """Return whether a chatbot's text ended at its limit.
+
+    Decisions have one token; queries and a guard's judgements may be cut.
+    """
+    purpose = call.purpose.replace(AGAIN, "chatbot.")
+    wrote = purpose.startswith("chatbot.") and purpose != "chatbot.reformulate"
+    wrote = wrote and not purpose.startswith(CALLS)
+    return wrote and call.finish_reason == "length" and call.completion_tokens != 1
 
 
 class Intervals(Frozen):

@@ -1,19 +1,27 @@
-"""`hallulab realism`: the messages of a run's simulated users beside people's, as numbers and as a page."""
+"""Messages of a run's simulated users beside people's, as numbers and as a page."""
 
 from __future__ import annotations
 
+import gzip
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import ConfigDict
 from rich.console import Console
 from rich.text import Text
 
-from hallulab.scenarios.attacks.orders import remove_user_orders
+from hallulab.scenarios.attacks.attack import remove_user_orders
+from hallulab.scenarios.chats.formats import format_of, read_chats
+from hallulab.scenarios.chats.values import read_json_values
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.data_files import check_record
+from hallulab.scenarios.files.json_text import parse_lines
 from hallulab.scenarios.text.wording import NOTHING, render_one_line
+from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.measure.messages import Messages
 from hallulab.simulator.measure.realism import (
     MessageSample,
@@ -23,15 +31,64 @@ from hallulab.simulator.measure.realism import (
     compute_distributions,
 )
 from hallulab.simulator.report.columns import NARROW, Column, build_decimal_format, build_terminal_table
-from hallulab.simulator.report.markup import load_asset, render
-from hallulab.simulator.report.reference import OURS, read_reference
-from hallulab.simulator.report.reporting import get_personas
+from hallulab.simulator.report.html import load_asset, render
 from hallulab.simulator.report.terminal import build_console
+from hallulab.simulator.report.write import get_personas
 from hallulab.simulator.runs.folder import RunFolder
 
 if TYPE_CHECKING:
-    from hallulab.agents.retrieval.embedding import Embedder
-    from hallulab.simulator.measure.statistics import Floats
+    from hallulab.agents.retrieval.embeddings import Embedder
+    from hallulab.simulator.measure.intervals import Floats
+
+HUMAN_TURNS = "human_turns.jsonl.gz"
+"""Name of our file, beside this module; `human_turns-license.txt` says where it is from."""
+OURS = "MTRAG-UN (people who wrote to RAG assistants)"
+_DOCS = "docs/realism.md"
+
+
+class HumanTurns(Frozen):
+    """A conversation of a person: a line of our own format. Other keys are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    user_turns: tuple[str, ...]
+    """The person's messages in order."""
+
+
+def read_reference(path: Path | None) -> list[Messages]:
+    """Return the messages of each conversation of a file; None: of our own.
+
+    A file has lines with `user_turns`, or is in a format that `hallulab import` reads.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is wrong; names file, line and remedy.
+    """
+    if path is None:
+        packed = (files(__package__) / HUMAN_TURNS).read_bytes()
+        lines = parse_lines(gzip.decompress(packed).splitlines(), Path(HUMAN_TURNS))
+        return _build_messages((f"{HUMAN_TURNS}, line {number}", value) for number, value in lines)
+    try:
+        format = format_of(path)
+    except UsageError:
+        return _build_messages((f"{path}, {place}", value) for place, _, value in read_json_values(path))
+    chats = (one for _, one in read_chats(path, format))
+    return [
+        Messages((one.scenario, str(number), 0), tuple(turn.user for turn in one.turns))
+        for number, one in enumerate(chats)
+    ]
+
+
+def _build_messages(values: Iterable[tuple[str, Any]]) -> list[Messages]:
+    return [
+        Messages(("", str(number), 0), tuple(text for text in one.user_turns if text.strip()))
+        for number, one in enumerate(_check_records(values))
+    ]
+
+
+def _check_records(values: Iterable[tuple[str, Any]]) -> Iterator[HumanTurns]:
+    for place, value in values:
+        yield check_record(value, HumanTurns, place, _DOCS)
+
 
 _log = logging.getLogger(__name__)
 _TWO = build_decimal_format(2)

@@ -1,4 +1,4 @@
-"""The columns of a run's tables. docs/metrics.md is made from them."""
+"""Columns of a run's tables, from which docs/metrics.md is made."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hallulab.simulator.report.columns import (
     build_grouped_format,
     format_counts,
 )
-from hallulab.simulator.report.correcting import ALL
+from hallulab.simulator.report.correct import ALL
 
 _PERCENT = build_decimal_format(0, 100)
 _HPT = "hallucinations over scored turns, all conversations together"

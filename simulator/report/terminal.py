@@ -1,4 +1,4 @@
-"""The table of a run for the terminal: the columns of the HalluDetect paper's chatbot table."""
+"""Table of a run for the terminal: the columns of the HalluDetect paper's chatbot table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hallulab.agents.models.replicas import Answered
+from hallulab.agents.models.endpoints import Answered
 from hallulab.scenarios.text.wording import (
     choose_noun,
     format_count,
@@ -19,16 +19,19 @@ from hallulab.scenarios.text.wording import (
 )
 from hallulab.simulator.measure.agreement import Agreement
 from hallulab.simulator.measure.attacks import ALL, AttackRow
-from hallulab.simulator.measure.concentration import NONE, Concentration
+from hallulab.simulator.measure.conversations import NONE, Concentration
+from hallulab.simulator.measure.costs import Safeguards
 from hallulab.simulator.measure.fixed_prefix import SideBySide
-from hallulab.simulator.measure.metrics import Row
-from hallulab.simulator.measure.safeguards import Safeguards
-from hallulab.simulator.report.columns import NARROW, Column, build_terminal_table
-from hallulab.simulator.report.correcting import CorrectedRow, describe_corrections
+from hallulab.simulator.measure.hallucinations import Row
+from hallulab.simulator.report.columns import NARROW, Column, build_terminal_table, explain_self_judging, mark
+from hallulab.simulator.report.correct import CorrectedRow, describe_corrections
 from hallulab.simulator.report.document import RunReport
-from hallulab.simulator.report.fixed_prefix import describe_fixed_prefix
-from hallulab.simulator.report.headlines import describe_planning, explain_intervals, render_headlines
-from hallulab.simulator.report.self_judging import explain_self_judging, mark
+from hallulab.simulator.report.findings import (
+    describe_fixed_prefix,
+    describe_planning,
+    explain_intervals,
+    render_headlines,
+)
 from hallulab.simulator.report.tables import (
     ATTACKS,
     BY_DEPTH,

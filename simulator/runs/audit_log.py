@@ -20,8 +20,7 @@ from pydantic import ValidationError
 from hallulab.agents.models.redaction import remove_keys
 from hallulab.chatbots.guarded.record import Action, Attempt, GuardRecord, record_of
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.digest import digest
-from hallulab.scenarios.files.jsonl import LineWriter, read_lines
+from hallulab.scenarios.files.json_text import LineWriter, digest, read_lines
 from hallulab.scenarios.transcript import Conversation, Count, Frozen, Number, Turn
 
 FIRST = "0" * 64

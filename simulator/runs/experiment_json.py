@@ -8,10 +8,9 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, field_serializer, field_validator
 
-from hallulab.agents.claim_check import ClaimChecks
-from hallulab.agents.models.abilities import ReadHow
-from hallulab.agents.models.replicas import Answered
-from hallulab.scenarios.attacks.attacked import AttackRecord
+from hallulab.agents.models.endpoints import Answered, ReadHow
+from hallulab.agents.served_model import ClaimChecks
+from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_text
 from hallulab.scenarios.files.json_text import parse_json

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.jsonl import LineWriter
+from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.runs.experiment_json import SavedExperiment, read_saved

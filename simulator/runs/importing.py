@@ -13,16 +13,15 @@ from pathlib import Path
 from hallulab.scenarios.chats.formats import Format, read_chats
 from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.jsonl import LineWriter
-from hallulab.scenarios.packs.boundary import ANYWHERE, Boundary
-from hallulab.scenarios.packs.documents import DocumentDefaults, read_documents
+from hallulab.scenarios.files.json_text import LineWriter
+from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, DocumentDefaults, read_documents
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS
 from hallulab.scenarios.transcript import Conversation, Retriever, Turn
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.runs.experiment_json import Imported, SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.whole import write_whole_folder
+from hallulab.simulator.runs.outputs import write_whole_folder
 
 KIND = "imported"
 """Kind of the chatbots of imported conversations: none that can be asked."""

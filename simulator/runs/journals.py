@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from hallulab.detectors.base.checking import find_misfit
+from hallulab.detectors.base.protocol import find_misfit
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.jsonl import read_placed_lines
+from hallulab.scenarios.files.json_text import read_placed_lines
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.runs.experiment_json import SavedExperiment

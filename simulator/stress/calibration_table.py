@@ -8,9 +8,8 @@ from rich.text import Text
 from hallulab.scenarios.text.wording import format_count, render_one_line
 from hallulab.simulator.report.columns import NARROW, Column, build_decimal_format, build_terminal_table
 from hallulab.simulator.report.terminal import build_console
-from hallulab.simulator.stress.calibration import CalibrationReport
-from hallulab.simulator.stress.policy_calibration import PolicyFit
-from hallulab.simulator.stress.topic_thresholds import MOST_FLAGGED, TOPICS
+from hallulab.simulator.stress.calibrate import CalibrationReport
+from hallulab.simulator.stress.policy import MOST_FLAGGED, TOPICS, PolicyFit
 
 _THREE = build_decimal_format(3)
 COLUMNS = (

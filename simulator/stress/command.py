@@ -7,32 +7,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hallulab.agents.machine.progress import bars
+from hallulab.agents.progress import bars
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.paths import expand_home, is_file, is_folder, is_there
-from hallulab.scenarios.packs.boundary import Boundary
-from hallulab.scenarios.packs.documents import DocumentDefaults, read_documents
+from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder, is_there
+from hallulab.scenarios.packs.documents import Boundary, DocumentDefaults, read_documents
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.packs.pack_files import SCENARIO_FILE, list_built_in_packs, load_scenario
-from hallulab.scenarios.text.library import SentenceBank, collect_sentences
-from hallulab.simulator.bench.labelled_file import write_labelled
+from hallulab.scenarios.text.edits import SentenceBank, collect_sentences
+from hallulab.simulator.bench.build import write_labelled
 from hallulab.simulator.bench.planted import FILE
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.outputs import check_outputs
-from hallulab.simulator.stress.fluent import plant_fluently
 from hallulab.simulator.stress.kinds import KINDS
 from hallulab.simulator.stress.material import (
     Clean,
     build_grounded_streams,
     build_sentence_bank,
     clean_replies,
+    generate_quoting_replies,
+    load_turns,
 )
-from hallulab.simulator.stress.planting import Planting, plant
-from hallulab.simulator.stress.rewriting import ORDERS
-from hallulab.simulator.stress.run_material import generate_quoting_replies, load_turns
+from hallulab.simulator.stress.plant import Planting, plant
+from hallulab.simulator.stress.rewrite import ORDERS, plant_fluently
 
 CONVERSATIONS = "conversations.jsonl"
 """File by which a folder is known to be a run."""

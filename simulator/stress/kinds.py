@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from hallulab.scenarios.text import edits
-from hallulab.scenarios.text.edits import Edit
+from hallulab.scenarios.text.edits import Edit, SentenceBank, find_whole_sentences, is_after_the
 from hallulab.scenarios.text.items import Item, find_items
-from hallulab.scenarios.text.library import SentenceBank, find_whole_sentences, is_after_the
 from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.scenarios.transcript import Message
 from hallulab.simulator.stress.material import Clean, strip_title

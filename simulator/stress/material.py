@@ -1,5 +1,4 @@
-"""Material for planted errors: replies that their evidence supports, and the other sentences of the
-documents."""
+"""Material for planted errors: clean replies of labelled data or of a run."""
 
 from __future__ import annotations
 
@@ -13,8 +12,9 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text.chunking import cut_into_passages
-from hallulab.scenarios.text.library import SentenceBank, find_whole_sentences
+from hallulab.scenarios.text.edits import SentenceBank, find_whole_sentences
 from hallulab.scenarios.transcript import Message, Passage
+from hallulab.simulator.runs.folder import RunFolder
 
 _SENTENCES = 3
 """Most sentences of a reply made from documents."""
@@ -142,3 +142,54 @@ def _ask_about(document: Document) -> str:
 def _build_exchange(document: Document, passage: Passage) -> tuple[Message, Message]:
     answer = " ".join(find_whole_sentences(strip_title(passage))[:2])
     return Message(role="user", text=_ask_about(document)), Message(role="assistant", text=answer)
+
+
+def load_turns(run: RunFolder) -> list[LabelledReply]:
+    """Return the run's replies that were given passages.
+
+    The label is False where the reply was judged and no detector flags anything in it; else None.
+    """
+    journals = run.read_journals().current(run.read_experiment())
+    verdicts = journals.verdicts
+    scored = {(one.conversation, one.turn) for one in verdicts if one.outcome == "scored"}
+    flagged = {(one.conversation, one.turn) for one in verdicts if one.flagged or one.spans}
+    return [
+        LabelledReply(
+            id=f"{conversation.id}-{turn.index}",
+            dataset=run.path.name,
+            task="dialogue",
+            question=turn.user,
+            history=tuple(conversation.history(turn.index)),
+            passages=turn.passages,
+            reply=turn.reply,
+            label=False if (conversation.id, turn.index) in scored - flagged else None,
+            group=conversation.persona,
+        )
+        for conversation in journals.conversations
+        for turn in conversation.turns
+        if turn.reply and turn.passages
+    ]
+
+
+def generate_quoting_replies(turns: Sequence[LabelledReply], seed: int) -> Iterator[Clean]:
+    """Yield replies that say what a passage of their turn says, in its own sentences, without end.
+
+    Question, history and passages are the turn's. None is yielded where no passage has a whole sentence.
+    """
+    generator = random.Random(seed)  # noqa: S311 - a seeded choice of data
+    usable = [
+        (turn, passage, said)
+        for turn in turns
+        for passage in turn.passages
+        if (said := find_whole_sentences(strip_title(passage)))
+    ]
+    while usable:
+        turn, passage, said = generator.choice(usable)
+        yield Clean(
+            id=f"{turn.id} {passage.id}",
+            question=turn.question,
+            history=turn.history,
+            passages=turn.passages,
+            reply=join_some(said[generator.randrange(len(said)) :], generator),
+            group=passage.document,
+        )

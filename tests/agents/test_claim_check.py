@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from hallulab.agents.claim_check import ClaimCheck, read_claim_check
 from hallulab.agents.models.prompt import Prompt
+from hallulab.agents.served_model import ClaimCheck, read_claim_check
 from hallulab.scenarios.errors import UsageError
 
 ASK = Prompt("ask", "### system\nIs it so?")

@@ -3,9 +3,9 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from hallulab.agents.models.errors import ModelError, UnparseableAnswer
+from hallulab.agents.autogen import Receptionist, answer_as, route
+from hallulab.agents.models.answers import ModelError, UnparseableAnswer
 from hallulab.agents.models.prompt import ChatMessage
-from hallulab.agents.roles import Receptionist, answer_as, route
 from hallulab.scenarios.packs.pack import Specialist
 from hallulab.scenarios.transcript import Message
 from tests.scripted import last_user, scripted_pool

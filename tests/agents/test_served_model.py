@@ -14,9 +14,9 @@ from hallulab.agents.served_model import (
     find_known_name,
     identify_model,
     list_model_warnings,
+    read_tuned_number,
 )
 from hallulab.agents.serving.catalogue import CATALOGUE, GGUF_NAME
-from hallulab.agents.tuned import read_tuned_number
 from tests.scripted import scripted_pool
 
 OURS = "qwen2.5-coder-1.5b"

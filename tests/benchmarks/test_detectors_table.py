@@ -18,13 +18,12 @@ import pytest
 import benchmarks
 from benchmarks import stub_endpoint
 from benchmarks.detectors_table.__main__ import DETECTORS, main
-from benchmarks.detectors_table.markdown import render
-from benchmarks.detectors_table.measuring import STALE, UNRECORDED, DetectorNumbers, TableArguments
-from benchmarks.detectors_table.running import TableReport, table
+from benchmarks.detectors_table.measure import STALE, UNRECORDED, DetectorNumbers, TableArguments
 from benchmarks.detectors_table.samples import SOURCES
+from benchmarks.detectors_table.table import TableReport, render, table
 from benchmarks.pack_recordings import pack
 from benchmarks.stub_endpoint import MODEL
-from hallulab.agents.retrieval.embedding import Embedder
+from hallulab.agents.retrieval.embeddings import Embedder
 from tests.agents.retrieval.hashed_words import HashedWords
 from tests.benchmarks.labelled_folder import FACTS, write_data
 from tests.scripted import completion
@@ -210,7 +209,7 @@ def test_several_workers_give_the_lines_of_one(tmp_path: Path, monkeypatch: pyte
         assert (workers, context.get_start_method()) == (2, "spawn")
         return ThreadPoolExecutor(workers)
 
-    monkeypatch.setattr("benchmarks.detectors_table.running.ProcessPoolExecutor", pool)
+    monkeypatch.setattr("benchmarks.detectors_table.table.ProcessPoolExecutor", pool)
     one, two = (
         table(asked(tmp_path), ("wice", "begin"), ("lexical",), workers=workers, quiet=True)
         for workers in (1, 2)

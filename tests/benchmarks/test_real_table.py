@@ -14,7 +14,9 @@ import pytest
 import benchmarks
 from benchmarks import keep_samples
 from benchmarks.detectors_table.__main__ import DETECTORS, LIMIT, main
-from benchmarks.detectors_table.docs_page import (
+from benchmarks.detectors_table.measure import TableArguments
+from benchmarks.detectors_table.samples import FOLDER, KEPT, SOURCES, sample
+from benchmarks.detectors_table.table import (
     CONSTRAINTS,
     READ,
     deciding,
@@ -23,9 +25,6 @@ from benchmarks.detectors_table.docs_page import (
     what_changed,
     write_page,
 )
-from benchmarks.detectors_table.measuring import TableArguments
-from benchmarks.detectors_table.recordings import FOLDER
-from benchmarks.detectors_table.samples import KEPT, SOURCES, sample
 from tests.benchmarks.labelled_folder import write_data
 from tests.edited_code import Edit
 
@@ -152,13 +151,13 @@ def test_another_model_and_other_detectors_are_told(
 @pytest.mark.parametrize(
     "module",
     [
-        "hallulab.detectors.halludetect.by_mixture",
+        "hallulab.detectors.halludetect.mixture",
         "hallulab.detectors.base.judging",
         "hallulab.scenarios.text.spans",
-        "hallulab.agents.models.decisions",
+        "hallulab.agents.models.answers",
         "hallulab.simulator.bench.split",
         "hallulab.simulator.measure.detection",
-        "benchmarks.detectors_table.measuring",
+        "benchmarks.detectors_table.measure",
     ],
 )
 @pytest.mark.usefixtures("copy")

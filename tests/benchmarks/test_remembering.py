@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.detectors_table.remembering import Remembering
+from benchmarks.detectors_table.measure import Remembering
 from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import TrainableDetector, Traits
 from hallulab.scenarios.errors import ReplayMiss

@@ -13,11 +13,10 @@ import pytest
 
 from benchmarks.orchestration import stub
 from benchmarks.scale import made_run
+from benchmarks.scale.cost import Needed, lost_and_doubled, simulated, speedup
 from benchmarks.scale.made_run import make
-from benchmarks.scale.memory import Needed, lost_and_doubled, simulated
-from benchmarks.scale.speedup import speedup
-from hallulab.simulator.report.exporting import export_annotated
-from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.report.export import export_annotated
+from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 
 
@@ -76,9 +75,9 @@ def largest(folder: RunFolder) -> int:
 def test_reports_and_exports_of_many_conversations_need_little_more_than_those_of_few(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: tuple[int, int], more: int
 ) -> None:
-    for module in ("pages", "reporting"):
+    for module in ("reader", "write"):
         monkeypatch.setattr(f"hallulab.simulator.report.{module}.MOST", 20)
-    monkeypatch.setattr("hallulab.simulator.measure.statistics._CELLS", 10_000)
+    monkeypatch.setattr("hallulab.simulator.measure.intervals._CELLS", 10_000)
     for number in numbers:
         make(number, tmp_path / str(number))
     write_all(RunFolder(tmp_path / str(numbers[0])))  # loads libraries
@@ -100,7 +99,7 @@ def in_this_process(module: str, *arguments: str) -> Needed:
 @pytest.fixture
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """No processes are started, which import for seconds."""
-    monkeypatch.setattr("benchmarks.scale.memory.needed_by", in_this_process)
+    monkeypatch.setattr("benchmarks.scale.cost.needed_by", in_this_process)
 
 
 @pytest.mark.usefixtures("one_process")
@@ -128,17 +127,17 @@ def test_speed_up_is_the_seconds_of_one_worker_over_those_of_two(
         asked.append((module, *arguments[1:]))
         return Needed(megabytes=1, seconds=30.0 / int(arguments[1]) + 1.0, cpu_seconds=1.0)
 
-    monkeypatch.setattr("benchmarks.scale.speedup.needed_by", needed)
+    monkeypatch.setattr("benchmarks.scale.cost.needed_by", needed)
     assert speedup(tmp_path, 2) == {"speedup_2_workers": 1.94}
     assert capsys.readouterr().out == "2 users: one worker 31.0 s, two 16.0 s\n"
     assert asked == [
-        ("benchmarks.scale.speedup", workers, "2", str(tmp_path / workers)) for workers in ("1", "2")
+        ("benchmarks.scale.cost", workers, "2", str(tmp_path / workers)) for workers in ("1", "2")
     ]
 
 
 def test_one_worker_meets_two_users_with_five_chatbots(tmp_path: Path) -> None:
     with stub() as base_url:
-        in_this_process("benchmarks.scale.speedup", base_url, "1", "2", str(tmp_path / "run"))
+        in_this_process("benchmarks.scale.cost", base_url, "1", "2", str(tmp_path / "run"))
     assert len(list(RunFolder(tmp_path / "run").read_conversations())) == 10
 
 

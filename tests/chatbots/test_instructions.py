@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hallulab.chatbots.instructions import collect_instructions
+from hallulab.chatbots.registry import collect_instructions
 
 
 def test_our_chatbots_have_their_prompts_without_what_is_filled_in() -> None:

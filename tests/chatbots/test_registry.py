@@ -17,7 +17,7 @@ from hallulab.chatbots.registry import (
     list_chatbot_names,
     make_chatbot,
 )
-from hallulab.scenarios import plugins
+from hallulab.scenarios import components as plugins
 from hallulab.scenarios.errors import UsageError
 from tests.chatbots.stage import stage
 

@@ -6,9 +6,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from hallulab.agents.claim_check import ClaimCheck, read_claim_check
 from hallulab.agents.models.client import Endpoint
 from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.served_model import ClaimCheck, read_claim_check
 from hallulab.chatbots.fact_checker import FactCheckerBot
 from hallulab.chatbots.pipeline import format_evidence, turn_seed
 from hallulab.chatbots.protocol import ChatbotError, Reply

@@ -12,7 +12,7 @@ import pytest
 from hallulab.detectors import registry
 from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.detectors.registry import DETECTORS, find_detector, list_detector_names, make_detector
-from hallulab.scenarios import plugins
+from hallulab.scenarios import components as plugins
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.transcript import Judgement, Span, TurnView
 from tests.places import ROOT

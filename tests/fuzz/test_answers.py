@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from tenacity import wait_none
 
+from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.client import Endpoint
-from hallulab.agents.models.errors import ModelError
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.simulator.runs.folder import RunFolder

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from hallulab.own_thread import result_of
+from hallulab.api import result_of
 
 
 async def doubled(number: int) -> int:

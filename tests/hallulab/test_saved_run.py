@@ -11,9 +11,9 @@ import pandas
 import pytest
 
 from hallulab import Run, UsageError
-from hallulab.columns import SPANS, TURNS, VERDICTS, FrameColumn
+from hallulab.results import SPANS, TURNS, VERDICTS, FrameColumn
 from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
-from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import call, conversation, scored, unscored
 from tests.places import ROOT

@@ -17,8 +17,7 @@ import filelock
 import pytest
 from openai import AsyncOpenAI
 
-from hallulab.agents.serving.ports import is_free
-from hallulab.agents.serving.server import serve
+from hallulab.agents.serving.server import is_free, serve
 from hallulab.scenarios.errors import OperationalError
 
 pytestmark = pytest.mark.live

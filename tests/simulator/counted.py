@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hallulab.scenarios.attacks.attacked import AttackRecord
+from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.measure.conversations import TurnFlaw
 from hallulab.simulator.measure.fixed_prefix import compare_side_by_side
-from hallulab.simulator.measure.judged_turns import Annotations
-from hallulab.simulator.measure.metrics import ByDetector, Tallies, index_by_detector
-from hallulab.simulator.measure.metrics import count_all_verdicts as tally_journals
-from hallulab.simulator.report import document, page
-from hallulab.simulator.report.browser import Cases
-from hallulab.simulator.report.counting import RunCounts
-from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.measure.hallucinations import ByDetector, Tallies, index_by_detector
+from hallulab.simulator.measure.hallucinations import count_all_verdicts as tally_journals
+from hallulab.simulator.measure.prediction_powered import Annotations
+from hallulab.simulator.report import document
+from hallulab.simulator.report import write as page
+from hallulab.simulator.report.document import RunCounts, RunReport
+from hallulab.simulator.report.reader import Cases
 from hallulab.simulator.runs.experiment_json import BranchedFrom
 from hallulab.simulator.runs.journals import Journals
 

@@ -10,15 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from hallulab.detectors.evidence_chain.model import ChainModel
-from hallulab.detectors.evidence_chain.risk import Context, Method
+from hallulab.detectors.evidence_chain.model import ChainModel, Context, Method
 from hallulab.detectors.evidence_chain.training import CALIBRATION, DEEP, train
 from hallulab.detectors.features.batch import Batch, Pieces, make_batch, make_case
-from hallulab.detectors.features.learning import gold
-from hallulab.detectors.features.scores import Scores
+from hallulab.detectors.features.judgements import Scores
+from hallulab.detectors.features.trained_detector import gold
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.datasets.audit_corpus import generate
-from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.simulator.measure.detection import Booleans, Sample
 

@@ -17,6 +17,7 @@ import numpy as np
 from benchmarks.papers.evidence_chain.analysis import (
     ablate,
     attributed,
+    attribution_rows,
     coverage_bins,
     hallucinated_share,
     source_coverage,
@@ -31,10 +32,9 @@ from benchmarks.papers.evidence_chain.study import (
     run_study,
     spoken_words,
 )
-from benchmarks.papers.evidence_chain.supporting import attribution_rows
 from hallulab.detectors.features.batch import Pieces
 from hallulab.detectors.features.features import Attribution
-from hallulab.detectors.features.learning import gold
+from hallulab.detectors.features.trained_detector import gold
 from hallulab.scenarios.datasets.audit_corpus import read_sentence_meta
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.simulator.measure.detection import (

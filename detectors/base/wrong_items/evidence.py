@@ -11,7 +11,7 @@ from math import log
 
 from hallulab.scenarios.text.items import Item, find_items, name_parts
 from hallulab.scenarios.text.spans import split_sentences
-from hallulab.scenarios.text.word_forms import TOKEN, read_word
+from hallulab.scenarios.text.words import TOKEN, read_word
 
 TITLE = "Title: "
 """How passages of our packs begin: their first line is the subject of all their sentences."""
@@ -26,7 +26,7 @@ class Token:
     end: int
     """One past the last character."""
     stem: str
-    """See `hallulab.scenarios.text.word_forms`."""
+    """See `hallulab.scenarios.text.words`."""
     content: bool
     """Neither a stop word nor a single letter."""
 

@@ -1,26 +1,26 @@
-"""EvidenceChain's audit corpus: replies with controlled corruptions, so that the gold spans are exact.
-
-EvidenceChain ("Method", tables 1 to 4) describes a corpus of templates and controlled corruptions. It gives
-the corpus's numbers but not its texts. The texts are ours: YAML files beside this module. These numbers equal
-the paper's: 140 sources in four collections, 840 responses, 2,250 sentences, the splits, the hallucinated
-responses by generator and by collection, and the supported test sentences of table 9. The number of tokens is
-about that of table 1.
-"""
+"""EvidenceChain's audit corpus as a data set: replies generated with controlled errors."""
 
 from __future__ import annotations
 
 import json
 import random
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
-from hallulab.scenarios.datasets.audit_corpus.plan import CorpusPlan, read_plan
 from hallulab.scenarios.datasets.audit_corpus.responses import (
     Response,
     convert_sentences_to_json,
     write_response,
 )
 from hallulab.scenarios.datasets.audit_corpus.schedule import schedule_hallucinations
-from hallulab.scenarios.datasets.audit_corpus.sources import Source, make_sources
+from hallulab.scenarios.datasets.audit_corpus.sources import (
+    CorpusPlan,
+    Source,
+    Split,
+    make_sources,
+    read_plan,
+)
+from hallulab.scenarios.datasets.loader import LoadRequest
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 
 SENTENCES = "sentence_meta"
@@ -88,3 +88,19 @@ def _label_response(
             SENTENCES: convert_sentences_to_json(response),
         },
     )
+
+
+def load_audit_corpus(request: LoadRequest) -> LabelledData:
+    """Generate the audit corpus.
+
+    Args:
+        request: without a folder; its source is `train`, `calibration` or `test`; None: all.
+
+    Raises:
+        UsageError: the request is wrong.
+    """
+    if request.data is not None:
+        raise UsageError(f"--data {request.data}: audit-corpus is generated and has no files. Leave it out.")
+    split = request.part(get_args(Split))
+    replies = (reply for reply in generate() if split in (None, reply.meta["split"]))
+    return LabelledData(tuple(replies))

@@ -8,9 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hallulab.scenarios.datasets.audit_corpus.plan import Fact, read_pools
-from hallulab.scenarios.datasets.audit_corpus.sources import Source
-from hallulab.scenarios.datasets.audit_corpus.templates import Forms, fill, list_slots
+from hallulab.scenarios.datasets.audit_corpus.sources import Fact, Forms, Source, fill, list_slots, read_pools
 from hallulab.scenarios.labelled import GoldSpan
 
 

@@ -9,8 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
-from hallulab.scenarios.datasets.audit_corpus.plan import CorpusPlan
-from hallulab.scenarios.datasets.audit_corpus.sources import Source
+from hallulab.scenarios.datasets.audit_corpus.sources import CorpusPlan, Source
 
 Response = tuple[str, str]
 """Source identifier and generator."""

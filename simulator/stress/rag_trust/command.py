@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from hallulab.agents.machine.progress import bars
-from hallulab.agents.retrieval.embedding import SentenceEmbedder
+from hallulab.agents.progress import bars
+from hallulab.agents.retrieval.embeddings import SentenceEmbedder
 from hallulab.agents.retrieval.knowledge import DEFAULT_EMBEDDING_MODEL
 from hallulab.agents.served_model import identify_model
 from hallulab.chatbots.registry import read_chatbot_options
@@ -17,12 +17,10 @@ from hallulab.simulator.experiment.models import RunSettings, open_pool, open_re
 from hallulab.simulator.report.columns import format_csv
 from hallulab.simulator.runs.folder import RunFolder, write_together
 from hallulab.simulator.runs.outputs import check_outputs
-from hallulab.simulator.stress.rag_trust.answering import AnswerCollector, ask_all
-from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer, list_tasks
-from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, StressConfig
-from hallulab.simulator.stress.rag_trust.page import render_page
+from hallulab.simulator.stress.rag_trust.answers import AnswerCollector, ask_all
+from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, MeasuredAnswer, StressConfig, list_tasks
 from hallulab.simulator.stress.rag_trust.report import Models, StressReport, build_stress_report
-from hallulab.simulator.stress.rag_trust.tables import COLUMNS
+from hallulab.simulator.stress.rag_trust.tables import COLUMNS, render_page
 
 
 class StressFolder(RunFolder):

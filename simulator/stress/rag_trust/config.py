@@ -1,22 +1,25 @@
-"""The stress file: which questions, attacks, strategies, chatbots and models; as YAML, flags win."""
+"""The stress file: questions, attacks, strategies, chatbots and models; and the cells of its table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from hallulab.agents.models.base_url import BaseUrl
+from hallulab.agents.models.endpoints import BaseUrl
 from hallulab.agents.models.model import DEFAULT_MODEL
-from hallulab.chatbots.strategies import STRATEGIES, Strategy
+from hallulab.chatbots.strategies import STRATEGIES, Strategy, is_refusal
 from hallulab.scenarios.attacks.attack import Attack
+from hallulab.scenarios.attacks.questions import Composition, assemble_passages
+from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import choose_main_error, render_complaint
-from hallulab.scenarios.files.paths import expand_home
+from hallulab.scenarios.files.data_files import choose_main_error, expand_home, render_complaint
 from hallulab.scenarios.files.yaml_text import read_yaml
-from hallulab.scenarios.transcript import Frozen, Seed
+from hallulab.scenarios.transcript import Call, Count, Frozen, Number, Seed
 from hallulab.simulator.experiment.config import ALL_CHATBOTS, Component, Experiment, ModelSettings, describe
 
 Dimension = Literal["factuality", "robustness", "accountability"]
@@ -203,3 +206,88 @@ def load_stress(path: Path | None, flags: Mapping[str, Any]) -> StressConfig:
     folder = expand_home(config.data)
     beside = path.parent if path is not None and "data" not in given else Path()
     return config.model_copy(update={"data": str(folder if folder.is_absolute() else beside / folder)})
+
+
+@dataclass(frozen=True)
+class Task:
+    """An answer to be had."""
+
+    question: HotpotQuestion
+    """The question."""
+    composition: Composition
+    """The documents that the chatbot is given."""
+    attack: Attack
+    """What was done to them."""
+    chatbot: Component
+    """Who answers."""
+    model: str
+    """The name of the model that it asks."""
+    strategy: Strategy
+    """How it is told to deal with wrong documents."""
+    dimensions: tuple[Dimension, ...]
+    """What the answer is scored for."""
+
+
+class MeasuredAnswer(Frozen):
+    """An answer and what was measured on it: a line of `answers.jsonl`."""
+
+    id: str
+    """Hash of everything that decides it; the key for resuming."""
+    question_id: str
+    """The data set's identifier of the question."""
+    question: str
+    """The question."""
+    expected: str
+    """The right answer."""
+    fake: str
+    """The false answer of the poisoned documents."""
+    chatbot: str
+    """Name of the chatbot."""
+    model: str = DEFAULT_MODEL
+    """Name of the model that it asked."""
+    strategy: Strategy
+    """The prompt strategy."""
+    poison: Number
+    """Share of the documents that matter that are false."""
+    distractors: Count
+    """Number of documents beside the point."""
+    titles: tuple[str, ...]
+    """The documents in their order; [1] cites the first."""
+    gold: tuple[Count, ...]
+    """Numbers of the true documents that matter."""
+    reply: str | None
+    """What the chatbot said; None: it failed."""
+    factual: Number | None = None
+    """Judge: P(the reply is factually correct), given the question; None: not asked, or it failed."""
+    matching: Number | None = None
+    """Judge: P(the reply matches the right answer without noise); None likewise."""
+    similarity: Number | None = None
+    """Cosine similarity of reply and right answer, at least 0; None: not asked for."""
+    error: str | None = None
+    """Why something is missing."""
+    calls: tuple[Call, ...] = ()
+    """The model calls, the judge's included."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether the reply is a refusal."""
+        return self.reply is not None and is_refusal(self.reply)
+
+
+def list_tasks(
+    config: StressConfig, questions: Sequence[HotpotQuestion], everything: Sequence[HotpotQuestion]
+) -> Iterator[Task]:
+    """Yield the answers to be had. Those that share documents follow each other, for the server's cache.
+
+    Raises:
+        UsageError: the data set is too small for the attacks.
+    """
+    wanted: dict[Attack, list[Dimension]] = {}
+    for dimension in DIMENSIONS:
+        for attack in config.grid(dimension).attacks:
+            wanted.setdefault(attack, []).append(dimension)
+    for question in questions:
+        for attack, dimensions in wanted.items():
+            composition = assemble_passages(question, everything, attack, config.seed)
+            for model, chatbot, strategy in product(config.answering, config.chatbots, config.strategies):
+                yield Task(question, composition, attack, chatbot, model, strategy, tuple(dimensions))

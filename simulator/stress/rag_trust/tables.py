@@ -1,13 +1,29 @@
-"""The columns of the stress test's tables: the paper's tables 2, 3 and 4, with what refusals do to them."""
+"""Tables 2, 3 and 4 of the paper, with what refusals do to them, for terminal and page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hallulab.simulator.report.columns import Column, build_decimal_format, build_grouped_format
+from rich.console import Console
+from rich.text import Text
+
+from hallulab.scenarios.text.wording import render_one_line
+from hallulab.simulator.bench import curves
+from hallulab.simulator.bench.curves import Plot, plot_degradation
+from hallulab.simulator.bench.page import get_style_classes
+from hallulab.simulator.report.columns import (
+    NARROW,
+    Column,
+    build_decimal_format,
+    build_grouped_format,
+    build_terminal_table,
+)
+from hallulab.simulator.report.html import load_asset, render
 from hallulab.simulator.report.tables import is_lacking
-from hallulab.simulator.stress.rag_trust.config import Dimension
+from hallulab.simulator.report.terminal import build_console
+from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, Dimension
+from hallulab.simulator.stress.rag_trust.report import StressReport
 
 _PERCENT = build_decimal_format(0, 100)
 _SCORE = build_decimal_format(1, 100)
@@ -131,3 +147,60 @@ HEADINGS: dict[Dimension, str] = {
 
 TABLES = {heading: COLUMNS[dimension] for dimension, heading in HEADINGS.items()}
 """Heading of docs/metrics.md → the columns of a table."""
+
+
+def print_stress(report: StressReport, console: Console | None = None) -> None:
+    """Print the tables, a section for each attack, and the notes."""
+    console = console or build_console()
+    for dimension in DIMENSIONS:
+        columns = choose_columns(dimension, report.config.answering)
+        table = build_terminal_table(columns, report.groups(dimension), narrow=console.width < NARROW)
+        console.print(Text(HEADINGS[dimension]))
+        console.print(table)
+        console.print()
+    for note in report.notes:
+        console.print(Text(render_one_line(note)))
+
+
+def render_page(report: StressReport) -> str:
+    """Return the page as HTML."""
+    return render(
+        __package__,
+        "page.html",
+        load_asset("hallulab.simulator.report", "page.css")
+        + load_asset("hallulab.simulator.bench", "page.css"),
+        report=report,
+        dimensions=DIMENSIONS,
+        headings=HEADINGS,
+        columns=COLUMNS,
+        groups={dimension: report.groups(dimension) for dimension in DIMENSIONS},
+        strategies=list(report.config.strategies),
+        plots={dimension: list(_plot_scores(report, dimension)) for dimension in DIMENSIONS},
+        box=curves,
+        paint=get_style_classes,
+    )
+
+
+def _plot_scores(report: StressReport, dimension: Dimension) -> Iterator[Plot]:
+    """Yield a chart for each chatbot and each level of the other attack: scores over levels of the one.
+
+    These are the paper's figures 1 and 2. A grid with a single level has no chart.
+    """
+    grid = report.config.grid(dimension)
+    over, other = ("poison", "distractors") if dimension == "factuality" else ("distractors", "poison")
+    levels, others = getattr(grid, over), getattr(grid, other)
+    if len(levels) < 2:
+        return
+    scores = {
+        (row.chatbot, row.strategy, getattr(row, over), getattr(row, other)): row.score
+        for row in report.of(dimension)
+    }
+    for bot in report.config.chatbots:
+        for fixed in others:
+            series: dict[str, list[float | None]] = {
+                strategy: [scores[bot.name, strategy, level, fixed] for level in levels]
+                for strategy in report.config.strategies
+            }
+            besides = f", {other} {fixed:g}" if len(others) > 1 else ""
+            title = f"{bot.name}: {dimension} over {over}{besides}"
+            yield plot_degradation(title, over.capitalize(), "Score", levels, series)

@@ -6,8 +6,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from hallulab.agents.machine.cache import building, disk_errors, locate_cache, replacing
-from hallulab.agents.machine.progress_events import silent
+from hallulab.agents.machine.cache import building, disk_errors, locate_cache, replacing, silent
 from hallulab.scenarios.errors import OperationalError
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.machine.checksums import CHECKSUM_FILE, is_whole, write_checksums
+from hallulab.agents.machine.cache import CHECKSUM_FILE, is_whole, write_checksums
 from hallulab.scenarios.errors import OperationalError
 
 ABC = hashlib.sha256(b"abc").hexdigest()

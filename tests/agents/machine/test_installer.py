@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from hallulab.agents.machine import installer
+from hallulab.agents.machine.cache import StepProgress
 from hallulab.agents.machine.environments import python_environment
 from hallulab.agents.machine.installer import installers, pip_settings, uv_variables
-from hallulab.agents.machine.progress_events import StepProgress
 from hallulab.scenarios.errors import OperationalError
 from tests.wheels import make_wheel, only_wheels_from
 

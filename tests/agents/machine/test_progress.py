@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
 
-from hallulab.agents.machine.progress import LINE_EVERY, LoggedProgress, TimeLeft, bars
+from hallulab.agents.progress import LINE_EVERY, LoggedProgress, TimeLeft, bars
 
 Err = Callable[[], list[str]]
 
@@ -84,7 +84,7 @@ def test_what_has_no_total_has_no_time_left(log: LoggedProgress, clock: Clock) -
 
 
 def test_quiet_is_quiet(err: Err, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hallulab.agents.machine.progress.LINE_EVERY", 0.0)
+    monkeypatch.setattr("hallulab.agents.progress.LINE_EVERY", 0.0)
     with bars(quiet=True) as shown:
         shown.advance(shown.add_task("lexical", total=2))
     assert err() == []

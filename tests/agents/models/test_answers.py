@@ -8,8 +8,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from hallulab.agents.models.answers import Completion, Likely, ToolCall, is_completion, read_completion
-from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.answers import (
+    Completion,
+    Likely,
+    ModelError,
+    ToolCall,
+    is_completion,
+    read_completion,
+)
 from hallulab.agents.models.prompt import ChatMessage
 from tests.scripted import completion, scripted_pool
 

@@ -17,7 +17,7 @@ from autogen_core.models import (
 )
 from autogen_core.tools import FunctionTool
 
-from hallulab.agents.models.bridge import SessionClient, to_autogen
+from hallulab.agents.autogen import SessionClient, to_autogen
 from hallulab.agents.models.prompt import ChatMessage
 from tests.scripted import completion, scripted_pool
 

@@ -15,8 +15,8 @@ import httpx2
 import pytest
 from tenacity import wait_fixed, wait_none
 
+from hallulab.agents.models.answers import ModelError, RefusedRequest
 from hallulab.agents.models.client import Endpoint
-from hallulab.agents.models.errors import ModelError, RefusedRequest
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import UsageError

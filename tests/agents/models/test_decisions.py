@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.agents.models.abilities import Capabilities
-from hallulab.agents.models.answers import Completion, Likely
-from hallulab.agents.models.decisions import printed_option, share_of_tokens, share_of_words
-from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.answers import (
+    Completion,
+    Likely,
+    UnparseableAnswer,
+    printed_option,
+    share_of_tokens,
+    share_of_words,
+)
+from hallulab.agents.models.endpoints import Capabilities
 from hallulab.agents.models.model import ModelPool
 from tests.agents.models.endpoints import QUESTION, in_turn
 from tests.scripted import Script, ScriptedTransport, scripted_pool

@@ -10,8 +10,8 @@ import httpx2
 import pytest
 from pydantic import BaseModel
 
+from hallulab.agents.models.answers import ModelError, UnparseableAnswer
 from hallulab.agents.models.client import Endpoint
-from hallulab.agents.models.errors import ModelError, UnparseableAnswer
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.recording import Recording

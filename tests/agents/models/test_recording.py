@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.json_text import digest
 
 
 def test_a_digest_is_known_and_does_not_depend_on_key_order() -> None:

@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tenacity import wait_none
 
-from hallulab.agents.models.allowance import Limits
+from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.client import Endpoint
-from hallulab.agents.models.errors import ModelError
+from hallulab.agents.models.endpoints import Limits, Replicas, staying
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
-from hallulab.agents.models.replicas import Replicas, staying
 from tests.scripted import ScriptedTransport, completion
 
 URLS = ("http://a/v1", "http://b/v1", "http://c/v1")

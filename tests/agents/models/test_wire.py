@@ -10,10 +10,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from hallulab.agents.models.errors import ModelError
-from hallulab.agents.models.received import LARGEST
+from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.models.wire import Answer, CallRecord, Wire, is_retryable
+from hallulab.agents.models.wire import LARGEST, Answer, CallRecord, Wire, is_retryable
 from hallulab.scenarios.errors import ReplayMiss
 from tests.scripted import completion
 

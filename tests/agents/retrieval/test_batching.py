@@ -4,7 +4,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from hallulab.agents.retrieval.batching import Batches
+from hallulab.agents.retrieval.embeddings import Batches
 
 
 def test_an_item_that_is_cancelled_while_it_waits_is_not_done() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.retrieval.embedding import SentenceEmbedder
+from hallulab.agents.retrieval.embeddings import SentenceEmbedder
 from hallulab.scenarios.errors import OperationalError
 
 

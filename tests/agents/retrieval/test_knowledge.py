@@ -14,7 +14,7 @@ import numpy
 import pytest
 from numpy.typing import NDArray
 
-from hallulab.agents.machine.progress_events import StepProgress
+from hallulab.agents.machine.cache import StepProgress
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.scenarios.errors import OperationalError, ReplayMiss

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.agents.machine.weights import locate_embedding_model
-from hallulab.agents.retrieval.embedding import SentenceEmbedder
+from hallulab.agents.retrieval.embeddings import SentenceEmbedder
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.scenarios.packs.pack_files import load_scenario
 

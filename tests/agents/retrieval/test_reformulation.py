@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.agents.models.errors import UnparseableAnswer
-from hallulab.agents.retrieval.reformulation import reformulate, tidy_query
+from hallulab.agents.models.answers import UnparseableAnswer
+from hallulab.agents.retrieval.knowledge import reformulate, tidy_query
 from hallulab.scenarios.transcript import Message
 from tests.scripted import last_user, scripted_pool
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from hallulab.agents.retrieval.topics import topics
+from hallulab.agents.retrieval.embeddings import topics
 
 ROWS = numpy.array([[1, 0], [0, 1], [0.8, 0.6], [0.6, 0.8], [0, 1]], dtype=numpy.float32)
 

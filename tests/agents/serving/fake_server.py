@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from hallulab.agents.serving.preparation import PreparedModel
+from hallulab.agents.serving.prepare import PreparedModel
 
 ANSWERS = """
 import http.server, sys

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from hallulab.agents.machine.weights import WheelFile, WheelFiles
-from hallulab.agents.serving import conversion
+from hallulab.agents.serving import prepare as conversion
 from hallulab.agents.serving.catalogue import CatalogueModel
-from hallulab.agents.serving.conversion import (
+from hallulab.agents.serving.flags import MachineKind
+from hallulab.agents.serving.prepare import (
     FLOAT32_MEMORY,
+    ServerEnvironment,
     WeightFormat,
     choose_weight_format,
     fetch_ahead,
     locate_served_folder,
 )
-from hallulab.agents.serving.environment import ServerEnvironment
-from hallulab.agents.serving.machine import MachineKind
 from hallulab.scenarios.errors import OperationalError
 from tests.wheels import make_wheel, only_wheels_from
 

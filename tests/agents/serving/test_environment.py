@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.machine.progress_events import StepProgress
-from hallulab.agents.serving.environment import ServerEnvironment, server_environment
+from hallulab.agents.machine.cache import StepProgress
+from hallulab.agents.serving.prepare import ServerEnvironment, server_environment
 from hallulab.scenarios.errors import OperationalError
 from tests.wheels import make_wheel, only_wheels_from
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.serving.flags import build_command, choose_cpu_variables, choose_server_variables
-from hallulab.agents.serving.machine import GIB
+from hallulab.agents.serving.flags import GIB, build_command, choose_cpu_variables, choose_server_variables
 from hallulab.scenarios.errors import UsageError
 
 START = [

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.serving.machine import (
+from hallulab.agents.serving.flags import (
     as_ranges,
     detect_machine_kind,
     has_compiler,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hallulab.agents.serving.ports import is_free, reserved_port
+from hallulab.agents.serving.server import is_free, reserved_port
 from hallulab.scenarios.errors import OperationalError
 
 

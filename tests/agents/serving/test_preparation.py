@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from hallulab.agents.serving import preparation
-from hallulab.agents.serving.environment import ServerEnvironment
-from hallulab.agents.serving.preparation import loaded_bytes, positions, prepare
+from hallulab.agents.serving import prepare as preparation
+from hallulab.agents.serving.prepare import ServerEnvironment, loaded_bytes, positions, prepare
 from hallulab.scenarios.errors import UsageError
 
 

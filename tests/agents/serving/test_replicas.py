@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.serving import replicas
-from hallulab.agents.serving.machine import GIB
-from hallulab.agents.serving.preparation import PreparedModel
-from hallulab.agents.serving.replicas import parts
+from hallulab.agents.serving import command as replicas
+from hallulab.agents.serving.command import parts
+from hallulab.agents.serving.flags import GIB
+from hallulab.agents.serving.prepare import PreparedModel
 from hallulab.scenarios.errors import UsageError
 from tests.agents.serving.fake_server import ANSWERS, fake_prepared
 

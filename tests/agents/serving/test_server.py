@@ -12,12 +12,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hallulab.agents.machine.progress_events import StepProgress, silent
+from hallulab.agents.machine.cache import StepProgress, silent
 from hallulab.agents.serving import command
-from hallulab.agents.serving.ports import is_free
 from hallulab.agents.serving.server import (
     KEPT_LOGS,
     end_of_log,
+    is_free,
     is_healthy,
     new_log,
     serve_prepared,

@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from hallulab.agents.machine.progress_events import Listener, StepProgress
-from hallulab.agents.machine.side_by_side import run_side_by_side
-from hallulab.agents.serving.terminal import shown_progress
+from hallulab.agents.concurrency import run_side_by_side
+from hallulab.agents.machine.cache import Listener, StepProgress
+from hallulab.agents.progress import shown_progress
 
 
 def news(step: str, done: int) -> StepProgress:
@@ -23,7 +23,7 @@ def test_where_nobody_looks_each_step_is_one_line(capsys: pytest.CaptureFixture[
 def test_where_nobody_looks_a_long_step_says_what_is_left(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hallulab.agents.machine.progress.LINE_EVERY", 0.0)
+    monkeypatch.setattr("hallulab.agents.progress.LINE_EVERY", 0.0)
     with shown_progress() as show:
         show(news("downloading", 1))
     lines = [" ".join(line.split()) for line in capsys.readouterr().err.splitlines()]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.agents.users.asking import asks_something, word_question
+from hallulab.agents.users.user import asks_something, word_question
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from hallulab.agents.models.errors import UnparseableAnswer
-from hallulab.agents.users.chat_reader import ChatCase, numbers, parts, read_case, read_manner
-from hallulab.agents.users.persona_writer import MANNERS
+from hallulab.agents.models.answers import UnparseableAnswer
+from hallulab.agents.users.chats import ChatCase, numbers, parts, read_case, read_manner
+from hallulab.agents.users.personas import MANNERS
 from hallulab.scenarios.transcript import Message
 from tests.scripted import last_user, scripted_pool
 

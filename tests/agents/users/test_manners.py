@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.agents.users.manners import (
+from hallulab.agents.users.personas import (
     DEFAULT_MANNERS,
     OWN,
     StyleProfile,

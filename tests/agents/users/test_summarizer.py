@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.models.errors import UnparseableAnswer
-from hallulab.agents.users.summarizer import read_chat, summarize
+from hallulab.agents.models.answers import UnparseableAnswer
+from hallulab.agents.users.chats import read_chat, summarize
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Message
 from tests.places import ROOT

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hallulab.agents.users.manners import DEFAULT_MANNERS, OWN, find_manner
+from hallulab.agents.users.personas import DEFAULT_MANNERS, OWN, find_manner
 from hallulab.agents.users.user import SimulatedUser, UserFailed, UserMove, clean, turn_seed
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Message

@@ -10,9 +10,8 @@ from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core import CancellationToken
 
-from hallulab.agents.models.bridge import SessionClient
-from hallulab.agents.users.user import SimulatedUser
-from hallulab.agents.users.user_agent import UserAgent
+from hallulab.agents.autogen import SessionClient
+from hallulab.agents.users.user import SimulatedUser, UserAgent
 from tests.agents.users.test_user import ASKED, PERSONA, Model
 from tests.scripted import scripted_pool
 

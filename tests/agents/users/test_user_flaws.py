@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from hallulab.agents.users.user_flaws import (
+from hallulab.agents.users.flaws import (
     Flaw,
     find_conversation_flaws,
     find_message_flaws,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.claim_check import ClaimCheck
 from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.served_model import ClaimCheck
 from hallulab.chatbots.guarded.record import STEP
 from hallulab.chatbots.protocol import describe_parts_version
 from hallulab.chatbots.registry import (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.detectors.base.checking import check_judgement, make_failed_judgement, run_detector
-from hallulab.detectors.base.protocol import Detector
+from hallulab.detectors.base.protocol import Detector, check_judgement, make_failed_judgement, run_detector
 from hallulab.scenarios.transcript import Judgement, Span, TurnView
 from tests.builders import call, scored
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hallulab.detectors.base.courtesy import claims_nothing
+from hallulab.detectors.base.questions import claims_nothing
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.detectors.base.fitted import (
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.base.thresholds import (
     Fitted,
     GroupCounts,
     UnitCounts,
@@ -14,7 +15,6 @@ from hallulab.detectors.base.fitted import (
     find_fitted,
     locate_fitted_file,
 )
-from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.combined.detector import CombinedDetector
 from hallulab.detectors.direct_judge.detector import DirectJudgeDetector
 from hallulab.detectors.lexical.detector import LexicalDetector

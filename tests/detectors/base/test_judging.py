@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.client import Endpoint
-from hallulab.agents.models.errors import ModelError
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
-from hallulab.detectors.base.evidence_questions import Calibration, find_calibration
 from hallulab.detectors.base.judging import (
     find_best_passage,
     format_evidence,
@@ -20,6 +19,7 @@ from hallulab.detectors.base.judging import (
     judge,
     make_flagged_spans,
 )
+from hallulab.detectors.base.questions import Calibration, find_calibration
 from hallulab.detectors.base.thresholds import find_tuned_threshold
 from hallulab.scenarios.transcript import Judgement, Passage, Span, Unit
 from tests.scripted import scripted_pool

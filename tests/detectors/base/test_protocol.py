@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.agents.claim_check import ClaimCheck
+from hallulab.agents.served_model import ClaimCheck
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits, describe_judging
 from hallulab.detectors.registry import DETECTORS, make_detector
 from hallulab.scenarios.transcript import Judgement, TurnView

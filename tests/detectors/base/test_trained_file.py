@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from hallulab.detectors.base.trained_file import read_classifier, read_trained, write_trained
 from hallulab.detectors.combined import model as combined
 from hallulab.detectors.evidence_chain import model as evidence_chain
+from hallulab.detectors.features.judgements import LevelThresholds
 from hallulab.detectors.features.matching import DocumentFrequency
-from hallulab.detectors.features.scores import LevelThresholds
 from hallulab.scenarios.errors import UsageError
 
 DIRECTORY = b"PK\x01\x02"

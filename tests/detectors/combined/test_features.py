@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.detectors.combined.copying import COPY_FEATURES, measure_copying
-from hallulab.detectors.combined.features import (
+from hallulab.detectors.combined.model import (
     TASKS,
     mean_max_min,
     measure_all,

@@ -10,13 +10,18 @@ import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.detectors.evidence_chain.model import load_model, save_model
-from hallulab.detectors.evidence_chain.risk import Method, build_model_inputs, compute_rule_risk
+from hallulab.detectors.evidence_chain.model import (
+    Method,
+    build_model_inputs,
+    compute_rule_risk,
+    load_model,
+    save_model,
+)
 from hallulab.detectors.evidence_chain.training import SHALLOW, hold_out, train
 from hallulab.detectors.features.batch import make_batch, make_case
 from hallulab.detectors.features.features import Features, measure
-from hallulab.detectors.features.learning import assign_parts, choose_threshold, count_forms, gold
 from hallulab.detectors.features.matching import DocumentFrequency
+from hallulab.detectors.features.trained_detector import assign_parts, choose_threshold, count_forms, gold
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from tests.detectors.features.material import batch, corpus

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.halludetect.detector import HalluDetectDetector, choose_kept_places
+from hallulab.detectors.halludetect.evidence import adds_support, choose_nearest_passages
 from hallulab.detectors.halludetect.mixture import (
     LogisticWeights,
     Mixture,
@@ -23,7 +24,6 @@ from hallulab.detectors.halludetect.mixture import (
     measure_reply,
     measure_sentence,
 )
-from hallulab.detectors.halludetect.own_evidence import adds_support, choose_nearest_passages
 from hallulab.scenarios.transcript import Message, Passage, TurnView
 from tests.places import ROOT
 from tests.scripted import Script, last_user, scripted_pool
@@ -206,7 +206,7 @@ def test_a_found_passage_counts_where_the_own_are_silent_and_it_is_near() -> Non
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_the_nearest_passages_do_not_hang_on_the_order_of_sets(seed: int) -> None:
     script = (
-        "from hallulab.detectors.halludetect.own_evidence import choose_nearest_passages\n"
+        "from hallulab.detectors.halludetect.evidence import choose_nearest_passages\n"
         "from hallulab.scenarios.transcript import Passage\n"
         "words = [f'word{number}' for number in range(900)]\n"
         "alike = [' '.join([*words[:300], *(f'more{m}x{n}' for m in range(n))]) for n in range(0, 500, 10)]\n"

@@ -6,13 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.detectors.base.courtesy import claims_nothing
-from hallulab.detectors.base.statements import split_statements
-from hallulab.detectors.halludetect.by_word import Objection, RoughAnalysis, vote
-from hallulab.detectors.halludetect.evidence import EvidenceContext, merge_passages
-from hallulab.detectors.halludetect.overlap import measure_lack_of_overlap
+from hallulab.detectors.base.questions import claims_nothing, split_statements
+from hallulab.detectors.halludetect.evidence import (
+    EvidenceContext,
+    draws_on_user,
+    items,
+    measure_lack_of_overlap,
+    merge_passages,
+    repeats_user,
+)
 from hallulab.detectors.halludetect.severity import compute_severity, find_majority, mean
-from hallulab.detectors.halludetect.user_said import draws_on_user, items, repeats_user
+from hallulab.detectors.halludetect.strategies import Objection, RoughAnalysis, vote
 from hallulab.scenarios.transcript import Passage
 
 USER = "I am Sharan Hegde, sharan.hegde@gmail.com, phone 98450 12345. The fridge cost Rs 12,500."

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from hallulab.detectors.logic_graph.consistency import compute_shares, compute_support
+from hallulab.detectors.logic_graph.relations import compute_shares, compute_support
 
 TABLE_8 = (
     [

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hallulab.agents.models.errors import UnparseableAnswer
+from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.detectors.metarag.decomposition import Decomposition, decompose, parse_factoids
 from hallulab.scenarios.text.spans import split_sentences

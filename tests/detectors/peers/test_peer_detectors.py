@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from hallulab.agents.claim_check import ClaimCheck
 from hallulab.agents.machine.environments import STAMP, locate_environment
+from hallulab.agents.served_model import ClaimCheck
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.peers import detector as peers
 from hallulab.detectors.peers.detector import (
@@ -22,7 +22,7 @@ from hallulab.detectors.peers.detector import (
     PeerDetector,
     RefCheckerDetector,
 )
-from hallulab.detectors.peers.environment import is_installed, locate_peer_python, read_peer_requirements
+from hallulab.detectors.peers.process import is_installed, locate_peer_python, read_peer_requirements
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.transcript import Judgement, Passage, TurnView
 from tests.detectors.peers.test_process import FRAME
@@ -354,12 +354,12 @@ def test_an_environment_is_made_once_from_the_pins(monkeypatch: pytest.MonkeyPat
     make_wheel(index, "toy", {"toy.py": b""})
     only_wheels_from(index, monkeypatch)
     monkeypatch.setattr(
-        "hallulab.detectors.peers.environment._read_requirements", lambda: {"hhem": ("toy==1.0",)}
+        "hallulab.detectors.peers.process._read_requirements", lambda: {"hhem": ("toy==1.0",)}
     )
     python = locate_peer_python("hhem", cache=tmp_path)
     assert python.is_relative_to(tmp_path / "peers")
     monkeypatch.setattr(
-        "hallulab.detectors.peers.environment._read_requirements", lambda: {"hhem": ("toy==2.0",)}
+        "hallulab.detectors.peers.process._read_requirements", lambda: {"hhem": ("toy==2.0",)}
     )
     with pytest.raises(OperationalError, match="cannot make hhem's environment"):
         locate_peer_python("hhem", cache=tmp_path)
@@ -372,7 +372,7 @@ def test_peers_with_the_same_packages_share_an_environment(
     make_wheel(index, "toy", {"toy.py": b""})
     only_wheels_from(index, monkeypatch)
     pins = {"other": (), "hhem": ("toy==1.0",), "minicheck": ("toy==1.0",)}
-    monkeypatch.setattr("hallulab.detectors.peers.environment._read_requirements", lambda: pins)
+    monkeypatch.setattr("hallulab.detectors.peers.process._read_requirements", lambda: pins)
     python = locate_peer_python("minicheck", cache=tmp_path)
     assert python == locate_peer_python("hhem", cache=tmp_path)
     assert python.parents[1].name.startswith("hhem-")

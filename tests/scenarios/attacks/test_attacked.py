@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from hallulab.scenarios.attacks.attack import Attack
-from hallulab.scenarios.attacks.attacked import AttackRecord, apply_attack, hash_attack
-from hallulab.scenarios.attacks.orders import load_orders
+from hallulab.scenarios.attacks.attack import Attack, AttackRecord, apply_attack, hash_attack, load_orders
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.scenarios.attacks.distractors import choose_distractors
+from hallulab.scenarios.attacks.attack import choose_distractors
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
 

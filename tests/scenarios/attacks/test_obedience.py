@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hallulab.scenarios.attacks.attack import Injection, load_orders
 from hallulab.scenarios.attacks.obedience import is_poison_repeated, judge_obedience
-from hallulab.scenarios.attacks.orders import Injection, load_orders
 from hallulab.scenarios.attacks.poison import Poison
 
 SAYING = [order for order in load_orders() if order.how == "says"]

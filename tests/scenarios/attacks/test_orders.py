@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from pydantic import ValidationError
 
-from hallulab.scenarios.attacks.orders import (
+from hallulab.scenarios.attacks.attack import (
     Injection,
     UserOrder,
     draw_user_order,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hallulab.scenarios.attacks.poison import Poison, plant_poisons
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.scenarios.text.library import SentenceBank, collect_sentences
+from hallulab.scenarios.text.edits import SentenceBank, collect_sentences
 
 NOTHING = SentenceBank(())
 FEE = "The fee for a first complaint at the office is 200 rupees."

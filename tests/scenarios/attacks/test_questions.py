@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.attacks.attack import Attack
-from hallulab.scenarios.attacks.fake_answers import determine_answer_kind, make_fake_answers
-from hallulab.scenarios.attacks.questions import assemble_passages
+from hallulab.scenarios.attacks.questions import assemble_passages, determine_answer_kind, make_fake_answers
 from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
 from hallulab.scenarios.errors import UsageError
 

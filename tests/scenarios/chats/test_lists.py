@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from hallulab.scenarios.chats import langfuse, spans
+from hallulab.scenarios.chats import opentelemetry as spans
+from hallulab.scenarios.chats import platforms as langfuse
 from hallulab.scenarios.chats.values import FormatError, list_in
 
 

@@ -10,19 +10,21 @@ import pytest
 
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.datasets.audit_corpus import generate, read_sentence_meta
-from hallulab.scenarios.datasets.audit_corpus.plan import (
+from hallulab.scenarios.datasets.audit_corpus.responses import write_response
+from hallulab.scenarios.datasets.audit_corpus.schedule import schedule_hallucinations
+from hallulab.scenarios.datasets.audit_corpus.sources import (
     Blueprint,
     Fact,
+    Source,
+    fill,
+    list_slots,
+    make_sources,
     read_blueprints,
     read_plan,
     read_pools,
 )
-from hallulab.scenarios.datasets.audit_corpus.responses import write_response
-from hallulab.scenarios.datasets.audit_corpus.schedule import schedule_hallucinations
-from hallulab.scenarios.datasets.audit_corpus.sources import Source, make_sources
-from hallulab.scenarios.datasets.audit_corpus.templates import fill, list_slots
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.digest import digest
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
 from hallulab.scenarios.transcript import Passage
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.scenarios.datasets.quotations import locate_quotations
+from hallulab.scenarios.datasets.loader import locate_quotations
 
 
 @pytest.mark.parametrize(

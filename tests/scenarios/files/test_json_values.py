@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hallulab.scenarios.files.data_files import read_json
 from hallulab.scenarios.files.json_text import MAX_DEPTH
-from hallulab.scenarios.files.json_values import read_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),

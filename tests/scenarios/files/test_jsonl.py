@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.jsonl import LineWriter, read_lines
+from hallulab.scenarios.files.json_text import LineWriter, read_lines
 
 
 def test_lines_come_with_their_numbers(tmp_path: Path) -> None:

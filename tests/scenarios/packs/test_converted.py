@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.packs import converted
+from hallulab.scenarios.packs import documents as converted
 from hallulab.scenarios.packs.pack_files import load_scenario
 from tests.fuzz.tiny_run import make_pack
 

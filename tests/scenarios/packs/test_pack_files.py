@@ -7,8 +7,12 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.documents import KINDS
-from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, list_built_in_packs, load_scenario
-from hallulab.scenarios.packs.skeleton import init_scenario
+from hallulab.scenarios.packs.pack_files import (
+    DEFAULT_SPECIALISTS,
+    init_scenario,
+    list_built_in_packs,
+    load_scenario,
+)
 
 SCENARIO = """\
 schema: 1

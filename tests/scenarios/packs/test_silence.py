@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from hallulab.scenarios.packs.silence import hide_log_and_warnings
+from hallulab.scenarios.packs.documents import hide_log_and_warnings
 
 
 def test_a_library_talks_again_afterwards(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.scenarios.text.courtesies import is_courtesy
+from hallulab.scenarios.text.words import is_courtesy
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from hallulab.scenarios.text.edits import (
     Edit,
+    SentenceBank,
     build_negation,
     generate_condition_edits,
     generate_date_edits,
@@ -18,7 +19,6 @@ from hallulab.scenarios.text.edits import (
     generate_unit_edits,
     name_edits,
 )
-from hallulab.scenarios.text.library import SentenceBank
 
 
 def made(sentence: str, found: Iterable[Edit]) -> list[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from hallulab.scenarios.text.stop_words import STOP_WORDS
-from hallulab.scenarios.text.word_forms import read_word
+from hallulab.scenarios.text.words import STOP_WORDS, read_word
 
 
 @pytest.mark.parametrize(

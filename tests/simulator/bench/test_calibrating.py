@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.detectors.base.fitted import GroupCounts, UnitCounts
+from hallulab.detectors.base.thresholds import GroupCounts, UnitCounts
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply
 from hallulab.scenarios.transcript import Judgement, Span
-from hallulab.simulator.bench.calibrating import Fit, count_groups, find_best_cut, fit
 from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.thresholds import Fit, count_groups, find_best_cut, fit
 
 TEXT = "It is Rs 500. Come at 9."
 """Sentences [0, 13) and [14, 24)."""

@@ -6,7 +6,7 @@ import pytest
 
 from hallulab.scenarios.labelled import ChatbotTurn, LabelledReply
 from hallulab.scenarios.transcript import Judgement, Span
-from hallulab.simulator.bench.chatbots import ChatbotMean, ChatbotRows, build_chatbot_rows
+from hallulab.simulator.bench.chats import ChatbotMean, ChatbotRows, build_chatbot_rows
 from hallulab.simulator.bench.evaluate import Evaluation
 from tests.builders import labelled, places
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from hallulab.simulator.bench.friedman import run_friedman_test
+from hallulab.simulator.bench.baselines import run_friedman_test
 from hallulab.simulator.bench.levels import Items
 from hallulab.simulator.measure.detection import Sample
 

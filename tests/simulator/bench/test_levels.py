@@ -22,8 +22,7 @@ from hallulab.simulator.bench.levels import (
     score_items,
 )
 from hallulab.simulator.bench.results import measure
-from hallulab.simulator.bench.rows import LevelRow
-from hallulab.simulator.bench.spans import compute_span_numbers, count_spans
+from hallulab.simulator.bench.rows import LevelRow, compute_span_numbers, count_spans
 from tests.builders import labelled, places
 from tests.simulator.bench_data import DATA
 

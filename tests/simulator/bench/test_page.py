@@ -31,7 +31,7 @@ from hallulab.simulator.bench.page import get_style_classes, render_page
 from hallulab.simulator.bench.results import BenchData, measure
 from hallulab.simulator.bench.sweep import Sweep, SweepReport, build_sweep_report
 from hallulab.simulator.measure.detection import Sample
-from hallulab.simulator.measure.pareto import find_pareto_front
+from hallulab.simulator.measure.spending import find_pareto_front
 from tests.builders import labelled
 
 HOSTILE = "<script>alert(1)</script>"

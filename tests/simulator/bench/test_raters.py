@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hallulab.scenarios.labelled import LabelledReply, Ratings
-from hallulab.simulator.bench.raters import compute_rater_agreement
+from hallulab.simulator.bench.baselines import compute_rater_agreement
 from tests.builders import labelled
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hallulab.scenarios.text.wording import BRIEF
 from hallulab.scenarios.transcript import Judgement
-from hallulab.simulator.bench.reasons import Missing, count_reasons
+from hallulab.simulator.bench.evaluate import Missing, count_reasons
 
 
 def failed(reason: str) -> Judgement:

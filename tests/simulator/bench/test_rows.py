@@ -11,7 +11,7 @@ from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.levels import collect_items, group_numbers
 from hallulab.simulator.bench.results import measure
 from hallulab.simulator.bench.rows import build_level_row, compute_costs
-from hallulab.simulator.measure.bootstrap import compute_replicates
+from hallulab.simulator.measure.detection import compute_replicates
 from tests.builders import call, labelled
 from tests.simulator.bench_data import DATA
 

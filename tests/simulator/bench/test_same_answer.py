@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.simulator.bench.same_answer import extract_content, is_same_answer
+from hallulab.simulator.bench.answers import extract_content, is_same_answer
 
 
 @pytest.mark.parametrize(

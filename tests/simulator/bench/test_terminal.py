@@ -5,11 +5,9 @@ from __future__ import annotations
 from rich.console import Console
 
 from hallulab.scenarios.transcript import Judgement
+from hallulab.simulator.bench.baselines import RaterAgreement, RatingNumbers, SourceTest
 from hallulab.simulator.bench.chats import ChatFriedman, ChatReport
-from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.friedman import SourceTest
-from hallulab.simulator.bench.raters import RaterAgreement, RatingNumbers
-from hallulab.simulator.bench.reasons import Missing
+from hallulab.simulator.bench.evaluate import Evaluation, Missing
 from hallulab.simulator.bench.results import measure
 from hallulab.simulator.bench.rows import SpanRow
 from hallulab.simulator.bench.terminal import (

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import httpx2
 
-from hallulab.agents.users.persona_writer import UNSAID
+from hallulab.agents.users.personas import UNSAID
 from tests.agents.retrieval.hashed_words import HashedWords
 from tests.fuzz.tiny_run import words_for_vectors
 from tests.scripted import completion, last_user

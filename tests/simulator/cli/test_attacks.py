@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.scenarios.attacks.orders import load_orders
+from hallulab.scenarios.attacks.attack import load_orders
 from tests.fuzz.promises import ended
 from tests.fuzz.tiny_run import make_pack, words_for_vectors
 from tests.scripted import completion

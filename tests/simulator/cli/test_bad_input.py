@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.serving.ports import reserved_port
+from hallulab.agents.serving.server import reserved_port
 from hallulab.detectors.registry import DETECTORS
 from hallulab.scenarios.errors import OperationalError
 from tests.builders import journal
@@ -262,7 +262,7 @@ def test_who_cannot_take_part_is_said_before_a_server_is_started(
     reason: str,
 ) -> None:
     points = [EntryPoint("theirs", "math:sqrt", "hallulab.chatbots")]
-    monkeypatch.setattr("hallulab.scenarios.plugins.entry_points", lambda group: points)
+    monkeypatch.setattr("hallulab.scenarios.components.entry_points", lambda group: points)
     monkeypatch.delenv("THEIR_KEY", raising=False)
     config = tmp_path / "experiment.yaml"
     config.write_text(text)

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import pytest
 
-from hallulab.agents.users.persona_writer import MANNERS
+from hallulab.agents.users.personas import MANNERS
 from hallulab.scenarios.packs.pack_files import load_scenario
 from tests.simulator.cli.pack_writer import ENDPOINT, Writer
 from tests.simulator.command_line import CommandLine

@@ -22,7 +22,7 @@ from unittest.mock import patch
 import pytest
 
 from benchmarks.faults import bench, recorded
-from hallulab.scenarios.files.jsonl import LineWriter, read_lines
+from hallulab.scenarios.files.json_text import LineWriter, read_lines
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import derive_first_try
 from tests import forked_runs

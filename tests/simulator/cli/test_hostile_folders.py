@@ -21,7 +21,7 @@ from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
 from hallulab.simulator.experiment.execution import execute, freeze_long_lived_objects
 from hallulab.simulator.experiment.participants import Participants
 from hallulab.simulator.experiment.progress import ProgressBars
-from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
 from tests.scripted import scripted_pool

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from hallulab.agents.users.persona_writer import UNSAID
+from hallulab.agents.users.personas import UNSAID
 from hallulab.scenarios.packs.pack_files import load_scenario
 from tests.agents.retrieval.hashed_words import HashedWords
 from tests.places import ROOT

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.users.manners import DEFAULT_MANNERS
+from hallulab.agents.users.personas import DEFAULT_MANNERS
 from hallulab.simulator.runs.folder import RunFolder
 from tests.fuzz.tiny_run import flags, make_pack, words_for_vectors
 from tests.scripted import ScriptedTransport, pool_through

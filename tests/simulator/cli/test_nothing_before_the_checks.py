@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from hallulab.scenarios.files.jsonl import read_placed_lines
+from hallulab.scenarios.files.json_text import read_placed_lines
 from hallulab.scenarios.packs.pack_files import _load
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored

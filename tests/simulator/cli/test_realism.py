@@ -17,7 +17,7 @@ HOSTILE = "<script>alert(1)</script>"
 
 @pytest.fixture(autouse=True)
 def no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hallulab.agents.retrieval.embedding.SentenceEmbedder", HashedWords)
+    monkeypatch.setattr("hallulab.agents.retrieval.embeddings.SentenceEmbedder", HashedWords)
 
 
 @pytest.fixture

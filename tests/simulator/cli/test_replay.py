@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.simulator.report.document import read_report
-from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 from tests import forked_runs
 from tests.demo import EXPERIMENT, MODEL, RECORDING, replay

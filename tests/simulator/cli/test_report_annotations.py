@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from hallulab import Run
-from hallulab.simulator.report.reporting import write_reports
 from hallulab.simulator.report.terminal import print_report
+from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored, unscored
 from tests.simulator.command_line import CommandLine

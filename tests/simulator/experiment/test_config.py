@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.models.allowance import Limits
+from hallulab.agents.models.endpoints import Limits
 from hallulab.agents.models.recording import Recording
 from hallulab.chatbots.registry import compute_chatbot_version
 from hallulab.detectors.base.protocol import Detector

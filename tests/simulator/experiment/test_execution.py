@@ -12,7 +12,7 @@ from hallulab.agents.users.user import UserMove
 from hallulab.chatbots.protocol import Chatbot, Reply
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import OperationalError, ReplayMiss
-from hallulab.scenarios.files.jsonl import LineWriter
+from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Judgement, Message, Origin, TurnView
 from hallulab.simulator.experiment.config import Component

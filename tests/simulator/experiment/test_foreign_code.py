@@ -16,7 +16,7 @@ from hallulab.chatbots.protocol import Reply
 from hallulab.chatbots.registry import find_chatbot, make_chatbot
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.jsonl import LineWriter
+from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Judgement, Message
 from hallulab.simulator.bench.evaluate import evaluate
 from hallulab.simulator.experiment.execution import execute
@@ -103,7 +103,7 @@ def test_what_a_constructor_raises_is_one_sentence(
     def construct(context: object) -> None:
         raise error
 
-    monkeypatch.setattr("hallulab.scenarios.plugins.entry_points", lambda group: [point])
+    monkeypatch.setattr("hallulab.scenarios.components.entry_points", lambda group: [point])
     point = EntryPoint(
         "theirs", "tests.simulator.experiment.test_foreign_code:construct", "hallulab.chatbots"
     )
@@ -118,7 +118,7 @@ def test_a_module_that_leaves_on_import_is_one_sentence(
     (tmp_path / "leaving_plugin.py").write_text("raise SystemExit(3)", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     point = EntryPoint("theirs", "leaving_plugin:Bot", "hallulab.chatbots")
-    monkeypatch.setattr("hallulab.scenarios.plugins.entry_points", lambda group: [point])
+    monkeypatch.setattr("hallulab.scenarios.components.entry_points", lambda group: [point])
     with pytest.raises(UsageError, match=r"cannot load its entry point leaving_plugin:Bot \(SystemExit: 3\)"):
         find_chatbot("theirs")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hallulab.agents.users.user import UserMove
 from hallulab.chatbots.protocol import Reply
-from hallulab.scenarios.attacks.orders import Injection, UserOrder
+from hallulab.scenarios.attacks.attack import Injection, UserOrder
 from hallulab.scenarios.transcript import Message
 from hallulab.simulator.experiment.conversation import ConversationKey, converse
 from hallulab.simulator.experiment.users import InjectingUser

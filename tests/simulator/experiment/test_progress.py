@@ -39,7 +39,7 @@ def hold(quiet: bool) -> None:
 
 
 def test_a_run_without_a_terminal_says_how_far_it_is(err: Err, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hallulab.agents.machine.progress.LINE_EVERY", 0.0)
+    monkeypatch.setattr("hallulab.agents.progress.LINE_EVERY", 0.0)
     hold(quiet=False)
     lines = err()
     assert "simulating turns 1/4 0:00:00 left 0:00:00" in lines
@@ -52,7 +52,7 @@ def test_a_run_without_a_terminal_says_how_far_it_is(err: Err, monkeypatch: pyte
 def test_turns_of_a_conversation_under_way_are_still_to_be_judged(
     err: Err, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hallulab.agents.machine.progress.LINE_EVERY", 0.0)
+    monkeypatch.setattr("hallulab.agents.progress.LINE_EVERY", 0.0)
     with ProgressBars(max_turns=2, detectors=3, quiet=False) as shown:
         shown.expect(2, 1)
         shown.update(TurnDone(conversation("a", ["x"]).turns[0]))
@@ -62,7 +62,7 @@ def test_turns_of_a_conversation_under_way_are_still_to_be_judged(
 
 
 def test_a_quiet_run_draws_nothing(err: Err, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hallulab.agents.machine.progress.LINE_EVERY", 0.0)
+    monkeypatch.setattr("hallulab.agents.progress.LINE_EVERY", 0.0)
     hold(quiet=True)
     assert err() == []
 

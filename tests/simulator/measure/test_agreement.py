@@ -13,7 +13,7 @@ from hallulab.simulator.measure.agreement import (
     compute_cohens_kappa,
     compute_krippendorffs_alpha,
 )
-from hallulab.simulator.measure.metrics import index_by_detector
+from hallulab.simulator.measure.hallucinations import index_by_detector
 from tests.builders import scored, unscored
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hallulab.scenarios.attacks.attacked import AttackRecord
-from hallulab.scenarios.attacks.orders import Injection
+from hallulab.scenarios.attacks.attack import AttackRecord, Injection
 from hallulab.scenarios.attacks.poison import Poison
 from hallulab.scenarios.transcript import Conversation, Passage, Turn
 from hallulab.simulator.measure.attacks import Attacked, AttackRow, find_encounters

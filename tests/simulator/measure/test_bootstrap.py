@@ -7,15 +7,17 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hallulab.simulator.measure import bootstrap
-from hallulab.simulator.measure.bootstrap import RESAMPLES, compute_f1_replicates, compute_replicates
+from hallulab.simulator.measure import detection as bootstrap
 from hallulab.simulator.measure.detection import (
+    RESAMPLES,
     Sample,
     compute_auroc,
     compute_average_precision,
+    compute_f1_replicates,
     compute_flag_scores,
+    compute_replicates,
 )
-from hallulab.simulator.measure.statistics import compute_percentile_interval, draw_cluster_weights
+from hallulab.simulator.measure.intervals import compute_percentile_interval, draw_cluster_weights
 
 
 def random_sample(n: int, clusters: int) -> Sample:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.measure.compare import Comparison, compare
+from hallulab.simulator.measure.comparison import Comparison, compare
 from tests.builders import branched, conversation, scored, unscored
 from tests.simulator.counted import tally_all
 

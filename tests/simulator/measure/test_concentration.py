@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hallulab.scenarios.transcript import Conversation, Passage, Step, Turn, Verdict
-from hallulab.simulator.measure.concentration import MOST, Concentration, Concentrations
+from hallulab.simulator.measure.conversations import MOST, Concentration, Concentrations
 from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import judged
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hallulab.simulator.measure.corrections import Correction, compute_corrections
-from hallulab.simulator.measure.judged_turns import JudgedTurn
+from hallulab.simulator.measure.prediction_powered import JudgedTurn
 from hallulab.simulator.measure.prevalence import (
     Accuracy,
     DetectorErrors,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.simulator.measure.diversity import compute_self_bleu, compute_sentence_bleu, measure_parts
+from hallulab.simulator.measure.messages import compute_self_bleu, compute_sentence_bleu, measure_parts
 
 VECTORS = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
 

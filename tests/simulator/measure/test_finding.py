@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hallulab.simulator.measure.compare import compare
-from hallulab.simulator.measure.finding import Finding, build_findings
-from hallulab.simulator.measure.metrics import build_rows
+from hallulab.simulator.measure.comparison import Finding, build_findings, compare
+from hallulab.simulator.measure.hallucinations import build_rows
 from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import tally_all
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hallulab.scenarios.transcript import Conversation, Passage, Span, Turn, Verdict
-from hallulab.simulator.measure.flagged import Flagged, Flagging
+from hallulab.simulator.measure.agreement import Flagged, Flagging
 
 HELPLINE = Passage(id="h#1", document="h", text="The National Consumer Helpline is 1915. The police is 100.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hallulab.simulator.measure.judged_turns import collect_judged_turns, sum_turns
+from hallulab.simulator.measure.prediction_powered import collect_judged_turns, sum_turns
 from tests.builders import branched, conversation, scored, unscored
 
 CHATS = [

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hallulab.simulator.measure.intervals import Floats
 from hallulab.simulator.measure.prediction_powered import compute_turn_sums, estimate_means
-from hallulab.simulator.measure.statistics import Floats
 
 SAID = (0, 1, 1, 0, 2, 2)
 TRUE = (0, 1, 2, 0, 3, 1)

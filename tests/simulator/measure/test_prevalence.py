@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hallulab.simulator.measure.intervals import Floats
 from hallulab.simulator.measure.prevalence import (
     Accuracy,
     PairCounts,
@@ -18,7 +19,6 @@ from hallulab.simulator.measure.prevalence import (
     draw_rates,
     solve_prevalence,
 )
-from hallulab.simulator.measure.statistics import Floats
 
 
 def accuracy(errors: int, twins: int, error_spans: int, twin_spans: int, groups: int = 10) -> Accuracy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hallulab.simulator.measure.ranking import compute_best_probabilities, draw_weighed_totals
+from hallulab.simulator.measure.corrections import compute_best_probabilities, draw_weighed_totals
 
 
 def test_the_lowest_of_each_replicate_is_counted_and_ties_are_shared() -> None:

@@ -18,7 +18,7 @@ from hallulab.simulator.measure.realism import (
     compute_distributions,
     split_halves,
 )
-from hallulab.simulator.report.reference import read_reference
+from hallulab.simulator.report.realism import read_reference
 
 
 def said(*texts: str, persona: str = "p", seed: int = 0, facts: Sequence[str] = ()) -> Messages:

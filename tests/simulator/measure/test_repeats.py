@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hallulab.simulator.measure.repeats import split_by_repeat
+from hallulab.simulator.measure.comparison import split_by_repeat
 
 
 def test_each_personas_seeds_go_in_turn_into_the_halves() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hallulab.chatbots.guarded.record import CALLS
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.safeguards import Guarding, Safeguards
+from hallulab.simulator.measure.costs import Guarding, Safeguards
 from tests.builders import call, conversation, scored
 from tests.simulator.counted import judged
 from tests.simulator.runs.guarded import HANDED, PASSED, SAFE, attempt, held, record

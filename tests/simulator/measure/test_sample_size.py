@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.simulator.measure.sample_size import Estimate, compute_least_pairs, estimate_pairs_needed
-from hallulab.simulator.measure.statistics import Ratio, adjust_by_holm
+from hallulab.simulator.measure.comparison import Estimate, compute_least_pairs, estimate_pairs_needed
+from hallulab.simulator.measure.intervals import Ratio, adjust_by_holm
 
 
 def rates(*numerators: int) -> list[Ratio]:

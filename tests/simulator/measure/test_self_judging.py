@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from hallulab.agents.claim_check import ClaimCheck, ClaimChecks
+from hallulab.agents.served_model import ClaimCheck, ClaimChecks
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.experiment.config import Experiment, load_experiment
 from hallulab.simulator.experiment.manifest import Manifest, write_manifest
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
-from hallulab.simulator.measure.metrics import Row, build_row
-from hallulab.simulator.measure.self_judging import mark_self_judged
-from hallulab.simulator.report.reporting import write_reports
-from hallulab.simulator.report.self_judging import explain_self_judging
+from hallulab.simulator.measure.agreement import mark_self_judged
+from hallulab.simulator.measure.hallucinations import Row, build_row
+from hallulab.simulator.report.columns import explain_self_judging
+from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation
 from tests.places import ROOT

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hallulab.simulator.measure import spreading
-from hallulab.simulator.measure.spreading import (
+from hallulab.simulator.measure import prevalence as spreading
+from hallulab.simulator.measure.prevalence import (
     compute_jackknife_error,
     compute_t_interval,
     draw_t_steps,

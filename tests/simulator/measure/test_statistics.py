@@ -8,7 +8,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.simulator.measure.statistics import (
+from hallulab.simulator.measure.intervals import (
     Ratio,
     adjust_by_holm,
     compare_pairs,

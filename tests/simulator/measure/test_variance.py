@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.simulator.measure.variance import seed_share
+from hallulab.simulator.measure.intervals import seed_share
 
 
 def test_the_share_by_hand() -> None:

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.scenarios.attacks.attacked import AttackRecord
-from hallulab.scenarios.attacks.orders import Injection
+from hallulab.scenarios.attacks.attack import AttackRecord, Injection
 from hallulab.scenarios.transcript import Span, Turn, Unit
-from hallulab.simulator.report.browser import MOST_COVERING, cut_scored_words, cut_segments
+from hallulab.simulator.report.reader import MOST_COVERING, cut_scored_words, cut_segments
 from tests.builders import EVIDENCE, conversation, scored, unscored
 from tests.simulator.counted import browser_data
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run

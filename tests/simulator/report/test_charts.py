@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.simulator.measure.metrics import Row, build_row
-from hallulab.simulator.report.charts import LEFT, RIGHT, WIDTH, build_chart, choose_axis_steps
+from hallulab.simulator.measure.hallucinations import Row, build_row
+from hallulab.simulator.report.html import LEFT, RIGHT, WIDTH, build_chart, choose_axis_steps
 
 
 def line(chatbot: str, value: float | None, ci95: tuple[float, float] | None = None) -> Row:

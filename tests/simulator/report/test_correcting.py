@@ -9,9 +9,9 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.judged_turns import Annotations, collect_judged_turns
+from hallulab.simulator.measure.prediction_powered import Annotations, collect_judged_turns
 from hallulab.simulator.measure.prevalence import Accuracy, PairCounts, derive_from_planted_errors
-from hallulab.simulator.report.correcting import (
+from hallulab.simulator.report.correct import (
     CorrectedRow,
     correct,
     describe_corrections,

@@ -9,7 +9,7 @@ import pytest
 from hallulab.scenarios.datasets.jsonl import load_jsonl
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Passage, Turn, Verdict
-from hallulab.simulator.report.exporting import ExportCounts, export_annotated
+from hallulab.simulator.report.export import ExportCounts, export_annotated
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored, unscored
 

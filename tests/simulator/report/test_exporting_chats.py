@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 from hallulab.scenarios.chats.formats import Format as Read
 from hallulab.scenarios.chats.formats import format_of
+from hallulab.scenarios.datasets.loader import LoadRequest
 from hallulab.scenarios.datasets.ragtruth import load_ragtruth
-from hallulab.scenarios.datasets.request import LoadRequest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Branch, Conversation, Message, Passage, Step, Turn, Verdict
 from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.report.chosen_chats import ExportSelection, SelectionCounts
-from hallulab.simulator.report.exporting_chats import FORMATS, Format, export_chats
+from hallulab.simulator.report.export import FORMATS, Format, export_chats
+from hallulab.simulator.report.selection import ExportSelection, SelectionCounts
 from hallulab.simulator.runs.experiment_json import Imported, SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.importing import import_chats

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from hallulab.simulator.report.document import RunReport
-from hallulab.simulator.report.fixed_prefix import describe_fixed_prefix
-from hallulab.simulator.report.reporting import render_report_csv
+from hallulab.simulator.report.findings import describe_fixed_prefix
+from hallulab.simulator.report.write import render_report_csv
 from hallulab.simulator.runs.journals import Journals
 from tests.builders import branched, conversation
 from tests.simulator.counted import browser_data, build_report, render_page

@@ -15,9 +15,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from hallulab.agents.claim_check import ClaimCheck, ClaimChecks
-from hallulab.scenarios.attacks.attacked import AttackRecord
-from hallulab.scenarios.attacks.orders import UserOrder, load_orders
+from hallulab.agents.served_model import ClaimCheck, ClaimChecks
+from hallulab.scenarios.attacks.attack import AttackRecord, UserOrder, load_orders
 from hallulab.scenarios.transcript import Passage, Span, Turn, Unit
 from tests.builders import conversation, scored
 from tests.simulator.counted import build_report, render_page

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.report import pages, reporting
-from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.report import reader as pages
+from hallulab.simulator.report import write as reporting
+from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
 

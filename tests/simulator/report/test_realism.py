@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.scenarios.attacks.attacked import AttackRecord
-from hallulab.scenarios.attacks.orders import UserOrder, load_orders
+from hallulab.scenarios.attacks.attack import AttackRecord, UserOrder, load_orders
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Conversation, Turn

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.pack_human_turns import packed
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.report.reference import read_reference
+from hallulab.simulator.report.realism import read_reference
 
 
 def written(folder: Path, *lines: Any) -> Path:

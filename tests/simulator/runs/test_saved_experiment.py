@@ -17,7 +17,7 @@ from hallulab.simulator.experiment.makers import identify_makers
 from hallulab.simulator.experiment.manifest import Manifest, check_folder, write_manifest
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
-from hallulab.simulator.report.reporting import write_reports
+from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
 

@@ -8,8 +8,8 @@ import httpx2
 import pytest
 
 from hallulab.scenarios.errors import OperationalError
-from hallulab.simulator.stress.fluent import plant_fluently
 from hallulab.simulator.stress.material import clean_replies
+from hallulab.simulator.stress.rewrite import plant_fluently
 from tests.builders import EVIDENCE, labelled
 from tests.scripted import last_user, scripted_pool
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
-from hallulab.scenarios.text.library import collect_sentences
+from hallulab.scenarios.text.edits import collect_sentences
 from hallulab.scenarios.text.spans import normalize_text, split_sentences
 from hallulab.simulator.stress.kinds import KINDS, PlantedError
 from hallulab.simulator.stress.material import (
@@ -21,7 +21,7 @@ from hallulab.simulator.stress.material import (
     build_sentence_bank,
     clean_replies,
 )
-from hallulab.simulator.stress.planting import is_sound, plant
+from hallulab.simulator.stress.plant import is_sound, plant
 from tests.builders import EVIDENCE, labelled
 
 FEE = "A complaint costs 200 rupees at the office."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hallulab.simulator.stress.material import Clean
-from hallulab.simulator.stress.rewriting import find_difference, find_flaw
+from hallulab.simulator.stress.rewrite import find_difference, find_flaw
 from tests.builders import EVIDENCE
 
 SENTENCE = "A complaint can be filed within two years if the fee is paid."

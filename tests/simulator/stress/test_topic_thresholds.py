@@ -12,7 +12,7 @@ from hallulab.chatbots.guarded.policy import Policy
 from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.split import split_into_folds
-from hallulab.simulator.stress.topic_thresholds import apply_thresholds, build_topic_rows, fit_threshold
+from hallulab.simulator.stress.policy import apply_thresholds, build_topic_rows, fit_threshold
 from tests.builders import labelled
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from benchmarks.papers.evidence_chain.__main__ import main
+from benchmarks.papers.evidence_chain.analysis import attribution_rows
 from benchmarks.papers.evidence_chain.figures import FIGURES
 from benchmarks.papers.evidence_chain.study import METHODS, read_ragtruth
-from benchmarks.papers.evidence_chain.supporting import attribution_rows
 from benchmarks.papers.evidence_chain.tables import ATTRIBUTIONS, TABLES, as_csv, write_tables
 
 

@@ -22,7 +22,7 @@ from hallulab.simulator.stress.rag_trust import command
 from hallulab.simulator.stress.rag_trust.command import StressFolder, run_stress
 from hallulab.simulator.stress.rag_trust.config import StressConfig, load_stress
 from hallulab.simulator.stress.rag_trust.report import StressReport
-from hallulab.simulator.stress.rag_trust.terminal import print_stress
+from hallulab.simulator.stress.rag_trust.tables import print_stress
 from tests.places import RECORDINGS
 from tests.scripted import PROBES, Script, ScriptedTransport, last_user
 

@@ -2,10 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer
-from hallulab.simulator.stress.rag_trust.config import StressConfig
-from hallulab.simulator.stress.rag_trust.report import Models, build_stress_report
-from hallulab.simulator.stress.rag_trust.rows import StressRow
+from hallulab.simulator.stress.rag_trust.config import MeasuredAnswer, StressConfig
+from hallulab.simulator.stress.rag_trust.report import Models, StressRow, build_stress_report
 from tests.simulator.stress.rag_trust.test_scoring import answer
 
 MODELS = Models(chatbots={"default": "m"}, judge="m")

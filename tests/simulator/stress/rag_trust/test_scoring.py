@@ -4,10 +4,14 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.stress.rag_trust.cells import MeasuredAnswer
-from hallulab.simulator.stress.rag_trust.citations import find_cited, remove_citations
-from hallulab.simulator.stress.rag_trust.config import Dimension, Weights
-from hallulab.simulator.stress.rag_trust.scoring import Scored, score, score_fake_overlap
+from hallulab.simulator.stress.rag_trust.config import Dimension, MeasuredAnswer, Weights
+from hallulab.simulator.stress.rag_trust.scores import (
+    Scored,
+    find_cited,
+    remove_citations,
+    score,
+    score_fake_overlap,
+)
 
 TITLES = ("Ann Lee", "Dust (film)", "Noise")
 

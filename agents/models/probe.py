@@ -1,0 +1,189 @@
+"""Find out what an endpoint can do, with five to seven tiny requests before a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from hallulab.agents.models.answers import (
+    DECISION,
+    Completion,
+    ImpossibleAnswer,
+    ModelError,
+    RefusedRequest,
+    describe_schema,
+)
+from hallulab.agents.models.client import ModelClient, WireMessage
+from hallulab.agents.models.endpoints import Capabilities, SeedUse
+from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.models.wire import CallRecord
+from hallulab.scenarios.errors import ReplayMiss
+
+_REFUSALS = frozenset({400, 404, 422, 501})
+"""Statuses of endpoints that do not know an argument; routers to many models answer 404."""
+
+_SEEDS = (20240521, 20240522)
+"""Seeds of the requests, and of those that ask a second time."""
+_SEED_USE: tuple[SeedUse, ...] = get_args(SeedUse)
+"""The better one first."""
+_HANDOFF_TOKENS = 64
+"""Limit of a hand-over: a function's name takes about 20 tokens with its markup."""
+_COLLEAGUES = {
+    "transfer_to_cashier": ("Sells tickets and knows prices.", "How much is a ticket for a child of six?"),
+    "transfer_to_porter": ("Keeps lost things and coats.", "I left my umbrella here. Where can I find it?"),
+}
+"""Function → what its description says, and the message that belongs there."""
+_SEED_TOKENS = 12
+"""Limit of a sampled answer: so few tokens that rounding seldom changes one."""
+
+
+class _Cold(BaseModel):
+    """What the JSON schema asks for. The question does not: who answers so followed the schema."""
+
+    ice_is: Literal["cold", "hot"]
+
+
+async def abilities_of(client: ModelClient) -> Capabilities:
+    """Find out what the model's endpoint can do.
+
+    It lacks only what it lacked twice. An endpoint that answers no request, or fails at one, is assumed to
+    have all abilities: the run will show what is wrong with it.
+
+    Raises:
+        UsageError: it needs a key, and there is none.
+    """
+    found = await _asked_twice(client)
+    if not found.asked:
+        return found
+    return found.model_copy(update={"function_calls": await _hands_over(client, found.seed)})
+
+
+async def _asked_twice(client: ModelClient) -> Capabilities:
+    """Find out all but function calls."""
+    first = await _found(client, _SEEDS[0])
+    if not first.asked or first == Capabilities(asked=True):
+        return first
+    second = await _found(client, _SEEDS[1])
+    if not second.asked:
+        return first
+    return Capabilities(
+        log_probabilities=first.log_probabilities or second.log_probabilities,
+        seed=min(first.seed, second.seed, key=_SEED_USE.index),
+        json_schema=first.json_schema or second.json_schema,
+        asked=True,
+    )
+
+
+async def _found(client: ModelClient, seed: int) -> Capabilities:
+    """Find out what the endpoint seems to be able to do by one answer to each question."""
+    try:
+        log_probabilities, takes_seed = await _decides(client, seed)
+        use: SeedUse = "refused"
+        if takes_seed:
+            use = "kept" if await _keeps_seed(client, seed) else "ignored"
+        schema = await _follows_schema(client, seed if takes_seed else None)
+    except (ModelError, ReplayMiss):
+        return Capabilities()
+    return Capabilities(log_probabilities=log_probabilities, seed=use, json_schema=schema, asked=True)
+
+
+async def _decides(client: ModelClient, seed: int) -> tuple[bool, bool]:
+    """Find out whether the endpoint gives log-probabilities and whether it takes a seed.
+
+    Raises:
+        ModelError: it answers neither with them nor without.
+    """
+    plain = {"temperature": 0.0, "max_tokens": 1}
+    seeded = {"seed": seed}
+    for log_probabilities, takes_seed in ((True, True), (False, True), (True, False)):
+        extra = {**(DECISION if log_probabilities else plain), **(seeded if takes_seed else {})}
+        answer = await _unless_refused(client, "Is ice cold? Answer Yes or No.", extra)
+        if answer is not None:
+            return bool(answer.first_token), takes_seed
+    await _ask(client, "Is ice cold? Answer Yes or No.", plain)
+    return False, False
+
+
+async def _keeps_seed(client: ModelClient, seed: int) -> bool:
+    """Return whether two sampled answers begin alike.
+
+    The requests have different limits, because equal requests are sent only once.
+    """
+    texts = [
+        (
+            await _ask(
+                client,
+                "Write random words, each beginning with another letter.",
+                {"temperature": 1.0, "max_tokens": limit, "seed": seed},
+            )
+        ).text.strip()
+        for limit in (_SEED_TOKENS, _SEED_TOKENS + 1)
+    ]
+    return texts[1].startswith(texts[0])
+
+
+async def _follows_schema(client: ModelClient, seed: int | None) -> bool:
+    extra = {"temperature": 0.0, "max_tokens": 64, "response_format": describe_schema(_Cold)}
+    try:
+        answer = await _ask(client, "Is ice cold?", {**extra, **({} if seed is None else {"seed": seed})})
+        _Cold.model_validate_json(answer.text)
+    except (ModelError, ReplayMiss, ValidationError):
+        # Any failure counts, so that a replay ends the same way whether the failure was recorded or not.
+        return False
+    return True
+
+
+async def _hands_over(client: ModelClient, seed: SeedUse) -> bool:
+    """Return whether the model hands each of two messages over to the right one of two colleagues.
+
+    The functions take no arguments. A model that gives some does not read what a function takes: the 1.5B
+    copies the schema, and then often runs into the limit.
+    """
+    system = load_prompt("hallulab.agents", "hand_over").fill(domain="visitors of a museum")[0].text
+    extra = {
+        "temperature": 0.0,
+        "max_tokens": _HANDOFF_TOKENS,
+        "tools": [_handoff(name, duty) for name, (duty, _) in _COLLEAGUES.items()],
+        "tool_choice": "required",
+        **({} if seed == "refused" else {"seed": _SEEDS[0]}),
+    }
+    for name, (_, message) in _COLLEAGUES.items():
+        task = f"Conversation so far:\n(nothing yet)\n\nMessage: {message}"
+        asked: list[WireMessage] = [
+            {"role": "system", "content": system},
+            {"role": "user", "name": "user", "content": task},
+        ]
+        try:
+            answer = await client.create(asked, extra, CallRecord())
+        except (ModelError, ReplayMiss):
+            return False
+        if [(call.name, call.arguments.strip() or "{}") for call in answer.tool_calls] != [(name, "{}")]:
+            return False
+    return True
+
+
+def _handoff(name: str, duty: str) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    function = {"name": name, "description": duty, "parameters": parameters, "strict": False}
+    return {"type": "function", "function": function}
+
+
+async def _unless_refused(client: ModelClient, question: str, extra: Mapping[str, Any]) -> Completion | None:
+    """Return the answer, or None if the request is refused.
+
+    A replayed recording may lack the answer, because only some refusals are recorded.
+    """
+    try:
+        return await _ask(client, question, extra)
+    except (ReplayMiss, ImpossibleAnswer):  # impossible: log-probabilities that are none
+        return None
+    except RefusedRequest as error:
+        if error.status in _REFUSALS:
+            return None
+        raise
+
+
+async def _ask(client: ModelClient, question: str, extra: Mapping[str, Any]) -> Completion:
+    return await client.create([{"role": "user", "content": question}], extra, CallRecord())

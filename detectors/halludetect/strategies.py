@@ -1,0 +1,405 @@
+"""Two ways to rate a reply's sentences: by the words that the model writes, and by their probabilities."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Protocol
+
+from pydantic import Field
+
+from hallulab.agents.models.answers import ModelError, UnparseableAnswer
+from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import Prompt, load_prompt
+from hallulab.agents.served_model import find_catalogue_name
+from hallulab.detectors.base.judging import gather_all
+from hallulab.detectors.base.questions import Question, claims_nothing, find_calibration, split_statements
+from hallulab.detectors.halludetect.evidence import (
+    EvidenceContext,
+    draws_on_user,
+    gather_grounds,
+    measure_lack_of_overlap,
+    repeats_user,
+)
+from hallulab.detectors.halludetect.severity import HARMLESS, compute_severity, find_majority, mean
+from hallulab.scenarios.text.spans import Region, cut_region, locate_mentions, normalize_text, split_sentences
+from hallulab.scenarios.transcript import Frozen, TurnView
+
+
+class RatedSentence(Frozen):
+    """A possible hallucination after analysis and refinement."""
+
+    text: str
+    """The sentence, or the model's quotation if that is not in the reply."""
+    region: Region | None
+    """Where it stands in the reply."""
+    severity: float
+    """1 (harmless) to 5 (critical). Of readings that do not grade how much a sentence matters, it is only
+    the scale for `probability`."""
+    probability: float | None = None
+    """Probability that the evidence does not support it, of such readings."""
+    reason: str = ""
+    """Why, if that is known already."""
+    details: dict[str, float | str | None] = Field(default_factory=dict)
+    """The results of each step."""
+
+    def without_reason(self, error: ModelError, instead: str) -> RatedSentence:
+        """Return the same with the reason `instead`, when the step that words it failed; details keep the
+        error.
+
+        The verdict does not depend on that step: what was rated stays rated.
+        """
+        return self.model_copy(update={"reason": instead, "details": {**self.details, "error": str(error)}})
+
+
+class DoubledRetrieval:
+    """What the paper's steps share: grounds by doubled retrieval and memory; the worst sentence decides.
+
+    Args:
+        factor: passages searched for, as a multiple of the turn's own.
+        max_characters: most characters of evidence.
+    """
+
+    def __init__(self, factor: int, max_characters: int) -> None:
+        self._factor = factor
+        self._max_characters = max_characters
+        self._memory = load_prompt("hallulab.detectors.halludetect", "memory")
+
+    async def ground(self, session: Session, view: TurnView) -> EvidenceContext:
+        """See `JudgingStrategy.ground`."""
+        return await gather_grounds(
+            session, view, self._memory, factor=self._factor, max_characters=self._max_characters
+        )
+
+    def overall(self, rated: list[RatedSentence], grounds: EvidenceContext, view: TurnView) -> float:
+        """See `JudgingStrategy.overall`."""
+        return max((item.severity for item in rated), default=HARMLESS)
+
+
+class JudgingStrategy(Protocol):
+    """Analysis and filtering (B.1.3, B.1.4), done in one of several ways."""
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The prompt files it uses."""
+
+    async def ground(self, session: Session, view: TurnView) -> EvidenceContext:
+        """Gather the evidence for the reply.
+
+        Raises:
+            OperationalError: a model or the knowledge base failed.
+        """
+        ...
+
+    async def rate(self, session: Session, grounds: EvidenceContext, view: TurnView) -> list[RatedSentence]:
+        """Return everything that may be hallucinated, harmless things included, in order.
+
+        Raises:
+            ModelError: a step got no usable answer.
+        """
+        ...
+
+    def overall(self, rated: list[RatedSentence], grounds: EvidenceContext, view: TurnView) -> float:
+        """Return the reply's severity, 1 to 5, from what `rate` returned."""
+        ...
+
+    async def conclude(
+        self, session: Session, grounds: EvidenceContext, kept: list[RatedSentence]
+    ) -> list[RatedSentence]:
+        """Return the same hallucinations in order, each with its reason (B.1.5); `kept` is not empty.
+
+        If the model gives none, that is no failure: see `RatedSentence.without_reason`.
+        """
+        ...
+
+
+LIST_TOKENS = 1024
+"""Limit of a list (B.5)."""
+
+
+class Objection(Frozen):
+    """A line of the rough analysis."""
+
+    reason: str
+    """What is wrong; asked for before the quotation."""
+    sentence: str
+    """The exact sentence."""
+
+
+class RoughAnalysis(Frozen):
+    """What the analysis prompt asks for."""
+
+    hallucinations: list[Objection]
+    """Possibly none."""
+
+
+class Grade(Frozen):
+    """A line of the fine analysis."""
+
+    number: Annotated[int, Field(ge=1)]
+    """Of the hallucination in the list that was shown, from 1."""
+    explanation: str
+    """Why this severe."""
+    severity: Annotated[int, Field(ge=1, le=5)]
+    """1 (harmless) to 5 (critical)."""
+
+
+class FineAnalysis(Frozen):
+    """What the refiner prompt asks for."""
+
+    grades: list[Grade]
+    """One for each hallucination shown."""
+
+
+class Conclusion(Frozen):
+    """A line of the final result."""
+
+    number: Annotated[int, Field(ge=1)]
+    """Of the hallucination in the list that was shown, from 1."""
+    reason: str
+    """Contradiction or missing evidence, in one sentence."""
+
+
+class Result(Frozen):
+    """What the result prompt asks for."""
+
+    hallucinations: list[Conclusion]
+    """One for each hallucination shown."""
+
+
+class WordReading(DoubledRetrieval):
+    """As many calls as samples, then one for the refiner and one for the result.
+
+    Args:
+        samples: sampled analyses.
+        temperature: of those samples.
+        factor, max_characters: see `DoubledRetrieval`.
+    """
+
+    def __init__(self, samples: int, temperature: float, factor: int, max_characters: int) -> None:
+        super().__init__(factor, max_characters)
+        self._samples = samples
+        self._temperature = temperature
+        self._analysis = load_prompt("hallulab.detectors.halludetect", "analysis")
+        self._refiner = load_prompt("hallulab.detectors.halludetect", "refiner")
+        self._result = load_prompt("hallulab.detectors.halludetect", "result")
+        self.prompts = (self._memory, self._analysis, self._refiner, self._result)
+
+    async def rate(self, session: Session, grounds: EvidenceContext, view: TurnView) -> list[RatedSentence]:
+        """See `JudgingStrategy.rate`: what a majority of the samples objects to."""
+        analyses = await self.analyse(session, grounds, view)
+        voted = vote(analyses, view.reply)
+        cleared = [repeats_user(rated.text, grounds.user_statements, grounds.passage_text) for rated in voted]
+        open_cases = [rated for rated, harmless in zip(voted, cleared, strict=True) if not harmless]
+        graded = iter(await self._grade(session, grounds, open_cases) if open_cases else ())
+        rule = {"rule": "repeats what the user said"}
+        return [
+            rated.model_copy(update={"details": {**rated.details, **rule}}) if harmless else next(graded)
+            for rated, harmless in zip(voted, cleared, strict=True)
+        ]
+
+    async def analyse(
+        self, session: Session, grounds: EvidenceContext, view: TurnView
+    ) -> list[RoughAnalysis]:
+        """Return the sampled lists that parse (B.1.3).
+
+        Raises:
+            ModelError: most of them do not, or there is no answer.
+        """
+        messages = self._analysis.fill(evidence=grounds.text, question=view.question, reply=view.reply)
+        outcomes = await asyncio.gather(
+            *(
+                session.structured(
+                    "analysis",
+                    messages,
+                    RoughAnalysis,
+                    temperature=self._temperature,
+                    max_tokens=LIST_TOKENS,
+                    sample=sample,
+                )
+                for sample in range(self._samples)
+            ),
+            return_exceptions=True,
+        )
+        parsed = [outcome for outcome in outcomes if isinstance(outcome, RoughAnalysis)]
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        fatal = [failure for failure in failures if not isinstance(failure, ModelError)]
+        if fatal or not find_majority(len(parsed), self._samples):
+            raise [*fatal, *failures][0]
+        return parsed
+
+    async def _grade(
+        self, session: Session, grounds: EvidenceContext, cases: Sequence[RatedSentence]
+    ) -> list[RatedSentence]:
+        messages = self._refiner.fill(evidence=grounds.text, hallucinations=_number(cases))
+        fine = await session.structured("refiner", messages, FineAnalysis, max_tokens=LIST_TOKENS)
+        grades = {grade.number: grade for grade in fine.grades}
+        if missing := [number for number in range(1, len(cases) + 1) if number not in grades]:
+            raise UnparseableAnswer(f"refiner: no severity for hallucination {missing[0]} of {len(cases)}")
+        return [
+            case.model_copy(
+                update={
+                    "severity": float(grades[number].severity),
+                    "details": {**case.details, "refiner": grades[number].explanation},
+                }
+            )
+            for number, case in enumerate(cases, start=1)
+        ]
+
+    async def conclude(
+        self, session: Session, grounds: EvidenceContext, kept: list[RatedSentence]
+    ) -> list[RatedSentence]:
+        """See `JudgingStrategy.conclude`. The result prompt words the reasons; it cannot drop a
+        hallucination.
+
+        If it has no answer, the reasons of the analysis stay.
+        """
+        messages = self._result.fill(evidence=grounds.text, hallucinations=_number(kept))
+        try:
+            result = await session.structured("result", messages, Result, max_tokens=LIST_TOKENS)
+        except ModelError as error:
+            return [rated.without_reason(error, rated.reason) for rated in kept]
+        reasons = {line.number: line.reason for line in result.hallucinations}
+        return [
+            rated.model_copy(update={"reason": reasons.get(number) or rated.reason})
+            for number, rated in enumerate(kept, start=1)
+        ]
+
+
+def vote(analyses: Sequence[RoughAnalysis], reply: str) -> list[RatedSentence]:
+    """Return what more than half of the analyses object to, not yet graded.
+
+    Sentences come in order, then unlocated quotations. Details hold the share of votes.
+    """
+    regions = split_sentences(reply)
+    votes: dict[Region | str, list[Objection]] = {}
+    for analysis in analyses:
+        quotes = [objection.sentence for objection in analysis.hallucinations]
+        own: dict[Region | str, Objection] = {}
+        for objection, found in zip(analysis.hallucinations, locate_mentions(quotes, reply), strict=True):
+            keys = (
+                [normalize_text(objection.sentence)]
+                if found is None
+                else [r for r in regions if cut_region(r, found)]
+            )
+            for key in keys:
+                own.setdefault(key, objection)
+        for key, objection in own.items():
+            votes.setdefault(key, []).append(objection)
+    kept = {key: cast for key, cast in votes.items() if key and find_majority(len(cast), len(analyses))}
+    located: list[Region | str] = [key for key in regions if key in kept]
+    return [
+        RatedSentence(
+            text=key.of(reply) if isinstance(key, Region) else kept[key][0].sentence,
+            region=key if isinstance(key, Region) else None,
+            severity=HARMLESS,
+            reason=kept[key][0].reason,
+            details={"votes": len(kept[key]) / len(analyses), "analysis": kept[key][0].reason},
+        )
+        for key in (*located, *(key for key in kept if isinstance(key, str)))
+    ]
+
+
+def _number(cases: Sequence[RatedSentence]) -> str:
+    return "\n".join(
+        f"{number}. {' '.join(case.text.split())} (objection: {case.reason})"
+        for number, case in enumerate(cases, start=1)
+    )
+
+
+WORDINGS = ("supported", "proven", "agreed")
+"""Questions of the analysis. In all of them Yes speaks for the sentence: small models misunderstand reversed
+questions (does it say anything that is not in the evidence?)."""
+
+REASON_TOKENS = 48
+"""Limit of a stated reason."""
+
+
+class ProbabilityReading(DoubledRetrieval):
+    """One call a sentence and wording, and one for the refiner; at the end one for each hallucination's
+    reason.
+
+    Args:
+        samples: how many of the wordings are asked.
+        overlap: whether the overlap of words and numbers counts, as much as the questions together.
+        reasons: whether the model is asked for reasons.
+        factor, max_characters: see `DoubledRetrieval`.
+    """
+
+    def __init__(self, samples: int, overlap: bool, reasons: bool, factor: int, max_characters: int) -> None:
+        super().__init__(factor, max_characters)
+        self._overlap = overlap
+        self._analysis = [Question(name) for name in WORDINGS[:samples]]
+        self._refiner = Question("consequence", ("Fact", "Talk"))
+        self._reason = load_prompt("hallulab.detectors.halludetect", "reason")
+        self._reasons = reasons
+        self.prompts = (
+            self._memory,
+            *(question.prompt for question in self._analysis),
+            self._refiner.prompt,
+            self._reason,
+        )
+
+    async def rate(self, session: Session, grounds: EvidenceContext, view: TurnView) -> list[RatedSentence]:
+        """See `JudgingStrategy.rate`: every sentence."""
+        regions = split_statements(view.reply)
+        return await gather_all(self._rate(session, grounds, view.reply, region) for region in regions)
+
+    async def _rate(
+        self, session: Session, grounds: EvidenceContext, reply: str, region: Region
+    ) -> RatedSentence:
+        text = region.of(reply)
+        evidence = grounds.passage_text
+        rule = (
+            "claims nothing"
+            if claims_nothing(text)
+            else "repeats what the user said"
+            if repeats_user(text, grounds.user_statements, evidence)
+            else None
+        )
+        if rule is not None:
+            return RatedSentence(text=text, region=region, severity=HARMLESS, details={"rule": rule})
+        statement = " ".join(text.split())
+        held_against = (
+            grounds.text if draws_on_user(text, grounds.user_statements, evidence) else grounds.documents
+        )
+        consequence, *answers = await gather_all(
+            [
+                self._refiner.ask(session, "", statement),
+                *(question.ask(session, held_against, statement) for question in self._analysis),
+            ]
+        )
+        details: dict[str, float | str | None] = {
+            f"P(unsupported) {question.name}": 1.0 - yes
+            for question, yes in zip(self._analysis, answers, strict=True)
+        }
+        unsupported = 1.0 - mean(answers)
+        if self._overlap:
+            unknown = measure_lack_of_overlap(text, f"{evidence}\n{grounds.user_statements}")
+            details["lack of overlap"] = unknown
+            unsupported = (unsupported + unknown) / 2
+        unsupported = find_calibration(find_catalogue_name(session.client), "unsupported").apply(unsupported)
+        return RatedSentence(
+            text=text,
+            region=region,
+            severity=compute_severity(unsupported, consequence),
+            details={**details, "P(unsupported)": unsupported, "P(consequence)": consequence},
+        )
+
+    async def conclude(
+        self, session: Session, grounds: EvidenceContext, kept: list[RatedSentence]
+    ) -> list[RatedSentence]:
+        """See `JudgingStrategy.conclude`."""
+        if not self._reasons:
+            return kept
+        return await gather_all(self._explain(session, grounds, rated) for rated in kept)
+
+    async def _explain(
+        self, session: Session, grounds: EvidenceContext, rated: RatedSentence
+    ) -> RatedSentence:
+        messages = self._reason.fill(evidence=grounds.text, statement=" ".join(rated.text.split()))
+        try:
+            reason = await session.text("reason", messages, max_tokens=REASON_TOKENS)
+        except ModelError as error:
+            return rated.without_reason(error, "The model gave no reason.")
+        return rated.model_copy(update={"reason": " ".join(reason.split())})

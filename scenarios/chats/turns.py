@@ -1,0 +1,326 @@
+"""Turns of a chat, built from its messages, with the passages found in them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, Literal
+
+from hallulab.scenarios.chats.values import FormatError
+from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.transcript import Passage, Step, Turn
+
+_TEXTS = ("text", "content", "page_content", "pageContent", "passage", "chunk", "body")
+_LISTS = ("documents", "passages", "contexts", "context", "citations", "results", "chunks", "matches", "hits")
+_NAMES = ("document", "source", "source_id", "doc_uri", "file_name", "filename", "title", "url", "path")
+_IDS = ("id", "doc_id", "document_id", "chunk_id")
+_INSIDE = ("document", "node")
+_DEEPEST = 6
+_LARGEST_SCORE = 1e12
+
+
+@dataclass(frozen=True)
+class FoundEvidence:
+    """A piece of evidence."""
+
+    text: str
+    """Its words."""
+    document: str
+    """Name of the document."""
+    id: str | None = None
+    """Its identifier; None: not given."""
+    score: float | None = None
+    """How near it is to the query, as the retriever says."""
+    topic: str | None = None
+    """Its topic, where it is given."""
+
+
+def build_passages(found: Iterable[FoundEvidence]) -> tuple[Passage, ...]:
+    """Make passages; one without an identifier gets `document#position`, and no two share one."""
+    taken: Counter[str] = Counter()
+    passages = []
+    for position, one in enumerate(found):
+        name = one.id or f"{one.document}#{position}"
+        taken[name] += 1
+        id = name if taken[name] == 1 else f"{name}~{taken[name]}"
+        passages.append(
+            Passage(id=id, document=one.document, text=one.text, score=one.score, topic=one.topic)
+        )
+    return tuple(passages)
+
+
+def extract_evidence(value: Any, name: str, levels: int = _DEEPEST) -> Iterator[FoundEvidence]:
+    """Yield the pieces of evidence in a value.
+
+    Args:
+        value: a text (perhaps JSON), a list, or an object of a known shape. Another object is one piece: its
+            JSON.
+        name: the document of pieces that name none.
+        levels: how deep lists may stand in each other.
+    """
+    if isinstance(value, str):
+        inner = _unpack_json(value)
+        if inner is not None and levels:
+            yield from extract_evidence(inner, name, levels - 1)
+        elif value.strip():
+            yield FoundEvidence(value, name)
+    elif isinstance(value, list) and levels:
+        for item in value:
+            yield from extract_evidence(item, name, levels - 1)
+    elif isinstance(value, Mapping) and levels:
+        yield from _extract_from_object(value, name, levels)
+    elif value not in (None, [], {}):
+        yield FoundEvidence(json.dumps(value, ensure_ascii=False), name)
+
+
+def _unpack_json(text: str) -> Any:
+    """Return the list or object that a text is as JSON; None for another text."""
+    if text.lstrip()[:1] not in ("[", "{"):
+        return None
+    try:
+        return parse_json(text)
+    except ValueError:
+        return None
+
+
+def _extract_from_object(value: Mapping[str, Any], name: str, levels: int) -> Iterator[FoundEvidence]:
+    text = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), None)
+    if text is not None:
+        if text.strip():
+            yield _build_evidence(value, text, name)
+        return
+    inside = next((value[key] for key in _INSIDE if isinstance(value.get(key), Mapping)), None)
+    if inside is not None:
+        outer = {key: one for key, one in value.items() if key not in _INSIDE}
+        yield from extract_evidence({**outer, **inside}, name, levels - 1)
+        return
+    listed = next((value[key] for key in _LISTS if value.get(key)), None)
+    if listed is not None:
+        yield from extract_evidence(listed, name, levels - 1)
+    elif value:
+        yield FoundEvidence(json.dumps(value, ensure_ascii=False), name)
+
+
+def _build_evidence(value: Mapping[str, Any], text: str, name: str) -> FoundEvidence:
+    metadata = value.get("metadata")
+    if isinstance(metadata, str):
+        metadata = _unpack_json(metadata)
+    beside = {**(metadata if isinstance(metadata, Mapping) else {}), **value}
+    return FoundEvidence(
+        text,
+        document=_find_word(beside, _NAMES) or _find_word(beside, _IDS) or name,
+        id=_find_word(value, _IDS),
+        score=_read_score(value.get("score")),
+        topic=_find_word(beside, ("topic",)),
+    )
+
+
+def _find_word(value: Mapping[str, Any], keys: Iterable[str]) -> str | None:
+    found = (value.get(key) for key in keys)
+    return next((str(one) for one in found if isinstance(one, str | int) and str(one)), None)
+
+
+def _read_score(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if isfinite(value) and abs(value) <= _LARGEST_SCORE else None
+
+
+Role = Literal["system", "user", "assistant", "call", "tool"]
+
+ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "human": "user",
+    "prompter": "user",
+    "assistant": "assistant",
+    "gpt": "assistant",
+    "bot": "assistant",
+    "chatgpt": "assistant",
+    "model": "assistant",
+    "ai": "assistant",
+    "function_call": "call",
+    "tool": "tool",
+    "function": "tool",
+    "observation": "tool",
+}
+"""What formats call those who speak."""
+
+_KNOWN = "`user`, `assistant`, `system` or `tool`"
+_JOINT = "\n\n"
+_STEPS: dict[Role, str] = {"system": "system", "call": "tool_call"}
+GREETING = "greeting"
+"""Step with what the assistant said before the user's first message."""
+SYSTEM = _STEPS["system"]
+TOPIC = "topic"
+"""Step with the topic that a file gives for a turn."""
+
+
+@dataclass(frozen=True)
+class ChatMessageRecord:
+    """A message of a chat."""
+
+    role: Role
+    """Who speaks."""
+    text: str
+    """The message; empty: nothing but what stands below."""
+    evidence: tuple[FoundEvidence, ...] = ()
+    """What the assistant was given for it; of a tool, what it gave."""
+
+
+@dataclass
+class _Open:
+    """A turn that is not over."""
+
+    asked: list[str] = field(default_factory=list)
+    replied: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    evidence: list[FoundEvidence] = field(default_factory=list)
+
+
+def build_turns(chat: Iterable[ChatMessageRecord]) -> tuple[Turn, ...]:
+    """Put messages together to turns."""
+    done: list[_Open] = []
+    now = _Open()
+    for said in chat:
+        if said.role == "user":
+            if now.replied:
+                done.append(now)
+                now = _Open()
+            now.asked.append(said.text)
+        elif said.role == "assistant":
+            if now.asked:
+                now.replied.append(said.text)
+            elif said.text:
+                now.steps.append(Step(name=GREETING, text=said.text))
+        elif said.role in _STEPS:
+            now.steps.append(Step(name=_STEPS[said.role], text=said.text))
+        now.evidence += said.evidence
+    if now.replied:
+        done.append(now)
+    return tuple(
+        Turn(
+            index=index,
+            user=_JOINT.join(turn.asked),
+            passages=build_passages(turn.evidence),
+            reply=_JOINT.join(filter(None, turn.replied)),
+            steps=tuple(turn.steps),
+        )
+        for index, turn in enumerate(done)
+    )
+
+
+def read_chat_message(
+    message: Any, where: str, keys: tuple[str, str] = ("role", "content")
+) -> list[ChatMessageRecord]:
+    """Return what a message says, with the calls of tools that it makes.
+
+    Args:
+        message: an object with a role and a content, a text or a list of parts.
+        where: its place in the value, for errors.
+        keys: the keys of role and content.
+
+    Raises:
+        Flaw: it has no known role or no text, or a part that no detector reads, such as an image.
+    """
+    if not isinstance(message, Mapping):
+        raise FormatError(
+            f"{where}: a message must be an object with `{keys[0]}` and `{keys[1]}`. Correct it."
+        )
+    role = _read_role(message.get(keys[0]), f"{where}.{keys[0]}")
+    text = read_content(message.get(keys[1]), f"{where}.{keys[1]}")
+    if text is None and isinstance(message.get("refusal"), str):
+        text = message["refusal"]
+    if text is None and role != "assistant":
+        raise FormatError(f"{where}.{keys[1]}: is missing or null. Give a text, or delete the message.")
+    calls = [ChatMessageRecord("call", call) for call in _extract_calls(message)]
+    # A message that only calls a tool is no reply.
+    if text is None and calls:
+        return calls
+    given = find_evidence(message)
+    if role == "tool":
+        name = message.get("name")
+        given = (*extract_evidence(text, name if isinstance(name, str) and name else "tool"), *given)
+    return [*calls, ChatMessageRecord(role, text or "", given)]
+
+
+def _read_role(role: Any, where: str) -> Role:
+    """Return who speaks.
+
+    Raises:
+        Flaw: the role is missing or unknown.
+    """
+    if role is None:
+        raise FormatError(f"{where}: is missing. Give {_KNOWN}.")
+    known = ROLES.get(role) if isinstance(role, str) else None
+    if known is None:
+        raise FormatError(f"{where}: {_shorten_value(role)} is no known role. Give {_KNOWN}.")
+    return known
+
+
+def read_content(content: Any, where: str) -> str | None:
+    """Return the text of a message's content: a text, or parts that are texts; None for null.
+
+    Raises:
+        Flaw: it is something else, or a part is no text.
+    """
+    if content is None:
+        return None
+    if isinstance(content, str):
+        return str(content)
+    if not isinstance(content, list):
+        raise FormatError(
+            f"{where}: must be text or a list of parts, not {_shorten_value(content)}. Correct it."
+        )
+    texts = [_read_part(part, f"{where}.{number}") for number, part in enumerate(content)]
+    found = [text for text in texts if text is not None]
+    return "\n".join(found) if found else None
+
+
+_TEXT_PARTS = ("text", "input_text", "output_text", "refusal", None)
+_SILENT_PARTS = ("tool_call", "tool_use", "tool_call_response", "tool_result", "reasoning", "thinking")
+"""Parts of messages that are no words of the speaker. Spans of tools have what tools gave."""
+
+
+def _read_part(part: Any, where: str) -> str | None:
+    if isinstance(part, str):
+        return part
+    kind = part.get("type") if isinstance(part, Mapping) else part
+    if isinstance(part, Mapping) and kind in _SILENT_PARTS:
+        return None
+    if not isinstance(part, Mapping) or kind not in _TEXT_PARTS:
+        raise FormatError(
+            f"{where}: a part of the kind {_shorten_value(kind)} is no text, and no detector reads it. "
+            "Put its words there as text, or delete the conversation."
+        )
+    text = next((part[key] for key in ("text", "content", "refusal") if isinstance(part.get(key), str)), None)
+    if not isinstance(text, str):
+        raise FormatError(f"{where}: a part has no `text`. Give one, or delete the part.")
+    return text
+
+
+def _extract_calls(message: Mapping[str, Any]) -> list[str]:
+    """Return the calls of tools in a message, as JSON."""
+    calls = message.get("tool_calls") or []
+    legacy = message.get("function_call")
+    found = [*(calls if isinstance(calls, list) else [calls]), *([legacy] if legacy else [])]
+    return [json.dumps(call, ensure_ascii=False) for call in found]
+
+
+EVIDENCE = ("context", "contexts", "passages", "documents", "retrieved_contexts", "retrieved_documents")
+"""Keys under which files have the evidence of a reply."""
+
+
+def find_evidence(value: Mapping[str, Any]) -> tuple[FoundEvidence, ...]:
+    """Return the evidence under the first known key of a value; nothing where there is none."""
+    key = next((key for key in EVIDENCE if value.get(key)), None)
+    return () if key is None else tuple(extract_evidence(value[key], key))
+
+
+def _shorten_value(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:39]}…"

@@ -1,0 +1,119 @@
+"""Components by name: ours, those of installed distributions, and their options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, TypeVar, cast
+
+from pydantic import ValidationError
+
+from hallulab.scenarios.errors import HallulabError, UsageError
+from hallulab.scenarios.files.data_files import explain_error
+from hallulab.scenarios.transcript import Frozen
+
+Factory = TypeVar("Factory")
+Made = TypeVar("Made")
+
+
+def list_entry_points(group: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a group by name."""
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def list_component_names(own: Mapping[str, object], group: str) -> list[str]:
+    """Return all names, ours first. An entry point cannot take one of our names."""
+    return list(dict.fromkeys([*own, *sorted(list_entry_points(group))]))
+
+
+def find_component(what: str, name: str, own: Mapping[str, Factory], group: str) -> Factory:
+    """Return the factory of that name: ours, else the target of an entry point, which is not checked.
+
+    Args:
+        what: the kind of component in the error: `detector`.
+
+    Raises:
+        UsageError: there is none, or its distribution cannot be imported.
+    """
+    if name in own:
+        return own[name]
+    point = list_entry_points(group).get(name)
+    if point is None:
+        raise UsageError(
+            f"there is no {what} {name!r}; there are: {', '.join(list_component_names(own, group))}."
+        )
+    try:
+        return cast(Factory, point.load())
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise UsageError(
+            f"{what} {name!r}: cannot load its entry point {point.value} ({describe_exception(error)})."
+        ) from error
+
+
+def make_component(
+    what: str, name: str, own: Mapping[str, object], parts: Sequence[str], make: Callable[[], Made]
+) -> Made:
+    """Call `make`; if the component is not ours, check that it was made and has all parts.
+
+    Args:
+        what: the kind of component in the error: `detector`.
+        name: the registered name.
+        own: our components, which are trusted.
+        parts: attributes that it must have.
+
+    Raises:
+        UsageError: its constructor raised an error, or its result lacks a part.
+        HallulabError: its constructor raised one.
+    """
+    if name in own:
+        return make()
+    try:
+        made = make()
+    except (HallulabError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise UsageError(f"{what} {name!r}: its constructor raised {describe_exception(error)}.") from error
+    lacking = next((part for part in parts if not hasattr(made, part)), None)
+    if lacking is not None:
+        raise UsageError(
+            f"{what} {name!r}: its constructor gave a {type(made).__name__}, which has no `{lacking}`."
+        )
+    return made
+
+
+def describe_exception(error: BaseException) -> str:
+    """Return an exception of other people's code as one line, without a full stop."""
+    try:
+        message = " ".join(str(error).split()).rstrip(".")
+    except Exception as unsayable:  # noqa: BLE001 - the message is their code, too
+        message = f"its message raised {type(unsayable).__name__}"
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+Options = TypeVar("Options", bound=Frozen)
+
+
+def read_options(owner: str, schema: type[Options], options: Mapping[str, Any]) -> Options:
+    """Validate `options` as an instance of `schema`.
+
+    Args:
+        owner: the component's name in the error: `detector metarag`.
+
+    Raises:
+        UsageError: an option is unknown, missing or has a wrong value.
+    """
+    try:
+        return schema.model_validate(dict(options))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            reason = f"there is no option `{name}`; there are: {', '.join(schema.model_fields)}."
+        elif first["type"] == "missing":
+            reason = f"the option `{name}` is required."
+        else:
+            message = f"{explain_error(first)}."
+            reason = f"option `{name}`: {message}" if name else message
+        raise UsageError(f"{owner}: {reason}") from error

@@ -1,0 +1,220 @@
+"""Porter's stems and WordNet's synonyms of English words, by which METEOR matches them."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+_IRREGULAR = {
+    **{"sky": "sky", "skies": "sky", "dying": "die", "lying": "lie", "tying": "tie", "news": "news"},
+    **{"innings": "inning", "inning": "inning", "outings": "outing", "outing": "outing"},
+    **{"cannings": "canning", "canning": "canning", "howe": "howe"},
+    **{"proceed": "proceed", "exceed": "exceed", "succeed": "succeed"},
+}
+
+_Rules = Sequence[tuple[str, str]]
+
+_STEP_2: _Rules = (
+    *(("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize")),
+    *(("bli", "ble"), ("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous")),
+    *(("ization", "ize"), ("ation", "ate"), ("ator", "ate"), ("alism", "al"), ("iveness", "ive")),
+    *(("fulness", "ful"), ("ousness", "ous"), ("aliti", "al"), ("iviti", "ive"), ("biliti", "ble")),
+    ("fulli", "ful"),
+)
+_STEP_3: _Rules = (
+    *(("icate", "ic"), ("ative", ""), ("alize", "al"), ("iciti", "ic"), ("ical", "ic")),
+    *(("ful", ""), ("ness", "")),
+)
+_STEP_4 = (
+    *("al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism"),
+    *("ate", "iti", "ous", "ive", "ize"),
+)
+
+
+def stem(word: str) -> str:
+    """Return the stem of a word in lower case."""
+    if word in _IRREGULAR or len(word) <= 2:
+        return _IRREGULAR.get(word, word)
+    word = _replace_y(_strip_past(_strip_plural(word)))
+    word = _replace_ending(_replace_derivation(word), _STEP_3)
+    return _strip_last_e(_strip_suffix(word))
+
+
+def _build_pattern(word: str) -> str:
+    """Return a `c` for each consonant and a `v` for each vowel; `y` after a consonant is a vowel."""
+    found = ""
+    for letter in word:
+        consonant = not found.endswith("c") if letter == "y" else letter not in "aeiou"
+        found += "c" if consonant else "v"
+    return found
+
+
+def _measure(word: str) -> int:
+    """Return the number of times that a vowel is followed by a consonant."""
+    return _build_pattern(word).count("vc")
+
+
+def _is_short(word: str) -> bool:
+    """Return whether a word ends like `wil` or `hop`, or is of two letters like `us`."""
+    pattern = _build_pattern(word)
+    return (pattern.endswith("cvc") and word[-1] not in "wxy") or pattern == "vc"
+
+
+def _strip_plural(word: str) -> str:
+    if word.endswith("ies"):
+        return word[:-1] if len(word) == 4 else word[:-2]
+    if word.endswith("sses"):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+def _strip_past(word: str) -> str:
+    if word.endswith("ied"):
+        return word[:-1] if len(word) == 4 else word[:-2]
+    if word.endswith("eed"):
+        return word[:-1] if _measure(word[:-3]) > 0 else word
+    for ending in ("ed", "ing"):
+        rest = word.removesuffix(ending)
+        if word.endswith(ending) and "v" in _build_pattern(rest):
+            return _complete_verb(rest)
+    return word
+
+
+def _complete_verb(rest: str) -> str:
+    """Return a verb without `ed` or `ing` as it is spelt: `hopp` is `hop`, `fil` is `file`."""
+    if rest.endswith(("at", "bl", "iz")):
+        return f"{rest}e"
+    if len(rest) >= 2 and rest[-1] == rest[-2] and _build_pattern(rest).endswith("c"):
+        return rest if rest[-1] in "lsz" else rest[:-1]
+    return f"{rest}e" if _measure(rest) == 1 and _is_short(rest) else rest
+
+
+def _replace_y(word: str) -> str:
+    """Return `happi` for `happy`, and `enjoy` as it is."""
+    rest = word.removesuffix("y")
+    return f"{rest}i" if rest != word and len(rest) > 1 and _build_pattern(rest).endswith("c") else word
+
+
+def _replace_derivation(word: str) -> str:
+    if word.endswith("alli") and _measure(word[:-4]) > 0:
+        return _replace_derivation(word[:-2])
+    if word.endswith("logi"):
+        return word[:-1] if _measure(word[:-3]) > 0 else word
+    return _replace_ending(word, _STEP_2)
+
+
+def _replace_ending(word: str, rules: _Rules) -> str:
+    """Return a word by the first rule whose ending it has, if what stands before it is long enough."""
+    for ending, new in rules:
+        if word.endswith(ending):
+            rest = word.removesuffix(ending)
+            return rest + new if _measure(rest) > 0 else word
+    return word
+
+
+def _strip_suffix(word: str) -> str:
+    for ending in _STEP_4:
+        if word.endswith(ending):
+            rest = word.removesuffix(ending)
+            fits = _measure(rest) > 1 and (ending != "ion" or rest[-1] in "st")
+            return rest if fits else word
+    return word
+
+
+def _strip_last_e(word: str) -> str:
+    rest = word.removesuffix("e")
+    if rest != word and (_measure(rest) > 1 or (_measure(rest) == 1 and not _is_short(rest))):
+        word = rest
+    return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word
+
+
+FILE = "wordnet.txt.gz"
+"""Name of the file, beside this module."""
+
+_ENDINGS: Mapping[str, Sequence[tuple[str, str]]] = {
+    "noun": (
+        ("s", ""),
+        ("ses", "s"),
+        ("ves", "f"),
+        ("xes", "x"),
+        ("zes", "z"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("men", "man"),
+        ("ies", "y"),
+    ),
+    "verb": (
+        ("s", ""),
+        ("ies", "y"),
+        ("es", "e"),
+        ("es", ""),
+        ("ed", "e"),
+        ("ed", ""),
+        ("ing", "e"),
+        ("ing", ""),
+    ),
+    "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
+    "adv": (),
+}
+"""Part of speech → endings of inflected forms and what stands in their place (WordNet's Morphy)."""
+
+
+@dataclass
+class _PartOfSpeech:
+    """The words of one part of speech."""
+
+    synonyms: dict[str, set[str]] = field(default_factory=dict)
+    """Word in lower case → words that share a synset with it, as they are spelt."""
+    exceptions: dict[str, list[str]] = field(default_factory=dict)
+    """Irregular form → its base forms."""
+
+
+@cache
+def find_synonyms(word: str) -> frozenset[str]:
+    """Return the words of all synsets of a word in any of its base forms, as they are spelt.
+
+    Args:
+        word: in lower case.
+    """
+    return frozenset(
+        synonym
+        for part, words in _load_wordnet().items()
+        for form in _find_base_forms(word, words, _ENDINGS[part])
+        for synonym in words.synonyms[form]
+    )
+
+
+def _find_base_forms(word: str, part: _PartOfSpeech, endings: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield the known base forms of a word, itself among them, as Morphy finds them in one step."""
+    regular = [word.removesuffix(old) + new for old, new in endings if word.endswith(old)]
+    for form in dict.fromkeys((word, *part.exceptions.get(word, regular))):
+        if form in part.synonyms:
+            yield form
+
+
+@cache
+def _load_wordnet() -> Mapping[str, _PartOfSpeech]:
+    parts = {name: _PartOfSpeech() for name in _ENDINGS}
+    for heading, line in _load_lines():
+        name, _, kind = heading.partition(" ")
+        words, part = line.split(" "), parts[name]
+        if kind == "exceptions":
+            part.exceptions[words[0]] = words[1:]
+        else:
+            for word in words:
+                part.synonyms.setdefault(word.lower(), set()).update((word,) if kind == "alone" else words)
+    return parts
+
+
+def _load_lines() -> Iterator[tuple[str, str]]:
+    """Yield (heading, line) of the file."""
+    heading = ""
+    packed = files(__package__).joinpath(FILE).read_bytes()
+    for line in gzip.decompress(packed).decode().splitlines():
+        if line.startswith("# "):
+            heading = line.removeprefix("# ")
+        elif line:
+            yield heading, line

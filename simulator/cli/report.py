@@ -1,0 +1,306 @@
+"""Commands that read a run folder: `hallulab report`, `view`, `realism`, `audit` and `export`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.cli.console import print_json, print_lines
+from hallulab.simulator.cli.options import AsJson, RunArgument, split_names
+
+if TYPE_CHECKING:
+    from hallulab.scenarios.packs.pack import Scenario
+    from hallulab.simulator.report.selection import ExportSelection, SelectionCounts
+    from hallulab.simulator.report.write import CorrectionData
+    from hallulab.simulator.runs.audit_log import Chain, Entry
+    from hallulab.simulator.runs.folder import RunFolder
+    from hallulab.simulator.runs.journals import Journals
+
+
+def report(
+    folder: RunArgument,
+    as_json: AsJson = False,
+    planted: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON of `hallulab bench` on planted errors: correct the numbers for the detectors' "
+            "mistakes by it."
+        ),
+    ] = None,
+    annotations: Annotated[
+        Path | None,
+        typer.Option(
+            help="What people found in some of the turns (JSON lines, docs/corrected.md): correct the "
+            "numbers by it. Default: annotations.jsonl of the run folder, if it is there."
+        ),
+    ] = None,
+) -> None:
+    """Derive the tables and the page of a run folder anew from its journals."""
+    from hallulab.simulator.report.correct import read_accuracies
+    from hallulab.simulator.report.write import CorrectionData
+    from hallulab.simulator.runs.folder import RunFolder
+
+    run = RunFolder(folder)
+    run.require()
+    accuracies = None if planted is None else read_accuracies(planted)
+    show_report(run, as_json, run.read_journals(), measured=CorrectionData(accuracies, annotations))
+
+
+def view(folder: RunArgument) -> None:
+    """Derive the page of a run folder anew and open it in the browser."""
+    import webbrowser
+
+    from hallulab.simulator.report.write import write_reports
+    from hallulab.simulator.runs.folder import RunFolder
+
+    run = RunFolder(folder)
+    # Anybody may have written an existing page, and a browser would run its scripts.
+    write_reports(run)
+    print_lines(run.page)
+    webbrowser.open(run.page.resolve().as_uri())
+
+
+def show_report(
+    folder: RunFolder,
+    as_json: bool,
+    journals: Journals,
+    scenario: Scenario | None = None,
+    measured: CorrectionData | None = None,
+) -> None:
+    """Write the reports, and print the table or the JSON.
+
+    Raises:
+        UsageError: there is nothing to report on.
+        OperationalError: every conversation failed.
+    """
+    from hallulab.simulator.report.terminal import print_report
+    from hallulab.simulator.report.write import CorrectionData, require_a_reply, write_reports
+
+    if not journals.heads:
+        raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
+    made = write_reports(folder, journals, scenario, measured or CorrectionData())
+    if as_json:
+        print_json(folder.report.read_text(encoding="utf-8"))
+    else:
+        print_report(made)
+        print_lines(f"\nreport: {folder.page}")
+    require_a_reply(journals)
+
+
+def realism(
+    folder: RunArgument,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            help="Messages of people: JSON lines with `user_turns`, or a file that `hallulab import` reads; "
+            "by default a file of ours (docs/realism.md)."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    out: Annotated[Path | None, typer.Option(help="HTML file to write, with the distributions.")] = None,
+) -> None:
+    """Hold the messages of a run's simulated users against people's, with a noise floor."""
+    from hallulab.agents.retrieval.embeddings import SentenceEmbedder
+    from hallulab.simulator.experiment.config import Experiment
+    from hallulab.simulator.report.realism import measure_realism, print_realism, render_page
+    from hallulab.simulator.runs.folder import RunFolder, write_atomically
+    from hallulab.simulator.runs.outputs import check_outputs
+
+    run = RunFolder(folder)
+    check_outputs({"--out": out}, inputs=[reference, *run.files])
+    found = measure_realism(run, reference, SentenceEmbedder(Experiment().embedding_model))
+    if out is not None:
+        write_atomically(out, render_page(found))
+    if as_json:
+        print_json(found.model_dump_json(indent=2) + "\n")
+    else:
+        print_realism(found)
+        if out is not None:
+            print_lines(f"\npage: {out}")
+
+
+def audit(
+    log: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or the audit.jsonl of one.")],
+    head: Annotated[
+        str | None, typer.Option(help="Hash of a line that you kept elsewhere; the log has to hold it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check the audit log of guarded chatbots, and print what was escalated and why.
+
+    Exit code 1 means that a line was edited, removed, added or moved. With a run folder the log is also held
+    against the journal of conversations, which shows lines removed at its end.
+    """
+    import json
+
+    from hallulab.scenarios.text.wording import format_count
+
+    chain = _read_log(log, head)
+    escalated = [entry for entry in chain.entries if entry.escalated]
+    if as_json:
+        found = [entry.model_dump(mode="json") for entry in escalated]
+        value = {"lines": len(chain.entries), "head": chain.head, "escalated": found}
+        print_json(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+        return
+    for entry in escalated:
+        print_lines(_render_entry(entry))
+    print_lines(
+        f"{format_count(len(chain.entries), 'line')}, {len(escalated)} escalated; the chain is whole, "
+        f"its last hash is {chain.head}"
+    )
+
+
+def _read_log(log: Path, head: str | None) -> Chain:
+    """Return the log.
+
+    Raises:
+        BrokenChain: it was changed.
+        UsageError: there is none, or it is no audit log.
+    """
+    from hallulab.scenarios.errors import UsageError
+    from hallulab.scenarios.files.data_files import is_folder, is_there
+    from hallulab.simulator.runs.audit_log import BrokenChain, read_chain, require_in_journal
+    from hallulab.simulator.runs.folder import RunFolder
+
+    run = RunFolder(log) if is_folder(log) else None
+    path = run.audit if run else log
+    if run is not None:
+        run.require()
+    if not is_there(path):
+        raise UsageError(
+            f"{path}: there is no audit log. A run with a chatbot of the kind `guarded` writes one "
+            "(docs/safeguards.md)."
+        )
+    chain = read_chain(path)
+    if run is not None:
+        require_in_journal(chain, run.read_conversations())
+    if head is not None and head not in {entry.hash for entry in chain.entries}:
+        raise BrokenChain(f"{path}: no line has the hash {head}: the log was cut or written anew.")
+    return chain
+
+
+def _render_entry(entry: Entry) -> str:
+    from hallulab.chatbots.guarded.marks import DONE
+    from hallulab.scenarios.text.wording import render_one_line
+
+    return render_one_line(
+        f"line {entry.sequence + 1}, {entry.chatbot}, conversation {entry.conversation}, turn {entry.turn}: "
+        f"{DONE[entry.action]}: {entry.reason}"
+    )
+
+
+BENCH = "bench"
+
+
+def export(
+    folder: RunArgument,
+    out: Annotated[Path, typer.Option(help="File to write; of hf and ragtruth, a new folder.")],
+    format: Annotated[
+        str,
+        typer.Option(
+            help="bench (replies, for `hallulab bench`), or conversations: openai, sharegpt, hf, parquet, "
+            "csv, ragtruth or jsonl."
+        ),
+    ] = BENCH,
+    detector: Annotated[
+        str | None, typer.Option(help="Take the flags and spans of this detector as annotation.")
+    ] = None,
+    without: Annotated[
+        str | None, typer.Option(help="Leave out passages, steps or spans, separated by commas.")
+    ] = None,
+    clean_by: Annotated[
+        str | None, typer.Option(help="Only conversations of which this detector flags no turn.")
+    ] = None,
+    audited: Annotated[
+        bool, typer.Option("--audited", help="Only those in which the simulated user has no flaw.")
+    ] = False,
+    min_turns: Annotated[int | None, typer.Option(min=1, help="Only those with as many turns.")] = None,
+    keep_duplicates: Annotated[
+        bool, typer.Option("--keep-duplicates", help="Also those that are nearly the same as another.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the conversations of a run in a format of other tools, or its replies for `bench`.
+
+    For `bench` a detector annotates them. Without `--detector` they have no label, for annotators to add;
+    `bench` leaves such lines out.
+    """
+    from hallulab.simulator.report.export import FORMATS, export_chats
+    from hallulab.simulator.report.selection import ExportSelection
+    from hallulab.simulator.runs.folder import RunFolder
+
+    run = RunFolder(folder)
+    run.require()
+    wanted = ExportSelection(
+        detector=detector,
+        without=_read_parts(without),
+        clean_by=clean_by,
+        audited=audited,
+        min_turns=min_turns or 1,
+        keep_duplicates=keep_duplicates,
+    )
+    chosen = next((name for name in FORMATS if name == format), None)
+    if chosen is not None:
+        _tell(export_chats(run, chosen, wanted, out), out, as_json)
+    elif format == BENCH:
+        _export_replies(run, wanted, out, as_json)
+    else:
+        raise UsageError(f"--format {format}: unknown. Give one of: {', '.join((BENCH, *FORMATS))}.")
+
+
+def _read_parts(value: str | None) -> frozenset[str]:
+    from hallulab.scenarios.chats.record import PARTS
+
+    given = frozenset(split_names(value) or ())
+    if given - set(PARTS):
+        raise UsageError(f"--without {value}: give some of {', '.join(PARTS)}, with commas between.")
+    return given
+
+
+def _tell(exported: SelectionCounts, out: Path, as_json: bool) -> None:
+    from hallulab.scenarios.text.wording import format_count
+
+    if as_json:
+        print_json(json.dumps(dataclasses.asdict(exported), indent=2) + "\n")
+        return
+    print_lines(f"{format_count(exported.written, 'conversation')} written to {out}")
+    for count, why in (
+        (exported.too_short, "too few turns"),
+        (exported.not_clean, "flagged, or not scored in every turn"),
+        (exported.flawed, "the simulated user has a flaw"),
+        (exported.near_duplicates, "nearly the same as an earlier one (--keep-duplicates keeps them)"),
+    ):
+        if count:
+            print_lines(f"{count} left out: {why}", err=True)
+
+
+def _export_replies(run: RunFolder, wanted: ExportSelection, out: Path, as_json: bool) -> None:
+    from hallulab.scenarios.text.wording import choose_noun
+    from hallulab.simulator.report.export import export_annotated
+    from hallulab.simulator.report.selection import ExportSelection
+
+    if wanted != ExportSelection(detector=wanted.detector):
+        raise UsageError(
+            "--without, --clean-by, --audited, --min-turns and --keep-duplicates choose conversations: name "
+            "their --format, such as openai."
+        )
+    exported = export_annotated(run, wanted.detector, out)
+    if as_json:
+        print_json(json.dumps(dataclasses.asdict(exported), indent=2) + "\n")
+    else:
+        print_lines(
+            f"{exported.written} {choose_noun(exported.written, 'reply', 'replies')} written to {out}"
+        )
+    if wanted.detector is None:
+        print_lines(
+            "no line has a label: fill in `label` or `spans` before `hallulab bench` reads them, or give "
+            "--detector",
+            err=True,
+        )
+    if exported.without_evidence:
+        print_lines(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)

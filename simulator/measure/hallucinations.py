@@ -1,0 +1,359 @@
+"""Hallucinations per turn and token accuracy of chatbots under detectors (HalluDetect section 4.3)."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation, Frozen, Verdict
+from hallulab.simulator.measure.intervals import (
+    Interval,
+    Ratio,
+    Rounded,
+    compute_intervals,
+    compute_ratio_of_sums,
+    explain_no_interval,
+    seed_share,
+    sum_by_cluster,
+)
+from hallulab.simulator.measure.spending import Spent, sum_calls, sum_spent
+from hallulab.simulator.measure.tokens import count_hallucinated, count_tokens
+from hallulab.simulator.runs.journals import Journals
+
+Pairing = tuple[str, str, int]
+"""Scenario, persona and seed, which pair a conversation with those of other chatbots."""
+
+Person = tuple[str, str]
+"""Scenario and persona. Conversations of different persons are independent; seeds of one person are not."""
+
+
+class Row(Frozen):
+    """One chatbot under one detector: a row of `report.json`."""
+
+    chatbot: str
+    """Name of the chatbot."""
+    detector: str
+    """Name of the detector."""
+    conversations: int
+    """Conversations of the chatbot. All that branch off from the same one count as one."""
+    scored_conversations: int
+    """Those with a scored turn; shares of conversations are over these."""
+    personas: int
+    """Their personas, whatever the number of seeds; intervals resample these."""
+    turns: int
+    """Their turns."""
+    scored_turns: int
+    """Turns that the detector scored and localised: the turns behind every number below."""
+    coverage: Rounded | None
+    """scored_turns / turns."""
+    failed: int
+    """Turns on which the detector failed."""
+    abstained: int
+    """Turns on which the detector abstained."""
+    not_localised: int
+    """Turns scored without saying where; no number counts them."""
+    missing: int
+    """Turns without a verdict."""
+    hallucinations: int
+    """Spans in the scored turns, unlocated ones included."""
+    unlocated: int
+    """Spans whose text is not in the reply. They count in HPT, not in TokAcc."""
+    hallucinated_chats: Rounded | None
+    """Share of the conversations with a scored turn that have a hallucination."""
+    calls_per_reply: Rounded | None
+    """Mean number of model calls of the chatbot a turn (the paper's inferences per response)."""
+    hpt_1: Rounded | None
+    """Hallucinations / scored turns, over the whole set."""
+    hpt_1_ci95: Interval
+    """Cluster bootstrap over personas; None with fewer than `LEAST_FOR_INTERVAL`."""
+    seed_share: Rounded | None
+    """Share of the variance of HPT-1 that more seeds of the same personas can remove at most
+    (`hallulab.simulator.measure.intervals`); the rest takes more personas. None: no persona has two seeds."""
+    hpt_2: Rounded | None
+    """Mean over conversations of hallucinations / scored turns."""
+    tokacc_1: Rounded | None
+    """Share of reply tokens outside every flagged span, over the whole set."""
+    tokacc_1_ci95: Interval
+    """Likewise."""
+    no_interval: str | None
+    """Why there are no intervals."""
+    tokacc_2: Rounded | None
+    """Mean over conversations of that share."""
+    tokens: int
+    """Reply tokens of the scored turns, by the shared tokenizer."""
+    calls: int
+    """Model calls of the detector on this chatbot, whatever their outcome."""
+    prompt_tokens: int | None
+    """Tokens that the detector's model read; None when no server reported them."""
+    completion_tokens: int | None
+    """Tokens that the detector's model wrote; None when no server reported them."""
+    seconds: Rounded
+    """Sum of the latencies of the detector's calls. Calls run at the same time, so this is no wall time."""
+    self_judged: bool | None = None
+    """Whether a model that verifies the chatbot's claims is one that the detector judges by, or the detector
+    is the chatbot's guard, see `self_judging`; None: not known."""
+    self_judged_degree: Literal["same model", "same model and same question", "own guard"] | None = None
+    """How far; the question is the same where the prompt file is the same."""
+    self_judged_reason: str | None = None
+    """The same for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Counts of one detector in one conversation."""
+
+    conversation: str
+    """Identifier of the conversation."""
+    pairing: Pairing
+    """The key shared with other chatbots' conversations."""
+    branched_at: int | None
+    """The turn at which the conversation branches off from another one; None: it does not."""
+    turns: int
+    """All turns."""
+    scored_turns: int
+    """Turns scored and localised."""
+    failed: int
+    """Turns on which the detector failed."""
+    abstained: int
+    """Turns on which it abstained."""
+    not_localised: int
+    """Turns scored without saying where."""
+    flagged_turns: int
+    """Scored turns whose reply is flagged."""
+    hallucinations: int
+    """Spans in the scored turns."""
+    unlocated: int
+    """Spans without a place."""
+    tokens: int
+    """Reply tokens of the scored turns."""
+    flagged_tokens: int
+    """Tokens under a located span."""
+    chatbot_calls: int
+    """Calls of the chatbot in all turns."""
+    spent: Spent
+    """Cost of the detector."""
+
+    @property
+    def person(self) -> Person:
+        """Whom the chatbot talked to."""
+        return self.pairing[:2]
+
+    @property
+    def hpt(self) -> Ratio:
+        """Hallucinations over scored turns."""
+        return Ratio(self.hallucinations, self.scored_turns)
+
+    @property
+    def tokacc(self) -> Ratio:
+        """Tokens outside flagged spans over tokens."""
+        return Ratio(self.tokens - self.flagged_tokens, self.tokens)
+
+    def __add__(self, other: Tally) -> Tally:
+        """Add up two conversations that branch off from the same one."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
+        return replace(self, branched_at=None, spent=sum_spent([self.spent, other.spent]), **sums)
+
+
+_COUNTS = tuple(
+    field.name
+    for field in fields(Tally)
+    if field.name not in ("conversation", "pairing", "branched_at", "spent")
+)
+"""Fields of a tally that are counts, and are added up."""
+
+
+def merge_branches(tallies: Iterable[Tally]) -> list[Tally]:
+    """Add up conversations that branch off from the same one; others stay.
+
+    They share a history, so they depend on each other as the turns of one conversation do.
+    """
+    found: dict[tuple[Pairing, str], Tally] = {}
+    for item in tallies:
+        key = (item.pairing, item.conversation if item.branched_at is None else "")
+        found[key] = found[key] + item if key in found else item
+    return list(found.values())
+
+
+ByDetector = Mapping[str, Mapping[int, Verdict]]
+"""The verdicts on a conversation, by detector and turn."""
+
+
+def index_by_detector(verdicts: Iterable[Verdict]) -> ByDetector:
+    """Index the verdicts on a conversation by detector and turn.
+
+    Raises:
+        UsageError: a turn has two verdicts of one detector (two versions of it, or a doubled line).
+    """
+    index: dict[str, dict[int, Verdict]] = defaultdict(dict)
+    for verdict in verdicts:
+        turns = index[verdict.detector]
+        if verdict.turn in turns:
+            raise UsageError(
+                f"turn {verdict.turn} of conversation {verdict.conversation} has two verdicts of "
+                f"{verdict.detector} (versions {turns[verdict.turn].version} and {verdict.version}). "
+                "Report on one version at a time."
+            )
+        turns[verdict.turn] = verdict
+    return dict(index)
+
+
+def count_verdicts(conversation: Conversation, verdicts: Mapping[int, Verdict]) -> Tally:
+    """Count one detector's `verdicts` (by turn) on `conversation`.
+
+    Raises:
+        UsageError: a verdict is about a turn that the conversation does not have.
+    """
+    unknown = sorted(set(verdicts) - {turn.index for turn in conversation.turns})
+    if unknown:
+        raise UsageError(
+            f"there is a verdict on turn {unknown[0]} of conversation {conversation.id}, which has "
+            f"{len(conversation.turns)} turns. The two journals are not of the same run."
+        )
+    hallucinations = unlocated = tokens = flagged = scored = flagged_turns = 0
+    for turn in conversation.turns:
+        verdict = verdicts.get(turn.index)
+        if verdict is None or verdict.spans is None or not verdict.localised:
+            continue
+        scored += 1
+        flagged_turns += bool(verdict.flagged)
+        hallucinations += len(verdict.spans)
+        unlocated += sum(span.start is None for span in verdict.spans)
+        tokens += count_tokens(turn.reply)
+        flagged += count_hallucinated(turn.reply, verdict.spans)
+    return Tally(
+        conversation=conversation.id,
+        pairing=(conversation.scenario, conversation.persona, conversation.seed),
+        branched_at=None if conversation.branch is None else conversation.branch.turn,
+        turns=len(conversation.turns),
+        scored_turns=scored,
+        failed=sum(verdict.outcome == "failed" for verdict in verdicts.values()),
+        abstained=sum(verdict.outcome == "abstained" for verdict in verdicts.values()),
+        not_localised=sum(v.outcome == "scored" and not v.localised for v in verdicts.values()),
+        flagged_turns=flagged_turns,
+        hallucinations=hallucinations,
+        unlocated=unlocated,
+        tokens=tokens,
+        flagged_tokens=flagged,
+        chatbot_calls=sum(call.role == "chatbot" for turn in conversation.turns for call in turn.calls),
+        spent=sum_calls([call for verdict in verdicts.values() for call in verdict.calls]),
+    )
+
+
+Tallies = dict[tuple[str, str], tuple[Tally, ...]]
+"""Tallies by (chatbot, detector), sorted, so that the order of the journals does not matter."""
+
+
+class Counting:
+    """Tallies every chatbot under every detector, conversation by conversation."""
+
+    def __init__(self, chatbots: Sequence[str], detectors: Sequence[str]) -> None:
+        self._found: dict[tuple[str, str], list[Tally]] = {
+            (chatbot, detector): [] for chatbot in chatbots for detector in detectors
+        }
+
+    def add(self, conversation: Conversation, verdicts: ByDetector) -> None:
+        """Count a conversation; nothing if it is another chatbot's."""
+        for (chatbot, detector), found in self._found.items():
+            if chatbot == conversation.chatbot:
+                found.append(count_verdicts(conversation, verdicts.get(detector, {})))
+
+    def tallies(self) -> Tallies:
+        """Return what was counted."""
+        return {
+            key: tuple(sorted(found, key=lambda item: (item.pairing, item.conversation)))
+            for key, found in self._found.items()
+        }
+
+
+def count_all_verdicts(journals: Journals, chatbots: Sequence[str], detectors: Sequence[str]) -> Tallies:
+    """Tally every chatbot under every detector. Verdicts on other conversations are left out."""
+    counting = Counting(chatbots, detectors)
+    for conversation, verdicts in journals.judged():
+        counting.add(conversation, index_by_detector(verdicts))
+    return counting.tallies()
+
+
+def build_row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
+    """Add up the tallies of one chatbot under one detector; a denominator of 0 gives None."""
+    return build_rows({(chatbot, detector): tuple(tallies)})[0]
+
+
+def build_rows(tallies: Tallies) -> tuple[Row, ...]:
+    """Make a row for every (chatbot, detector), in the order given."""
+    found = {key: merge_branches(items) for key, items in tallies.items()}
+    samples = [
+        sum_by_cluster(sample)
+        for items in found.values()
+        for sample in (_collect_hpts(items), _collect_tokaccs(items))
+    ]
+    ci95 = compute_intervals(samples)
+    return tuple(
+        _build_row(chatbot, detector, items, ci95[2 * place], ci95[2 * place + 1])
+        for place, ((chatbot, detector), items) in enumerate(found.items())
+    )
+
+
+def _collect_hpts(tallies: Sequence[Tally]) -> list[tuple[Person, Ratio]]:
+    return [(item.person, item.hpt) for item in tallies if item.scored_turns]
+
+
+def _collect_tokaccs(tallies: Sequence[Tally]) -> list[tuple[Person, Ratio]]:
+    return [(item.person, item.tokacc) for item in tallies if item.scored_turns and item.tokens]
+
+
+def _build_row(
+    chatbot: str, detector: str, tallies: Sequence[Tally], hpt_ci95: Interval, tokacc_ci95: Interval
+) -> Row:
+    judged = [item for item in tallies if item.scored_turns]
+    worded = [item for item in judged if item.tokens]
+    turns = sum(item.turns for item in tallies)
+    scored = sum(item.scored_turns for item in tallies)
+    failed = sum(item.failed for item in tallies)
+    abstained = sum(item.abstained for item in tallies)
+    not_localised = sum(item.not_localised for item in tallies)
+    cost = sum_spent(item.spent for item in tallies)
+    personas = len({item.person for item in judged})
+    return Row(
+        chatbot=chatbot,
+        detector=detector,
+        conversations=len(tallies),
+        scored_conversations=len(judged),
+        personas=personas,
+        turns=turns,
+        scored_turns=scored,
+        coverage=scored / turns if turns else None,
+        failed=failed,
+        abstained=abstained,
+        not_localised=not_localised,
+        missing=turns - scored - failed - abstained - not_localised,
+        hallucinations=sum(item.hallucinations for item in tallies),
+        unlocated=sum(item.unlocated for item in tallies),
+        hallucinated_chats=compute_mean([float(item.hallucinations > 0) for item in judged]),
+        calls_per_reply=sum(item.chatbot_calls for item in tallies) / turns if turns else None,
+        hpt_1=compute_ratio_of_sums([ratio for _, ratio in _collect_hpts(tallies)]),
+        hpt_1_ci95=hpt_ci95,
+        seed_share=seed_share((item.person, item.hallucinations / item.scored_turns) for item in judged),
+        hpt_2=compute_mean([item.hallucinations / item.scored_turns for item in judged]),
+        tokacc_1=compute_ratio_of_sums([ratio for _, ratio in _collect_tokaccs(tallies)]),
+        tokacc_1_ci95=tokacc_ci95,
+        no_interval=explain_no_interval(personas),
+        tokacc_2=compute_mean([item.tokacc.numerator / item.tokens for item in worded]),
+        tokens=sum(item.tokens for item in tallies),
+        calls=cost.calls,
+        prompt_tokens=cost.prompt_tokens,
+        completion_tokens=cost.completion_tokens,
+        seconds=cost.seconds,
+    )
+
+
+def compute_mean(values: Sequence[float]) -> float | None:
+    """Compute the arithmetic mean to 6 decimals, independent of order; None without values.
+
+    >>> compute_mean([0.5, 0.25, 0.25])
+    0.333333
+    """
+    return round(math.fsum(values) / len(values), 6) if values else None

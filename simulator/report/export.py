@@ -1,0 +1,331 @@
+"""Export a run's conversations in other tools' formats with a data card."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import yaml
+
+from hallulab.agents.serving.catalogue import CATALOGUE
+from hallulab.scenarios.chats.csv_file import HEADER, build_csv_rows, format_csv_line
+from hallulab.scenarios.chats.messages import (
+    FILE,
+    build_openai_line,
+    build_own_line,
+    build_sharegpt_line,
+    write_table,
+)
+from hallulab.scenarios.chats.ragtruth import build_ragtruth_lines
+from hallulab.scenarios.chats.record import SCENARIO, Marked
+from hallulab.scenarios.datasets.ragtruth import RESPONSES, SOURCES
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.text.wording import format_count, render_one_line
+from hallulab.scenarios.transcript import Conversation, Turn, Verdict
+from hallulab.simulator.report.selection import (
+    ALIKE,
+    ExportSelection,
+    SelectionCounts,
+    require_wanted,
+    select_conversations,
+)
+from hallulab.simulator.runs.experiment_json import SavedExperiment
+from hallulab.simulator.runs.folder import RunFolder, refuse_overwriting, write_lines
+from hallulab.simulator.runs.outputs import write_whole_file, write_whole_folder
+
+_UNKNOWN = "not known; see its model card"
+_HUB = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "CC-BY-SA-4.0": "cc-by-sa-4.0"}
+"""SPDX identifier → the hub's name for it."""
+
+
+def render_card(
+    name: str,
+    saved: SavedExperiment | None,
+    conversations: Iterable[Conversation],
+    wanted: ExportSelection,
+    counts: SelectionCounts,
+) -> str:
+    """Return the text of the card.
+
+    Args:
+        name: of the run folder.
+        saved: its experiment.json; None: it has none.
+        conversations: those of the run.
+        wanted: what was exported.
+        counts: what became of the conversations.
+    """
+    made = {(one.scenario, one.chatbot, one.model) for one in conversations}
+    users = set()
+    if saved is not None and saved.imported is None:
+        users = {saved.experiment.served_name(name) for name in saved.experiment.user_models}
+    models = sorted({model for _, _, model in made} | users)
+    licences = {model: _find_model_licence(model) for model in models}
+    pack = _find_pack_licence(saved)
+    every = {pack, *licences.values()}
+    head = {
+        "license": _HUB.get(next(iter(every)), "other") if len(every) == 1 else "other",
+        "task_categories": ["text-generation"],
+        "tags": ["hallulab", "conversational", *(["synthetic"] if users else [])],
+        "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": FILE}]}],
+    }
+    lines = [
+        f"# {_escape_text(name)}",
+        "",
+        f"{format_count(counts.written, 'conversation')} with chatbots, from `hallulab export --format hf`.",
+        "",
+        "## How it was made",
+        "",
+        *(f"- {line}" for line in _describe_making(saved, made, users)),
+        *(f"- {line}" for line in _describe_choice(wanted, counts)),
+        "",
+        "## Licence",
+        "",
+        f"- documents and personas: {_escape_text(pack)}",
+        *(f"- model {_format_code(model)}: {_escape_text(licence)}" for model, licence in licences.items()),
+        "",
+        "Replies are what models wrote, and may be wrong. Documents, chats and models may have terms of",
+        "their own: check them before you publish or train.",
+        "",
+        "## Columns",
+        "",
+        "`messages` has the dialogue (`role`, `content`). `turns` has, for each reply, `query`, `passages`",
+        "(the evidence), `steps` of the chatbot and `spans` (what detectors flagged; offsets count the",
+        "characters of the reply). A conversation that branches off from another has its origin in `branch`,",
+        "and the given messages lead `messages`.",
+    ]
+    return f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n\n" + "\n".join(lines) + "\n"
+
+
+def _describe_making(
+    saved: SavedExperiment | None, made: set[tuple[str, str, str]], users: set[str]
+) -> Iterable[str]:
+    if saved is None:
+        yield "by a run of hallulab without experiment.json"
+    elif saved.imported is not None:
+        yield f"imported from {_format_code(saved.imported.file)} ({saved.imported.format})"
+    else:
+        seeds = ", ".join(map(str, saved.seeds))
+        yield f"simulated by hallulab {_escape_text(saved.hallulab)}; seeds {seeds}"
+        yield f"users: {', '.join(map(_format_code, sorted(users)))}"
+    for scenario, chatbot, model in sorted(made):
+        on = f"model {_format_code(model)}, scenario {_format_code(scenario)}"
+        yield f"chatbot {_format_code(chatbot)} on {on}"
+    for detector, version in sorted((saved.detectors if saved is not None else {}).items()):
+        yield f"judged by {_format_code(detector)}, version {_format_code(version)}"
+
+
+def _describe_choice(wanted: ExportSelection, counts: SelectionCounts) -> Iterable[str]:
+    if wanted.clean_by is not None:
+        detector = _format_code(wanted.clean_by)
+        yield f"only those of which {detector} flags no turn: {counts.not_clean} left out"
+    if wanted.audited:
+        yield f"only those in which the audit finds no flaw of the simulated user: {counts.flawed} left out"
+    if counts.too_short:
+        yield f"with fewer turns than {wanted.min_turns}: {counts.too_short} left out"
+    if not wanted.keep_duplicates:
+        yield f"near duplicates (MinHash, Jaccard {ALIKE}): {counts.near_duplicates} left out"
+    for part in sorted(wanted.without):
+        yield f"without {part}"
+
+
+def _find_pack_licence(saved: SavedExperiment | None) -> str:
+    if saved is None or saved.experiment.scenario == SCENARIO:
+        return "not stated"
+    try:
+        return load_scenario(saved.experiment.scenario).licence or "not stated"
+    except UsageError:
+        return "not stated"
+
+
+def _find_model_licence(model: str) -> str:
+    known = CATALOGUE.get(model.lower())
+    return _UNKNOWN if known is None else known.licence
+
+
+def _escape_text(text: str) -> str:
+    """Return a text as one line in which nothing is Markdown or HTML."""
+    return "".join(f"\\{sign}" if sign in "\\`*_{}[]<>#|!" else sign for sign in render_one_line(text))
+
+
+def _format_code(text: str) -> str:
+    return f"`{render_one_line(text).replace('`', chr(39))}`"
+
+
+Format = Literal["openai", "sharegpt", "hf", "parquet", "csv", "ragtruth", "jsonl"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+"""Names of the formats that are written."""
+
+_Line = Callable[[Marked, frozenset[str]], dict[str, Any]]
+_LINES: dict[Format, _Line] = {
+    "openai": build_openai_line,
+    "sharegpt": build_sharegpt_line,
+    "jsonl": build_own_line,
+}
+
+
+def export_chats(folder: RunFolder, format: Format, wanted: ExportSelection, out: Path) -> SelectionCounts:
+    """Write the wanted conversations of a run, one after the other, whole or not at all.
+
+    Raises:
+        UsageError: the run lacks what is wanted, nothing is left of it, or `out` is one of its files.
+        OperationalError: it cannot be written.
+    """
+    refuse_overwriting(out, (*folder.files, folder.annotations, folder.path))
+    saved = folder.read_experiment()
+    journals = folder.read_journals().current(saved)
+    require_wanted(wanted, saved, journals, folder)
+    counts = SelectionCounts()
+    found = select_conversations(journals, saved, wanted, counts)
+    if format in ("hf", "ragtruth"):
+        with write_whole_folder(out) as beside:
+            if format == "hf":
+                write_table(beside / FILE, found, wanted.without)
+                text = render_card(folder.path.name, saved, journals.conversations, wanted, counts)
+                (beside / "README.md").write_text(text, encoding="utf-8")
+            else:
+                _write_replies(beside, found, wanted.without)
+            _require_some(counts, folder)
+    else:
+        with write_whole_file(out) as beside:
+            if format == "parquet":
+                write_table(beside, found, wanted.without)
+            else:
+                _write_lines(beside, _format_lines(format, found, wanted.without))
+            _require_some(counts, folder)
+    return counts
+
+
+def _require_some(counts: SelectionCounts, folder: RunFolder) -> None:
+    if counts.written:
+        return
+    why = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in vars(counts).items() if count)
+    raise UsageError(f"{folder.path} has no such conversation ({why or 'it has none yet'}). Ask for less.")
+
+
+def _format_lines(format: Format, found: Iterable[Marked], without: frozenset[str]) -> Iterator[str]:
+    if format == "csv":
+        yield format_csv_line(HEADER)
+        for marked in found:
+            yield from map(format_csv_line, build_csv_rows(marked, without))
+    else:
+        for marked in found:
+            yield _encode_json(_LINES[format](marked, without))
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _write_replies(folder: Path, found: Iterable[Marked], without: frozenset[str]) -> None:
+    """Write the two files of RAGTruth."""
+    with (
+        (folder / RESPONSES).open("w", encoding="utf-8", newline="") as responses,
+        (folder / SOURCES).open("w", encoding="utf-8", newline="") as sources,
+    ):
+        for marked in found:
+            for response, source in build_ragtruth_lines(marked, without):
+                responses.write(f"{_encode_json(response)}\n")
+                sources.write(f"{_encode_json(source)}\n")
+
+
+def _encode_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class ExportCounts:
+    """Counts of an export."""
+
+    written: int
+    """Lines written."""
+    without_evidence: int
+    """Replies left out because they or their passages are empty: nobody can judge those."""
+
+
+def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> ExportCounts:
+    """Write one line for each reply that the detector scored, with its located spans.
+
+    A reply is labelled hallucinated if the detector flagged it or anything in it. Without a detector, every
+    reply is written, unlabelled.
+
+    Raises:
+        UsageError: there are no verdicts of that detector or no replies, or `out` is one of the run's files.
+    """
+    refuse_overwriting(out, (*folder.files, folder.annotations))
+    journals = folder.read_journals().current(folder.read_experiment())
+    counts = Counter[str]()
+
+    def lines() -> Iterator[str]:
+        for conversation, found in journals.judged(by_case=False):
+            verdicts = {
+                one.turn: one for one in found if one.detector == detector and one.outcome == "scored"
+            }
+            for turn in conversation.turns:
+                if detector is not None and turn.index not in verdicts:
+                    continue
+                judgeable = bool(turn.reply) and any(passage.text for passage in turn.passages)
+                counts[_WRITTEN if judgeable else _LEFT_OUT] += 1
+                if judgeable:
+                    line = _build_line(conversation, turn, verdicts.get(turn.index))
+                    yield json.dumps(line, ensure_ascii=False)
+        if not counts[_WRITTEN]:
+            raise _explain_nothing(folder, detector, counts[_LEFT_OUT])
+
+    write_lines(out, lines())
+    return ExportCounts(counts[_WRITTEN], counts[_LEFT_OUT])
+
+
+_WRITTEN, _LEFT_OUT = "written", "left out"
+
+
+def _explain_nothing(folder: RunFolder, detector: str | None, left_out: int) -> UsageError:
+    """Say why a run has nothing to export."""
+    if detector is not None and not left_out:
+        return UsageError(
+            f"{folder.path} has no scored verdicts of a detector {detector!r}. Make them with "
+            f"`hallulab detect {folder.path} --detectors NAME`, or correct --detector."
+        )
+    why = f"{left_out} have no evidence, or are empty" if left_out else "it has none yet"
+    return UsageError(f"{folder.path} has no reply to export: {why}.")
+
+
+def _build_line(conversation: Conversation, turn: Turn, verdict: Verdict | None) -> dict[str, Any]:
+    spans = (verdict.spans or ()) if verdict is not None else ()
+    located = [
+        {"start": span.start, "end": span.end, "label": "hallucination"}
+        for span in spans
+        if span.start is not None
+    ]
+    # An empty list means no hallucination, so one without a place must not give it.
+    localised = located or (verdict is not None and verdict.spans == () and not verdict.flagged)
+    return {
+        "id": f"{conversation.id}-{turn.index}",
+        "task": "dialogue",
+        "question": turn.user,
+        "history": [message.model_dump() for message in conversation.history(turn.index)],
+        "passages": [
+            passage.model_dump(include={"id", "document", "text", "topic"}, exclude_none=True)
+            for passage in turn.passages
+            if passage.text
+        ],
+        "reply": turn.reply,
+        "label": bool(verdict.flagged or spans) if verdict is not None else None,
+        "spans": located if localised else None,
+        "group": conversation.persona,
+        "meta": {
+            "conversation": conversation.id,
+            "chatbot": conversation.chatbot,
+            "model": conversation.model,
+            "scenario": conversation.scenario,
+            "seed": conversation.seed,
+            "turn": conversation.depth(turn.index),
+            "detector": verdict.detector if verdict is not None else None,
+            "detector_version": verdict.version if verdict is not None else None,
+        },
+    }

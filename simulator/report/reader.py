@@ -1,0 +1,343 @@
+"""Conversations of a run for the page's reader, as JSON in the page or in page files beside it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from hallulab.scenarios.attacks.attack import AttackRecord
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.transcript import Conversation, Message, Span, Turn, Verdict
+from hallulab.simulator.measure.attacks import Encounter, find_encounters
+from hallulab.simulator.measure.conversations import TurnFlaw
+from hallulab.simulator.measure.hallucinations import ByDetector
+from hallulab.simulator.report.html import escape_json, load_asset, render
+
+PASSAGE = "passage"
+"""Detail of a sentence: the identifier of the passage that supports it best."""
+
+Case = tuple[str, str, int, int]
+"""Scenario, persona, seed, and the number of exchanges that were given."""
+
+
+class Cases:
+    """What the reader shows: cases with one conversation a chatbot.
+
+    Conversations that branch off at several turns are several cases, each with the history that was given.
+
+    Args:
+        chatbots: names of the chatbots shown.
+        detectors: names of the detectors shown.
+        personas: personas by identifier, for their names and grievances; may lack any.
+        planted: what an attack put into the scenario; None without one.
+    """
+
+    def __init__(
+        self,
+        chatbots: Sequence[str],
+        detectors: Sequence[str],
+        personas: Mapping[str, Persona],
+        planted: AttackRecord | None = None,
+    ) -> None:
+        self._chatbots, self._detectors = chatbots, detectors
+        self._personas, self._planted = personas, planted
+        self._passages = _Passages()
+        self._chats: dict[Case, list[dict[str, Any] | None]] = {}
+        self._given: dict[Case, Sequence[Message]] = {}
+        self._speaking: dict[Case, list[str]] = {}
+        self.conversations = self.findings = 0
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Sequence[TurnFlaw]) -> None:
+        """Add a conversation; nothing if it is another chatbot's."""
+        if conversation.chatbot not in self._chatbots:
+            return
+        case = get_case(conversation)
+        chats = self._chats.setdefault(case, [None] * len(self._chatbots))
+        self._given.setdefault(case, conversation.given)
+        self._speaking.setdefault(case, _describe_speaking(conversation))
+        met = [] if self._planted is None else list(find_encounters(conversation, self._planted))
+        by_turn = [verdicts.get(name, {}) for name in self._detectors]
+        turns = [
+            {
+                **_turn(turn, [found.get(turn.index) for found in by_turn], self._passages),
+                "planted": [_convert_encounter(one) for one in met if one.turn == turn.index],
+            }
+            for turn in conversation.turns
+        ]
+        chats[self._chatbots.index(conversation.chatbot)] = {
+            "id": conversation.id,
+            "stop": conversation.stop_reason,
+            "error": conversation.error,
+            "flaws": [{"turn": flaw.turn, "kind": flaw.kind, "detail": flaw.detail} for flaw in flaws],
+            "turns": turns,
+        }
+        self.conversations += 1
+        self.findings += sum(len(turn["findings"]) for turn in turns)
+
+    @property
+    def listed(self) -> list[Case]:
+        """The cases in order."""
+        return sorted(self._chats)
+
+    def data(self) -> dict[str, Any]:
+        """Return them as JSON values."""
+        return {
+            "chatbots": list(self._chatbots),
+            "detectors": list(self._detectors),
+            "cases": [
+                {
+                    "scenario": scenario,
+                    "seed": seed,
+                    "turn": turn,
+                    "given": [
+                        [message.role, message.text] for message in self._given[scenario, persona, seed, turn]
+                    ],
+                    "persona": _convert_persona(persona, self._personas),
+                    "speaking": self._speaking[scenario, persona, seed, turn],
+                    "chats": self._chats[scenario, persona, seed, turn],
+                }
+                for scenario, persona, seed, turn in self.listed
+            ],
+            "passages": self._passages.listed,
+        }
+
+
+def _describe_speaking(conversation: Conversation) -> list[str]:
+    """Return what was drawn for the user, for a person."""
+    manner, model = conversation.manner, conversation.user_model
+    return [*([f"Speaks: {manner}"] if manner else []), *([f"Played by: {model}"] if model else [])]
+
+
+def get_case(conversation: Conversation) -> Case:
+    """Return the case of a conversation."""
+    return (conversation.scenario, conversation.persona, conversation.seed, conversation.depth(0))
+
+
+MOST_COVERING = 50
+"""Largest number of spans given for one place in a reply. With nested spans, all of them would be the square
+of their number, and a crafted journal could fill the memory."""
+
+
+def cut_segments(reply: str, spans: Sequence[Span]) -> list[tuple[str, tuple[int, ...]]]:
+    """Cut `reply` where any located span starts or ends.
+
+    Returns:
+        pieces of text that join to the reply, each with the positions in `spans` of at most `MOST_COVERING`
+        spans that cover it.
+    """
+    begin: dict[int, list[int]] = defaultdict(list)
+    ends: dict[int, int] = {}
+    for number, span in enumerate(spans):
+        if span.start is not None and span.end is not None and span.start < len(reply):
+            begin[span.start].append(number)
+            ends[number] = min(span.end, len(reply))
+    pieces = []
+    covering: list[int] = []
+    further: list[int] = []
+    for left, right in pairwise(sorted({0, len(reply), *begin, *ends.values()})):
+        if covering:
+            covering = [number for number in covering if ends[number] > left]
+        for number in begin.get(left, ()):
+            heappush(further, number)
+        while further and len(covering) < MOST_COVERING:
+            number = heappop(further)
+            if ends[number] > left:
+                covering.append(number)
+        pieces.append((reply[left:right], tuple(sorted(covering)) if covering else ()))
+    return pieces
+
+
+def cut_scored_words(reply: str, scores: Sequence[float]) -> list[tuple[str, float]]:
+    """Cut a reply into its words, each with the white space around it and its score.
+
+    There are none if there is not a score for each word: the journal is from elsewhere.
+    """
+    found = [match.span() for match in re.finditer(r"\S+", reply)]
+    if not found or len(found) != len(scores):
+        return []
+    cuts = [0, *(start for start, _ in found[1:]), len(reply)]
+    return [
+        (reply[left:right], round(score, 2))
+        for (left, right), score in zip(pairwise(cuts), scores, strict=True)
+    ]
+
+
+class _Passages:
+    """Each passage once: a run's chatbots are given the same ones again and again."""
+
+    def __init__(self) -> None:
+        self.listed: list[dict[str, Any]] = []
+        self._places: dict[tuple[str, str], int] = {}
+
+    def place(self, id: str, document: str, text: str) -> int:
+        key = (id, text)
+        if key not in self._places:
+            self._places[key] = len(self.listed)
+            self.listed.append({"id": id, "document": document, "text": text})
+        return self._places[key]
+
+
+def _turn(turn: Turn, verdicts: Sequence[Verdict | None], passages: _Passages) -> dict[str, Any]:
+    found = [
+        (detector, span)
+        for detector, verdict in enumerate(verdicts)
+        if verdict is not None
+        for span in verdict.spans or ()
+    ]
+    return {
+        "user": turn.user,
+        "query": turn.query,
+        "reply": cut_segments(turn.reply, [span for _, span in found]),
+        "findings": [
+            {
+                "detector": detector,
+                "located": span.start is not None,
+                "text": span.text,
+                "severity": span.severity,
+                "probability": span.probability,
+                "score": span.score,
+                "reason": span.reason,
+                "evidence": span.evidence,
+            }
+            for detector, span in found
+        ],
+        "verdicts": [_convert_verdict(verdict, turn, passages) for verdict in verdicts],
+        "passages": [
+            [passages.place(item.id, item.document, item.text), item.score] for item in turn.passages
+        ],
+        "steps": [[step.name, step.text] for step in turn.steps],
+    }
+
+
+def _convert_encounter(encounter: Encounter) -> dict[str, Any]:
+    verb = "repeated" if encounter.thing == "false statement" else "obeyed"
+    said = {True: verb, False: f"not {verb}", None: "undecided"}[encounter.followed]
+    return {
+        "thing": encounter.thing,
+        "where": encounter.where,
+        "said": said if encounter.thing != "distractor" else "among the passages",
+        "text": encounter.text,
+        "followed": encounter.followed is True,
+    }
+
+
+def _convert_verdict(verdict: Verdict | None, turn: Turn, passages: _Passages) -> dict[str, Any]:
+    if verdict is None:
+        return {"state": "missing"}
+    return {
+        "words": cut_scored_words(turn.reply, verdict.word_scores or ()),
+        "sentences": [
+            [unit.text, unit.score, passages.place(item.id, item.document, item.text)]
+            for unit in verdict.units
+            if unit.kind == "sentence" and unit.score is not None
+            for item in turn.passages
+            if item.id == unit.details.get(PASSAGE)
+        ],
+        "state": _state(verdict),
+        "score": verdict.score,
+        "flagged": verdict.flagged,
+        "error": verdict.error,
+        "truncated": verdict.truncated,
+    }
+
+
+def _state(verdict: Verdict) -> str:
+    """Return the state: `clean` only if it was scored and localised, has no span and is not flagged."""
+    if verdict.outcome != "scored":
+        return verdict.outcome
+    if verdict.spans is None:
+        return "not_localised"
+    return "flagged" if verdict.spans or verdict.flagged else "clean"
+
+
+def _convert_persona(id: str, personas: Mapping[str, Persona]) -> dict[str, Any]:
+    persona = personas.get(id)
+    if persona is None:
+        return {"id": id}
+    return {
+        "id": id,
+        "name": persona.name,
+        "grievance": persona.grievance,
+        "goals": list(persona.goals),
+        "manner": persona.manner,
+    }
+
+
+_PACKAGE = "hallulab.simulator.report"
+
+MOST = 500
+"""Conversations up to which a run has no page files, and after which a page file ends with its case."""
+
+
+@dataclass(frozen=True)
+class PageFile:
+    """A file with a part of the conversations."""
+
+    name: str
+    """Its name."""
+    title: str
+    """The first and the last case in it."""
+    conversations: int
+    """Number of conversations."""
+    findings: int
+    """Number of places that detectors flagged."""
+
+
+class Reader:
+    """Collects the conversations for the reader, one after the other in the order of their cases.
+
+    Args:
+        make: makes an empty collection.
+        folder: where page files are written; None: there are none, and `cases` holds everything.
+        branched: whether the conversations branch off from another run.
+    """
+
+    def __init__(self, make: Callable[[], Cases], folder: Path | None, branched: bool) -> None:
+        self._make, self._folder, self._branched = make, folder, branched
+        self._last: Case | None = None
+        self.cases = make()
+        """What is in no page file yet."""
+        self.pages: list[PageFile] = []
+        """The page files so far."""
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Sequence[TurnFlaw]) -> None:
+        """Add a conversation, and write a page file when it begins a case and the page is full."""
+        case = get_case(conversation)
+        if self._folder is not None and self.cases.conversations >= MOST and case != self._last:
+            self._write(self._folder, more=True)
+        self.cases.add(conversation, verdicts, flaws)
+        self._last = case
+
+    def end(self) -> None:
+        """Write the last page file."""
+        if self._folder is not None:
+            self._write(self._folder, more=False)
+
+    def _write(self, folder: Path, more: bool) -> None:
+        number, listed = len(self.pages) + 1, self.cases.listed
+        title = " to ".join(f"{persona}, seed {seed}" for _, persona, seed, _ in (listed[0], listed[-1]))
+        page = PageFile(_name(number), title, self.cases.conversations, self.cases.findings)
+        text = render(
+            _PACKAGE,
+            "pages.html",
+            load_asset(_PACKAGE, "page.css"),
+            load_asset(_PACKAGE, "page.js"),
+            page=page,
+            before=_name(number - 1) if number > 1 else None,
+            after=_name(number + 1) if more else None,
+            branched=self._branched,
+            data=escape_json(self.cases.data()),
+        )
+        (folder / page.name).write_text(text, encoding="utf-8")
+        self.pages.append(page)
+        self.cases = self._make()
+
+
+def _name(number: int) -> str:
+    return f"page-{number:05d}.html"

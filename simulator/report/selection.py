@@ -1,0 +1,146 @@
+"""Which conversations of a run an export writes, and which are left out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from datasketch import MinHash, MinHashLSH
+from numpy.typing import NDArray
+
+from hallulab.scenarios.chats.record import DetectedSpan, Marked
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.report.write import build_flaw_finder, get_personas
+from hallulab.simulator.runs.experiment_json import SavedExperiment
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.journals import Journals
+
+ALIKE = 0.8
+"""Share of common runs of words (Jaccard) from which two conversations are near duplicates."""
+RUN = 5
+"""Words of a run."""
+_HASHES = 128
+
+
+class NearDuplicates:
+    """Remembers conversations by signatures of half a kilobyte each; their texts are not kept."""
+
+    def __init__(self) -> None:
+        self._index = MinHashLSH(threshold=ALIKE, num_perm=_HASHES)
+        self._signatures: list[NDArray[np.uint32]] = []
+
+    def has(self, conversation: Conversation) -> bool:
+        """Return whether an earlier one is nearly the same; else remember this one."""
+        signature = MinHash(num_perm=_HASHES)
+        signature.update_batch([run.encode() for run in set(_extract_runs(conversation))])
+        own = signature.hashvalues.astype(np.uint32)
+        # The index only proposes.
+        if any(np.mean(self._signatures[place] == own) >= ALIKE for place in self._index.query(signature)):
+            return True
+        self._index.insert(len(self._signatures), signature)
+        self._signatures.append(own)
+        return False
+
+
+def _extract_runs(conversation: Conversation) -> Iterator[str]:
+    said = conversation.history(len(conversation.turns))
+    words = [word for message in said for word in message.text.lower().split()]
+    for start in range(max(1, len(words) - RUN + 1)):
+        yield " ".join(words[start : start + RUN])
+
+
+@dataclass(frozen=True)
+class ExportSelection:
+    """Which conversations are exported, and what of them."""
+
+    detector: str | None = None
+    """Whose spans are written; None: all detectors'."""
+    without: frozenset[str] = frozenset()
+    """What is left out: passages, steps, spans."""
+    clean_by: str | None = None
+    """A detector that scored all turns and flagged none; None: this does not matter."""
+    audited: bool = False
+    """Whether the simulated user has no flaw by the audit."""
+    min_turns: int = 1
+    """Turns at least."""
+    keep_duplicates: bool = False
+    """Whether near duplicates of earlier conversations stay."""
+
+
+@dataclass
+class SelectionCounts:
+    """What became of the conversations; each counts once."""
+
+    written: int = 0
+    """Those written."""
+    too_short: int = 0
+    """Those without a turn, or with too few."""
+    not_clean: int = 0
+    """Those that the detector flagged, or did not score in every turn."""
+    flawed: int = 0
+    """Those in which the simulated user has a flaw."""
+    near_duplicates: int = 0
+    """Those that are nearly the same as an earlier one."""
+
+
+def require_wanted(
+    wanted: ExportSelection, saved: SavedExperiment | None, journals: Journals, folder: RunFolder
+) -> None:
+    """Raise UsageError if the run cannot have what is wanted."""
+    judged = {key.detector for key in journals.keys}
+    for flag, name in (("--detector", wanted.detector), ("--clean-by", wanted.clean_by)):
+        if name is not None and name not in judged:
+            raise UsageError(
+                f"{folder.path} has no verdicts of a detector {name!r}. Make them with "
+                f"`hallulab detect {folder.path} --detectors NAME`, or correct {flag}."
+            )
+    if wanted.audited and saved is not None and saved.imported is not None:
+        raise UsageError(
+            f"--audited: {folder.path} was imported, so there is no simulated user to audit. Leave it out."
+        )
+
+
+def select_conversations(
+    journals: Journals, saved: SavedExperiment | None, wanted: ExportSelection, counts: SelectionCounts
+) -> Iterator[Marked]:
+    """Yield the wanted conversations, and count what became of all."""
+    known = NearDuplicates()
+    flaws = build_flaw_finder(saved, get_personas(saved, None)) if wanted.audited else None
+    for conversation, verdicts in journals.judged(by_case=False):
+        if len(conversation.turns) < wanted.min_turns:
+            counts.too_short += 1
+        elif wanted.clean_by is not None and not _clean(conversation, verdicts, wanted.clean_by):
+            counts.not_clean += 1
+        elif flaws is not None and flaws(conversation):
+            counts.flawed += 1
+        elif not wanted.keep_duplicates and known.has(conversation):
+            counts.near_duplicates += 1
+        else:
+            counts.written += 1
+            yield Marked(conversation, _collect_detected_spans(verdicts, wanted.detector))
+
+
+def _clean(conversation: Conversation, verdicts: Iterable[Verdict], detector: str) -> bool:
+    """Return whether the detector scored every turn and found nothing; a failure is not clean."""
+    clean = {
+        one.turn
+        for one in verdicts
+        if one.detector == detector and one.outcome == "scored" and not one.flagged and not one.spans
+    }
+    return all(turn.index in clean for turn in conversation.turns)
+
+
+def _collect_detected_spans(
+    verdicts: Iterable[Verdict], detector: str | None
+) -> Mapping[int, list[DetectedSpan]]:
+    found: dict[int, list[DetectedSpan]] = defaultdict(list)
+    for one in verdicts:
+        if detector in (None, one.detector):
+            found[one.turn] += [
+                DetectedSpan(detector=one.detector, start=span.start, end=span.end, text=span.text)
+                for span in one.spans or ()
+            ]
+    return found
