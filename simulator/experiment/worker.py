@@ -1,6 +1,6 @@
-"""A worker process: it holds and judges conversations, and sends what comes of it.
+"""A worker process: it holds and judges conversations, and sends the events to the process that started it.
 
-The process that gives out the work is `hallulab.simulator.experiment.workers`.
+That process is `hallulab.simulator.experiment.workers`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from hallulab.simulator.experiment.workers import Pipe, WorkerConfig
 
 
 def main(descriptor: int, libraries: Sequence[str]) -> None:
-    """Do work until the pipe ends, or is told to end.
+    """Perform tasks until the pipe ends, or until told to end.
 
     Args:
-        descriptor: of the socket to the process that gives out the work.
+        descriptor: of the socket to the process that started this one.
         libraries: what to import first.
     """
     for library in libraries:
@@ -38,7 +38,7 @@ def main(descriptor: int, libraries: Sequence[str]) -> None:
 
 
 class _WorkerMain:
-    """The process that gives out the work, seen from here."""
+    """Performs the tasks that the other process sends, and sends the events."""
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
@@ -47,7 +47,7 @@ class _WorkerMain:
         self._tasks: asyncio.Queue[tuple[int, ConversationTask] | None] = asyncio.Queue()
 
     async def serve(self) -> None:
-        """Do what comes."""
+        """Perform what is sent."""
         loop = asyncio.get_running_loop()
         messages = iter(self._pipe)
         config: WorkerConfig = next(messages)
