@@ -12,10 +12,10 @@ from typing import Literal
 
 from hallulab.agents.autogen import answer_as, route
 from hallulab.agents.team import Team, is_callable_name, require_callable_names
-from hallulab.chatbots.options import GenerationOptions
 from hallulab.chatbots.pipeline import (
     SHARED_PROMPTS,
     Draft,
+    GenerationOptions,
     RagChatbot,
     collect_titles,
     format_chat,

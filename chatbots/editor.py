@@ -6,10 +6,8 @@ from pydantic import Field
 
 from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.prompt import format_dialogue
-from hallulab.chatbots.pipeline import Draft
+from hallulab.chatbots.pipeline import Draft, is_refusal, tidy_reply
 from hallulab.chatbots.prompt_engineered import PromptEngineeredBot
-from hallulab.chatbots.strategies import is_refusal
-from hallulab.chatbots.tidy import tidy_reply
 from hallulab.scenarios.transcript import Frozen
 
 

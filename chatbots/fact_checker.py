@@ -14,11 +14,9 @@ from pydantic import Field
 from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.prompt import format_dialogue
 from hallulab.agents.served_model import EVEN_ODDS, ClaimCheck, find_catalogue_name, read_tuned_number
-from hallulab.chatbots.options import GenerationOptions
-from hallulab.chatbots.pipeline import Draft, collect_titles, format_evidence
+from hallulab.chatbots.pipeline import Draft, GenerationOptions, collect_titles, format_evidence, is_refusal
 from hallulab.chatbots.prompt_engineered import PromptEngineeredBot
 from hallulab.chatbots.protocol import ChatbotContext
-from hallulab.chatbots.strategies import is_refusal
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Call, Frozen
 

@@ -1,33 +1,100 @@
-"""The steps that chatbots share: reformulate, retrieve, put evidence into a prompt, generate.
-
-Every prompt with evidence begins with the same frame (task and documents); its own instructions follow. So
-all requests of a turn, and of chatbots that retrieved the same passages, share a long prefix that the server
-computes once.
-"""
+"""What our chatbots share: search, prompt strategies, generation, and a tidy reply."""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
+
+from pydantic import Field
 
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage, load_prompt_at
 from hallulab.agents.retrieval.knowledge import reformulate
 from hallulab.agents.served_model import ClaimCheck
-from hallulab.chatbots.options import GenerationOptions
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply
-from hallulab.chatbots.strategies import PROMPTS as STRATEGY_PROMPTS
-from hallulab.chatbots.strategies import extract_conclusion
-from hallulab.chatbots.tidy import tidy_reply
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.errors import HallulabError, OperationalError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.text.words import is_courtesy
-from hallulab.scenarios.transcript import Call, Message, Passage, Step
+from hallulab.scenarios.transcript import Call, Frozen, Message, Passage, Step
+
+Strategy = Literal["baseline", "critical", "hedge", "verify"]
+"""`baseline` answers from the documents, `critical` distrusts them, `hedge` may decline, `verify` checks step
+by step first and may decline, too."""
+
+STRATEGIES: tuple[Strategy, ...] = ("baseline", "critical", "hedge", "verify")
+"""All of them, in the paper's order."""
+
+DECLINED = "I_DECLINE_TO_ANSWER"
+"""What a reply consists of that refuses to answer (the paper's marker)."""
+
+STRATEGY_PROMPTS = (*(f"chatbots/strategy_{name}" for name in STRATEGIES), "chatbots/cite")
+"""The prompt files, which are part of the version of each of our bots."""
+
+_MARKER = re.compile(r"\bI[ _]DECLINE[ _]TO[ _]ANSWER\b", re.IGNORECASE)
+_CONCLUSION = re.compile(r"^[ \t*_#>-]*(?:final )?answer[*_ \t]*:[*_ \t]*", re.IGNORECASE | re.MULTILINE)
+
+
+def is_refusal(reply: str) -> bool:
+    """Return whether a reply refuses to answer: it begins with the marker, whatever follows.
+
+    Only the marker counts, whatever case it is in. A reply that answers and names the marker later, as small
+    models do, is an answer.
+    """
+    return _MARKER.match(reply.lstrip(" \t\n\r*_`\"'[(#>-")) is not None
+
+
+def extract_conclusion(reply: str) -> str:
+    """Return what follows the last `Answer:` at a line's beginning; the whole reply if nothing does."""
+    found = list(_CONCLUSION.finditer(reply))
+    return (reply[found[-1].end() :].strip() if found else "") or reply
+
+
+class GenerationOptions(Frozen):
+    """How replies are sampled. The paper gives neither value."""
+
+    temperature: float = Field(default=0.0, ge=0.0, le=2.0)
+    """Temperature of a draft. We choose 0, so that chatbots do not differ by chance."""
+    max_tokens: int = Field(default=220, ge=1)
+    """Limit of a reply in tokens: about twice the five short sentences that the prompts ask for."""
+    strategy: Strategy | None = None
+    """What a draft is told to do about wrong documents (RAG-Trust section 3); None: nothing."""
+    cite: bool = False
+    """Whether a draft is asked to cite documents by number in square brackets (RAG-Trust section 5.3)."""
+
+
+_LABEL = re.compile(
+    r"\A[\s*_#>\"]*(?:(?:edited|corrected|final|revised|rewritten)\s+)?(?:assistant|chatbot|answer|reply|response)"
+    r"[*_ \t]*:[*_ \t]*\n?",
+    re.IGNORECASE,
+)
+_NEXT_SPEAKER = re.compile(
+    r"^[ \t*_#>]*(?:user|human|assistant)[*_ \t]*:|<\|(?:im_start|im_end|eot_id|endoftext)\|>",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def tidy_reply(text: str) -> str:
+    """Return the reply without leading labels such as `Assistant:`, up to the next speaker's label.
+
+    Nothing else is changed, because the model is judged by its own words. May be empty.
+    """
+    text = _remove_labels(text)
+    following = _NEXT_SPEAKER.search(text)
+    if following:
+        text = text[: following.start()]
+    return text.strip()
+
+
+def _remove_labels(text: str) -> str:
+    stripped = _LABEL.sub("", text, count=1)
+    return stripped if stripped == text else _remove_labels(stripped)
+
 
 SHARED_PROMPTS = ("agents.retrieval/reformulation", "chatbots/frame", "chatbots/courtesy", *STRATEGY_PROMPTS)
 """The prompt files of every chatbot of ours."""

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from hallulab.agents.models.prompt import load_prompt
+from hallulab.chatbots.pipeline import DECLINED, STRATEGIES, extract_conclusion, is_refusal
 from hallulab.chatbots.registry import make_chatbot
-from hallulab.chatbots.strategies import DECLINED, STRATEGIES, extract_conclusion, is_refusal
 from tests.chatbots.stage import ASKED, stage, step_of
 
 BOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.chatbots.tidy import tidy_reply
+from hallulab.chatbots.pipeline import tidy_reply
 
 
 @pytest.mark.parametrize(

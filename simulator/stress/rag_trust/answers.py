@@ -14,9 +14,9 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.embeddings import Embedder
 from hallulab.agents.served_model import identify_models
 from hallulab.agents.versions import compute_code_version
+from hallulab.chatbots.pipeline import is_refusal
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
 from hallulab.chatbots.registry import compute_chatbot_version, make_chatbot
-from hallulab.chatbots.strategies import is_refusal
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError, get_first_error
 from hallulab.scenarios.files.json_text import LineWriter, digest, read_lines
 from hallulab.scenarios.packs.pack import Document, Persona, Scenario, Specialist

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from hallulab.agents.models.endpoints import BaseUrl
 from hallulab.agents.models.model import DEFAULT_MODEL
-from hallulab.chatbots.strategies import STRATEGIES, Strategy, is_refusal
+from hallulab.chatbots.pipeline import STRATEGIES, Strategy, is_refusal
 from hallulab.scenarios.attacks.attack import Attack
 from hallulab.scenarios.attacks.questions import Composition, assemble_passages
 from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hallulab.chatbots.strategies import DECLINED, Strategy
+from hallulab.chatbots.pipeline import DECLINED, Strategy
 from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_line
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.measure.intervals import (

@@ -15,7 +15,7 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from hallulab.chatbots.strategies import DECLINED
+from hallulab.chatbots.pipeline import DECLINED
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.stress.rag_trust import command
