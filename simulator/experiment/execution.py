@@ -71,11 +71,11 @@ async def execute(
             edited; nothing is added to it then.
         ReplayMiss: the recording that is replayed does not hold an answer.
     """
-    journals = journals or folder.read_journals()
+    index = JournalIndex(journals or folder.read_journals())
     executor = executor or LocalExecutor(participants)
-    backlog = Backlog(jobs, journals, participants.detectors)
+    backlog = Backlog(jobs, index, participants.detectors)
     room = asyncio.Semaphore(ROOM * executor.concurrency)
-    with JournalWriter(folder, journals) as writer:
+    with JournalWriter(folder, index) as writer:
         observer.expect(*backlog.count())
 
         def emit(event: Event) -> None:
@@ -111,33 +111,44 @@ def freeze_long_lived_objects() -> Iterator[None]:
         gc.unfreeze()
 
 
+class JournalIndex:
+    """Where a conversation or a verdict stands in the journals."""
+
+    def __init__(self, journals: Journals) -> None:
+        self.journals = journals
+        self.failed = {derive_first_try(head.id): at for at, head in enumerate(journals.heads) if head.failed}
+        """Positions of failed conversations by the ids of their first tries."""
+        self.judged = {key: at for at, key in enumerate(journals.keys)}
+        """Positions of verdicts, failed ones included."""
+
+
 class Backlog:
     """What a run folder lacks: conversations to hold, and turns of held ones to judge.
 
     Args:
         jobs: the conversations wanted.
-        journals: what is there.
+        index: what is there.
         detectors: the judges.
     """
 
-    def __init__(self, jobs: Sequence[Job] | Plan, journals: Journals, detectors: Sequence[Detector]) -> None:
+    def __init__(
+        self, jobs: Sequence[Job] | Plan, index: JournalIndex, detectors: Sequence[Detector]
+    ) -> None:
         self._jobs = jobs
-        self._journals = journals
+        self._index = index
+        self._journals = index.journals
         self._detectors = detectors
-        self._failed = _index_failed(journals)
-        self._done = {derive_first_try(head.id) for head in journals.heads} - self._failed.keys()
-        self._judged = frozenset(journals.keys) - journals.failed
+        self._done = {derive_first_try(head.id) for head in self._journals.heads} - index.failed.keys()
+        self._missing = len(jobs)
         self._again: set[str] = set()
         """First tries of failed conversations that are tried again."""
-        if self._failed:
-            self._again = {job.key.id for job in jobs if job.key.id in self._failed}
+        if self._done or index.failed:
+            lacking = [job.key.id for job in jobs if job.key.id not in self._done]
+            self._missing, self._again = len(lacking), index.failed.keys() & lacking
 
     def count(self) -> tuple[int, int]:
         """Return how many conversations are lacking, and how many verdicts on those that are held."""
-        missing = len(self._jobs)
-        if self._done:
-            missing = sum(job.key.id not in self._done for job in self._jobs)
-        return missing, sum(len(self._list_lacking(head)) for _, head in self._iterate_held())
+        return self._missing, sum(len(self._list_lacking(head)) for _, head in self._iterate_held())
 
     def __iter__(self) -> Iterator[ConversationTask]:
         """Yield a task for each conversation, first for those that are only judged."""
@@ -153,9 +164,9 @@ class Backlog:
             same = list(group)
             groups += 1
             for job in same:
-                at = self._failed.get(job.key.id, -1)
-                failed = None if at < 0 else self._journals.conversations[at]
-                lacking = () if at < 0 else self._list_lacking(self._journals.heads[at])
+                tried = self._index.failed.get(job.key.id)
+                failed = None if tried is None else self._journals.conversations[tried]
+                lacking = () if tried is None else self._list_lacking(self._journals.heads[tried])
                 yield ConversationTask(job, failed, lacking, groups, len(same))
 
     def _iterate_held(self) -> Iterator[tuple[int, LineHeader]]:
@@ -171,7 +182,7 @@ class Backlog:
             for turn in range(head.turns)
             for detector in self._detectors
         )
-        return tuple(key for key in keys if key not in self._judged)
+        return tuple(key for key in keys if key not in self._index.judged or key in self._journals.failed)
 
 
 class JournalWriter:
@@ -179,22 +190,21 @@ class JournalWriter:
 
     Args:
         folder: the run.
-        journals: what is there.
+        index: what is there.
 
     Raises:
         OperationalError: a file cannot be opened, or the audit log was edited.
     """
 
-    def __init__(self, folder: RunFolder, journals: Journals) -> None:
-        self._journals = journals
-        self._failed = _index_failed(journals)
-        self._judged = {key: at for at, key in enumerate(journals.keys)}
+    def __init__(self, folder: RunFolder, index: JournalIndex) -> None:
+        self._index = index
+        self._journals = index.journals
         with ExitStack() as files:
             self._conversations = files.enter_context(folder.open_conversations())
             self._verdicts = files.enter_context(folder.open_verdicts())
             self._audit = AuditLog(folder.audit, read_chain(folder.audit))
             files.callback(self._audit.close)
-            for held in journals.conversations:
+            for held in self._journals.conversations:
                 self._audit.add(held)
             self._files = files.pop_all()
 
@@ -210,19 +220,14 @@ class JournalWriter:
         """Write a conversation or verdict, unless it failed as it did before: that stands there already."""
         match event:
             case ConversationDone(conversation):
-                at = self._failed.get(derive_first_try(conversation.id))
+                at = self._index.failed.get(derive_first_try(conversation.id))
                 if at is None or self._journals.heads[at].id != conversation.id:
                     self._conversations.append(conversation.model_dump_json())
                     self._audit.add(conversation)
             case VerdictDone(verdict):
-                at = self._judged.get(build_verdict_key(verdict))
+                at = self._index.judged.get(build_verdict_key(verdict))
                 if at is None or self._journals.verdicts[at].error != verdict.error:
                     self._verdicts.append(verdict.model_dump_json())
-
-
-def _index_failed(journals: Journals) -> dict[str, int]:
-    """Return the positions of failed conversations by the ids of their first tries."""
-    return {derive_first_try(head.id): at for at, head in enumerate(journals.heads) if head.failed}
 
 
 def _build_user_key(job: Job) -> tuple[object, ...]:

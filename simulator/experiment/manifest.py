@@ -150,8 +150,9 @@ class Manifest:
         Raises:
             UsageError: a detector's description of itself is invalid.
         """
-        whole = Experiment.model_validate(self.experiment.model_dump())
-        kept = self.experiment if self.made_by is None else whole
+        kept = self.experiment
+        if self.made_by is not None:
+            kept = Experiment.model_validate(self.experiment.model_dump())  # every field counts as set
         seeds = held_seeds if before is None else before.seeds
         before = before or SavedExperiment(experiment=kept, identity={}, detectors={})
         model, checks = get_model_name(self.experiment, "detector"), before.claim_checks

@@ -194,8 +194,8 @@ class _TaskUnderWay:
         if self.task.job is not None:
             failed = build_ended_conversation(self.task.key, "error", error=reason)
             known = self.task.known
-            same = known is not None and is_same_failure(known, failed)
-            self.emit(ConversationDone(known if same and known is not None else failed, ()))
+            again = known if known is not None and is_same_failure(known, failed) else failed
+            self.emit(ConversationDone(again, ()))
         for key in self.task.lacking:
             self.emit(VerdictDone(Verdict(outcome="failed", error=reason, **key._asdict())))
 
