@@ -22,6 +22,7 @@ CORE = (
     "hallulab.agents.autogen",
     "hallulab.agents.models.answers",
     "hallulab.agents.models.model",
+    "hallulab.agents.models.probe",
     "hallulab.agents.models.prompt",
     "hallulab.agents.retrieval",
     "hallulab.agents.team",
@@ -30,8 +31,15 @@ CORE = (
 """Modules, and packages with all their modules, that count for every component: how a model is asked and its
 answer read, the search, and the handling of text."""
 
-_FLOORS = ("hallulab.chatbots", "hallulab.detectors")
-"""Packages that hold components: what one of them imports of its floor is its own code."""
+_COMPONENTS = {
+    "hallulab.chatbots.": ("hallulab.chatbots.", "hallulab.detectors."),
+    "hallulab.detectors.": ("hallulab.detectors.",),
+}
+"""Beginnings of the names of components' modules → those of modules that are own code if they are imported. A
+guarded chatbot marks replies by rules of the detectors' floor."""
+
+_PROTOCOLS = ("hallulab.chatbots.protocol", "hallulab.detectors.base.protocol")
+"""Modules that every component imports, and that check what it returns: they decide no result."""
 
 
 def compute_version(
@@ -85,26 +93,28 @@ def compute_code_version(module: str) -> str:
 def list_own_modules(module: str) -> list[str]:
     """Return the modules that are a component's own code: its module, and what this imports of its package.
 
-    The package of a detector or chatbot of ours is its floor, of other modules of ours their folder, and of
-    other people's components their distribution's package. Imports inside functions count.
+    The package of a detector of ours is the detectors' floor, of a chatbot of ours that and its own, of other
+    modules of ours their folder, and of other people's components their distribution's package. Imports
+    inside functions count.
 
     Raises:
         ValueError: there is no such module, or it has no Python source.
     """
-    package = _find_package(module)
+    packages = _list_packages(module)
     found, waiting = {module}, [module]
     while waiting:
-        for name in _list_imports(_find_source(waiting.pop())):
-            if name not in found and name.startswith(f"{package}.") and _locate(name) is not None:
+        for name in _list_imports(_read_source(_find_source(waiting.pop()))):
+            if name in found or name in _PROTOCOLS or not name.startswith(packages):
+                continue
+            if _locate(name) is not None:
                 found.add(name)
                 waiting.append(name)
     return sorted(found)
 
 
-@cache
 def digest_code(path: Path) -> str:
     """Hash the code of one file, as `compute_code_version` does."""
-    return digest(ast.dump(_Bare().visit(ast.parse(_read_source(path)))))
+    return _digest_source(_read_source(path))
 
 
 def make_plain(value: Any) -> Any:
@@ -112,12 +122,13 @@ def make_plain(value: Any) -> Any:
     return value.model_dump(mode="json") if isinstance(value, Frozen) else value
 
 
-def _find_package(module: str) -> str:
-    for floor in _FLOORS:
-        if module.startswith(f"{floor}."):
-            return floor
+def _list_packages(module: str) -> tuple[str, ...]:
+    """Return how the names of modules begin that are own code of a component in `module`."""
+    for beginning, packages in _COMPONENTS.items():
+        if module.startswith(beginning):
+            return packages
     first, _, _ = module.partition(".")
-    return module.rpartition(".")[0] if first == "hallulab" else first
+    return (f"{module.rpartition('.')[0] if first == 'hallulab' else first}.",)
 
 
 @cache
@@ -159,10 +170,15 @@ def _read_source(path: Path) -> str:
 
 
 @cache
-def _list_imports(path: Path) -> tuple[str, ...]:
-    """Return the names that a file imports. All imports are absolute (tests/test_import_order.py)."""
+def _digest_source(source: str) -> str:
+    return digest(ast.dump(_Bare().visit(ast.parse(source))))
+
+
+@cache
+def _list_imports(source: str) -> tuple[str, ...]:
+    """Return the names that a text imports. All imports are absolute (tests/test_import_order.py)."""
     found: list[str] = []
-    for node in ast.walk(ast.parse(_read_source(path))):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:

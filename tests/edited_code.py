@@ -15,9 +15,9 @@ Edit = Callable[[str, Callable[[str], str]], None]
 
 
 def forget_code() -> None:
-    """Have all code read again."""
-    for name in ("compute_code_version", "digest_code", "_list_core", "_list_imports", "_locate"):
-        getattr(versions, name).cache_clear()
+    """Have all code read again, and new packages found."""
+    for remembered in (versions.compute_code_version, versions._list_core, versions._locate):
+        remembered.cache_clear()
 
 
 @pytest.fixture

@@ -1,4 +1,9 @@
-"""Measure one detector on one data set; those that learn keep their judgements in a recording."""
+"""Measure one detector on one data set; those that learn keep their judgements in a recording.
+
+Learning from every four fifths of four data sets takes a forest minutes, but a replay must take seconds. Kept
+judgements count as long as the detector's version and its training data are the same. Else they are made
+anew, with the same result on any machine.
+"""
 
 from __future__ import annotations
 

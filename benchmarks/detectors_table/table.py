@@ -1,4 +1,12 @@
-"""The table of all detectors on all data sets, as Markdown and as a page of the docs."""
+"""The table of all detectors on all data sets, as Markdown and as a page of the docs.
+
+The page of the docs with the table, and beside it a digest of all that decides the table.
+Measuring takes a minute, and comparing digests a second: a daily test does the latter, a slow one the
+former.
+
+Measure all detectors on all data sets, in several processes.
+This is not in the command's module, which started processes must not import.
+"""
 
 from __future__ import annotations
 
@@ -206,13 +214,21 @@ CONSTRAINTS = Path("constraints.txt")
 
 CODE = (
     "agents/models",
+    "agents/retrieval/embeddings.py",
+    "agents/served_model.py",
     "benchmarks/detectors_table",
     "detectors",
+    "scenarios/components.py",
+    "scenarios/files",
+    "scenarios/labelled.py",
     "scenarios/text",
+    "scenarios/transcript.py",
     "simulator/bench",
+    "simulator/experiment/participants.py",
     "simulator/measure",
+    "simulator/report/columns.py",
 )
-"""Folders with the code that decides the table, relative to the repository."""
+"""Files, and folders of files, with the code that decides the table, relative to the repository."""
 
 READ = ("detectors", "agents/prompts", "agents/retrieval/prompts")
 """Folders, relative to the repository, with what this code reads: prompts, tuned numbers, learnt models."""
@@ -282,8 +298,9 @@ def _lines(table: str, decided_by: Mapping[str, str]) -> str:
 
 def deciding_code() -> dict[str, str]:
     """Return the files of code that decide the table: path → hash of the code."""
-    files = (path for folder in CODE for path in (ROOT / folder).rglob("*.py"))
-    return {path.relative_to(ROOT).as_posix(): digest_code(path) for path in files}
+    files = (ROOT / name for name in CODE)
+    each = (one for path in files for one in ([path] if path.is_file() else path.rglob("*.py")))
+    return {path.relative_to(ROOT).as_posix(): digest_code(path) for path in each}
 
 
 def _hashed(folder: Path, patterns: Sequence[str]) -> dict[str, str]:

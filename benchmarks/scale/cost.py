@@ -1,4 +1,9 @@
-"""Memory, time and speed-up of large runs, and whether anything is lost or doubled."""
+"""Memory, time and speed-up of large runs, and whether anything is lost or doubled.
+
+How much faster two worker processes are than one: `python -m benchmarks.scale.speedup URL N USERS DIR`.
+So many users meet the five chatbots, two turns each, and the default detectors judge, by N workers. Its
+seconds are those of the whole process, to which its imports and the start of its workers belong.
+"""
 
 from __future__ import annotations
 

@@ -151,13 +151,23 @@ def test_another_model_and_other_detectors_are_told(
 @pytest.mark.parametrize(
     "module",
     [
+        "hallulab.detectors.lexical.detector",
         "hallulab.detectors.halludetect.mixture",
-        "hallulab.detectors.base.judging",
+        "hallulab.detectors.evidence_chain.model",
+        "hallulab.detectors.features.tokens",
+        "hallulab.detectors.base.protocol",
         "hallulab.scenarios.text.spans",
+        "hallulab.scenarios.labelled",
         "hallulab.agents.models.answers",
+        "hallulab.agents.models.recording",
         "hallulab.simulator.bench.split",
         "hallulab.simulator.measure.detection",
+        "hallulab.simulator.measure.hallucinations",
+        "hallulab.simulator.report.columns",
+        "hallulab.simulator.experiment.participants",
+        "benchmarks.detectors_table.samples",
         "benchmarks.detectors_table.measure",
+        "benchmarks.detectors_table.table",
     ],
 )
 @pytest.mark.usefixtures("copy")
@@ -170,9 +180,18 @@ def test_the_code_of_detectors_metrics_and_table_counts_and_its_comments_do_not(
     assert ": code. Run " in str(what_changed(PAGE, deciding(ASKED, DETECTORS)))
 
 
+@pytest.mark.parametrize(
+    "module",
+    [
+        "hallulab.chatbots.vanilla",
+        "hallulab.agents.serving.server",
+        "hallulab.agents.users.user",
+        "hallulab.simulator.runs.folder",
+    ],
+)
 @pytest.mark.usefixtures("copy")
-def test_code_that_no_table_needs_does_not_count(edit_code: Edit) -> None:
-    edit_code("hallulab.chatbots.vanilla", lambda text: f"{text}EDITED = True\n")
+def test_code_that_no_table_needs_does_not_count(module: str, edit_code: Edit) -> None:
+    edit_code(module, lambda text: f"{text}EDITED = True\n")
     assert what_changed(PAGE, deciding(ASKED, DETECTORS)) is None
 
 

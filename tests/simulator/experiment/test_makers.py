@@ -82,6 +82,12 @@ def test_a_guarded_chatbot_is_stale_with_what_it_wraps_and_with_its_detector(
     assert before != guarded(guarded="v1")
 
 
+def test_a_guarded_chatbot_is_stale_with_the_detectors_code_that_its_marks_use(edit_code: Edit) -> None:
+    before = guarded()
+    edit_code("hallulab.detectors.features.matching", add_line)
+    assert guarded() != before
+
+
 def test_how_models_are_asked_counts_for_all_who_ask(edit_code: Edit) -> None:
     before = versions()
     edit_code("hallulab.agents.models.model", add_line)
