@@ -18,12 +18,8 @@ from hallulab.detectors.halludetect.evidence import EvidenceContext
 from hallulab.detectors.halludetect.mixture import MixtureReading, find_mixture
 from hallulab.detectors.halludetect.options import HalluDetectOptions, Kind
 from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
-from hallulab.detectors.halludetect.strategies import (
-    JudgingStrategy,
-    ProbabilityReading,
-    RatedSentence,
-    WordReading,
-)
+from hallulab.detectors.halludetect.strategies import JudgingStrategy, RatedSentence, WordReading
+from hallulab.detectors.halludetect.token_probability import ProbabilityReading
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit

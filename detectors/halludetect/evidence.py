@@ -1,4 +1,13 @@
-"""What a reply is judged by: its evidence, further passages, and what the user said."""
+"""What a reply is judged by: its evidence, further passages, and what the user said.
+
+Measure how much of a sentence the evidence lacks, word for word: a sample of the analysis without a model.
+The paper describes its analysis as relying on "factual overlap and entity-level consistency" (section 5.2.1).
+A small model judges meaning but overlooks digits; this rule looks at words and digits alone.
+
+What the user said is no hallucination (HalluDetect section 5.2.1, the false positive).
+Exact matching, no model: small models overlook an address that stands in the dialogue and not in a document.
+Each text is searched once, for all sentences of a reply.
+"""
 
 from __future__ import annotations
 

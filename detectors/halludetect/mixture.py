@@ -1,4 +1,15 @@
-"""Rate a reply's sentences by a mixture of the model's probability and measures of the text."""
+"""Rate a reply's sentences by a mixture of the model's probability and measures of the text.
+
+HalluDetect for small models: one question a sentence, with examples, on the turn's own passages.
+The question is the one that MetaRAG asks (YES, NO or NOT SURE); the probability of YES counts.
+docs/methods.md says where it departs from the paper. Doubled retrieval, zero-shot questions and a fixed
+mixture with overlap each cost a small judge more than its own weakness does.
+
+Estimate how likely a sentence, and a reply, is hallucinated, by a small learnt mixture of measurements.
+No single sign works for every kind of reply. On replies of small chatbots the model's answer says most; on
+long replies of strong models words alone do. So logistic regressions weigh both. They are learnt over several
+data sets together (`benchmarks/train_mixture.py`); `mixture.yaml` holds the weights by model.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Two ways to rate a reply's sentences: by the words that the model writes, and by their probabilities."""
+"""The protocol of HalluDetect's strategies, and the paper's: the model writes lists (section 3.2).
+
+HalluDetect's steps as in the paper: lists that the model writes (appendix B.1.3 to B.1.5).
+Self-consistency: the analysis is sampled several times, and each sample's quotations are mapped to sentences
+of the reply. A sentence is kept if more than half of the samples object to it; the first of them gives the
+reason. Quotations that the reply does not hold are compared with each other and kept as unlocated.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +17,12 @@ from pydantic import Field
 from hallulab.agents.models.answers import ModelError, UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
-from hallulab.agents.served_model import find_catalogue_name
-from hallulab.detectors.base.judging import gather_all
-from hallulab.detectors.base.questions import Question, claims_nothing, find_calibration, split_statements
 from hallulab.detectors.halludetect.evidence import (
     EvidenceContext,
-    draws_on_user,
     gather_grounds,
-    measure_lack_of_overlap,
     repeats_user,
 )
-from hallulab.detectors.halludetect.severity import HARMLESS, compute_severity, find_majority, mean
+from hallulab.detectors.halludetect.severity import HARMLESS, find_majority
 from hallulab.scenarios.text.spans import Region, cut_region, locate_mentions, normalize_text, split_sentences
 from hallulab.scenarios.transcript import Frozen, TurnView
 
@@ -305,101 +306,3 @@ def _number(cases: Sequence[RatedSentence]) -> str:
         f"{number}. {' '.join(case.text.split())} (objection: {case.reason})"
         for number, case in enumerate(cases, start=1)
     )
-
-
-WORDINGS = ("supported", "proven", "agreed")
-"""Questions of the analysis. In all of them Yes speaks for the sentence: small models misunderstand reversed
-questions (does it say anything that is not in the evidence?)."""
-
-REASON_TOKENS = 48
-"""Limit of a stated reason."""
-
-
-class ProbabilityReading(DoubledRetrieval):
-    """One call a sentence and wording, and one for the refiner; at the end one for each hallucination's
-    reason.
-
-    Args:
-        samples: how many of the wordings are asked.
-        overlap: whether the overlap of words and numbers counts, as much as the questions together.
-        reasons: whether the model is asked for reasons.
-        factor, max_characters: see `DoubledRetrieval`.
-    """
-
-    def __init__(self, samples: int, overlap: bool, reasons: bool, factor: int, max_characters: int) -> None:
-        super().__init__(factor, max_characters)
-        self._overlap = overlap
-        self._analysis = [Question(name) for name in WORDINGS[:samples]]
-        self._refiner = Question("consequence", ("Fact", "Talk"))
-        self._reason = load_prompt("hallulab.detectors.halludetect", "reason")
-        self._reasons = reasons
-        self.prompts = (
-            self._memory,
-            *(question.prompt for question in self._analysis),
-            self._refiner.prompt,
-            self._reason,
-        )
-
-    async def rate(self, session: Session, grounds: EvidenceContext, view: TurnView) -> list[RatedSentence]:
-        """See `JudgingStrategy.rate`: every sentence."""
-        regions = split_statements(view.reply)
-        return await gather_all(self._rate(session, grounds, view.reply, region) for region in regions)
-
-    async def _rate(
-        self, session: Session, grounds: EvidenceContext, reply: str, region: Region
-    ) -> RatedSentence:
-        text = region.of(reply)
-        evidence = grounds.passage_text
-        rule = (
-            "claims nothing"
-            if claims_nothing(text)
-            else "repeats what the user said"
-            if repeats_user(text, grounds.user_statements, evidence)
-            else None
-        )
-        if rule is not None:
-            return RatedSentence(text=text, region=region, severity=HARMLESS, details={"rule": rule})
-        statement = " ".join(text.split())
-        held_against = (
-            grounds.text if draws_on_user(text, grounds.user_statements, evidence) else grounds.documents
-        )
-        consequence, *answers = await gather_all(
-            [
-                self._refiner.ask(session, "", statement),
-                *(question.ask(session, held_against, statement) for question in self._analysis),
-            ]
-        )
-        details: dict[str, float | str | None] = {
-            f"P(unsupported) {question.name}": 1.0 - yes
-            for question, yes in zip(self._analysis, answers, strict=True)
-        }
-        unsupported = 1.0 - mean(answers)
-        if self._overlap:
-            unknown = measure_lack_of_overlap(text, f"{evidence}\n{grounds.user_statements}")
-            details["lack of overlap"] = unknown
-            unsupported = (unsupported + unknown) / 2
-        unsupported = find_calibration(find_catalogue_name(session.client), "unsupported").apply(unsupported)
-        return RatedSentence(
-            text=text,
-            region=region,
-            severity=compute_severity(unsupported, consequence),
-            details={**details, "P(unsupported)": unsupported, "P(consequence)": consequence},
-        )
-
-    async def conclude(
-        self, session: Session, grounds: EvidenceContext, kept: list[RatedSentence]
-    ) -> list[RatedSentence]:
-        """See `JudgingStrategy.conclude`."""
-        if not self._reasons:
-            return kept
-        return await gather_all(self._explain(session, grounds, rated) for rated in kept)
-
-    async def _explain(
-        self, session: Session, grounds: EvidenceContext, rated: RatedSentence
-    ) -> RatedSentence:
-        messages = self._reason.fill(evidence=grounds.text, statement=" ".join(rated.text.split()))
-        try:
-            reason = await session.text("reason", messages, max_tokens=REASON_TOKENS)
-        except ModelError as error:
-            return rated.without_reason(error, "The model gave no reason.")
-        return rated.model_copy(update={"reason": " ".join(reason.split())})
