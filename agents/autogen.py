@@ -1,4 +1,10 @@
-"""AutoGen agents that ask models through our sessions, and role agents that answer a message."""
+"""AutoGen agents that ask models through our sessions, and role agents that answer a message.
+
+Role agents: a receptionist that routes a message to a specialist, and specialists that answer.
+Both are AutoGen agents on one of our sessions, so their calls are booked like all others. AutoGen agents
+keep state. Each is made for one message, so that a request depends on its arguments only.
+Source: HalluDetect, appendix A.1.5 and D.5 (AgentBot: receptionist, then paralegal, lawyer or drafter).
+"""
 
 from __future__ import annotations
 

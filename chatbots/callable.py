@@ -1,4 +1,15 @@
-"""Your own bot: a Python callable, or an AutoGen agent or team."""
+"""Your own bot: a Python callable, or an AutoGen agent or team.
+
+A bot under test that is an AutoGen agent or team, or a function that makes one: `module:attribute`.
+It gets the user's messages one by one and remembers the conversation itself. Its last message is the reply.
+What its tools returned and its memories held since the user's message are the passages.
+
+A bot under test that is a Python callable: `module:attribute`, from the working directory or installed.
+It is called with the dialogue, a list of `{"role": "user" | "assistant", "content": str}`. It returns the
+reply, or `{"reply": str, "passages": [...]}` with what it read: texts, or `{"text", "id", "document"}`.
+It may be async. Each conversation has its own process, so the bot's state belongs to one conversation
+(`hallulab.chatbots.bot_process`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The chatbots by name: ours, and those of installed distributions."""
+"""The chatbots by name: ours, and those of installed distributions.
+
+A distribution offers a chatbot with an entry point in the group `hallulab.chatbots`: a callable that takes a
+`ChatbotContext` and returns a `Chatbot`.
+"""
 
 from __future__ import annotations
 

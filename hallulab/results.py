@@ -1,4 +1,9 @@
-"""A run folder as pandas frames, and the meaning of each of their columns."""
+"""A run folder as pandas frames, and the meaning of each of their columns.
+
+The columns of a `Run`'s frames: name, pandas dtype, meaning and cell, in one place.
+A value that is not known or was not judged is `pandas.NA` in every column, so it never counts as clean.
+docs/python.md shows the same tables. A test compares them.
+"""
 
 from __future__ import annotations
 

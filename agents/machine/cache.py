@@ -1,4 +1,9 @@
-"""The cache folder: what is built there under a lock, with checksums that mark it as whole."""
+"""The cache folder: what is built there under a lock, with checksums that mark it as whole.
+
+Folders whose files are checked against sha256 sums once, and again only when a file was touched.
+Hashing a gigabyte takes seconds, which every start would cost. So a checked folder gets a small file
+(`.ok`) with size, modification time and sha256 of each file. While size and time stay, the file is trusted.
+"""
 
 from __future__ import annotations
 

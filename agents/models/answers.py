@@ -1,4 +1,7 @@
-"""Read a model's answer: its text and tokens, a decision by one token, JSON by a schema."""
+"""Read a model's answer: its text and tokens, a decision by one token, JSON by a schema.
+
+Servers that call themselves OpenAI-compatible leave fields out or fill them in their own ways.
+"""
 
 from __future__ import annotations
 

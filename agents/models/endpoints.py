@@ -1,4 +1,10 @@
-"""Endpoints of a model: their addresses, abilities and limits, and the replicas that share its requests."""
+"""Endpoints of a model: their addresses, abilities and limits, and the replicas that share its requests.
+
+Several endpoints that serve the same model, behind the address of the first.
+A conversation stays with one endpoint, because that has its prompts in the prefix cache. A new one goes to
+the endpoint with the fewest. One that fails rests, longer each time; its conversations move to others.
+Recordings and results know the first address only: who answers decides nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""One request over HTTP: sent or replayed, tried again, its reply received within limits."""
+"""One request over HTTP: sent or replayed, tried again, its reply received within limits.
+
+Read an endpoint's answer and make it harmless before other code sees it.
+Its length and depth are bounded, keys are removed, every text can be written and every number is finite. Of
+the headers only `Retry-After` is read, of the status line only the number.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The knowledge base of a scenario: passages, searched by the meaning of a question."""
+"""The knowledge base of a scenario: passages, searched by the meaning of a question.
+
+The reformulated query (HalluDetect section 3.1, D.1): a question that can be understood alone.
+Chatbots and HalluDetect use the same prompt (D.6). The request depends on the dialogue and the model only
+(temperature 0, a fixed seed), so all requests about one dialogue share one answer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Prepare a model before it is served: the server's environment, and converted weights."""
+"""Prepare a model before it is served: the server's environment, and converted weights.
+
+The server's own Python environment, in the cache folder. The client speaks HTTP with it.
+vLLM and AutoGen cannot share an environment, because they need different versions of protobuf.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Flaws of the simulated user: messages that a person in this situation would not have written."""
+"""Flaws of the simulated user: messages that a person in this situation would not have written.
+
+Flaws of the simulated user: messages that a person in this situation would not have written.
+A conversation with a flawed user says little about the chatbot, so runs are reported with and without such
+conversations. All rules are rules on the transcript's text, described at each function. The papers have no
+such rules; the thresholds are ours.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,21 @@
-"""The simulated user with a persona: it asks until its goals are reached, or gives up."""
+"""The simulated user with a persona: it asks until its goals are reached, or gives up.
+
+Source: HalluDetect, section 4.3, B.9 and D.7. A model acts as a user in the situation of a reference chat and
+gets the chat's summary. It never sees the documents. The paper gives no rule for stopping. Ours is:
+
+- Nothing is decided before `min_turns` replies.
+- For each goal the model says with one token whether the assistant has told it. The share of "Yes" counts,
+  not the printed word, so that small models can be used. If every goal reaches `goal_told`, the user stops:
+  goal reached. Else the next message asks for the first goal below it.
+- Then the model says with one more token whether it is useless to go on. From the share `give_up` on, the
+  user gives up.
+
+Both thresholds are in `tuned.yaml`, by model.
+
+Each request depends on persona, domain, history and seed only. So conversations of one persona begin with the
+same message whichever chatbot answers (paired design). The prompt holds the chat as a transcript: with
+swapped chat roles, the 1.5B model played the assistant in its first message.
+"""
 
 from __future__ import annotations
 

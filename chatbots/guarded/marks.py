@@ -1,4 +1,7 @@
-"""Marks in a reply whose sentences were flagged, and the words for the user."""
+"""Marks in a reply whose sentences were flagged, and the words for the user.
+
+The paper highlights spans and "enforces inline citations to retrieved evidence". How they read is our choice.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The policy of a guarded chatbot: what is done with a reply that its detector flags."""
+"""The policy of a guarded chatbot: what is done with a reply that its detector flags.
+
+The paper names the hooks and two thresholds. Which words make a topic, the order of the ladder, and what
+happens to a reply that could not be judged, are our choice.
+"""
 
 from __future__ import annotations
 

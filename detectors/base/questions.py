@@ -1,4 +1,13 @@
-"""Questions about statements and evidence that several detectors ask, and which sentences need none."""
+"""Questions about statements and evidence that several detectors ask, and which sentences need none.
+
+Ask one-token questions about a statement and evidence, and read the probability of Yes.
+A small model's word is often useless where its probability is not. All questions of a turn begin with the
+same system message and evidence, so the server computes that part once. `verification` is asked by
+HalluDetect and MetaRAG: what one of them has asked about a reply's evidence is not read again for the other.
+A model's Yes is biased, differently for each model and question. `calibration.yaml` holds logistic
+corrections, fitted on development data, by model of the catalogue (`hallulab.agents.served_model`) and
+quantity: a question, or what a detector makes of several.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Thresholds of detectors: calibrated here, or tuned for a model."""
+"""Thresholds of detectors: calibrated here, or tuned for a model.
+
+Keep what `hallulab calibrate` fitted: a detector's threshold, and how often the detector is wrong at it.
+There is one file for each way to score, in the cache folder. A way to score is everything that decides a
+detector's scores: its code, prompts, options, models, seed, and tuned numbers, but not its threshold
+(`Detector.version` without it). So a fit is used exactly where scores mean what they meant when it was made.
+"""
 
 from __future__ import annotations
 

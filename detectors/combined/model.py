@@ -1,4 +1,10 @@
-"""The model of the combined detector: features of sentences and how they are weighed."""
+"""The model of the combined detector: features of sentences and how they are weighed.
+
+Measure the inputs of the classifiers: EvidenceChain's features, and how much of a reply is copied.
+Inputs of a word: EvidenceChain's word features (extended set), those of its sentence, and the task. Of a
+sentence: its features and the task. Of a reply: mean, largest and smallest of each sentence feature, the
+task, `COPY_FEATURES`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Relations between the segments of a reply, and how consistent the graph of them is."""
+"""Relations between the segments of a reply, and how consistent the graph of them is.
+
+Distances are arrays of shape (chunks, chunks); graphs and their betweenness are networkx's.
+"""
 
 from __future__ import annotations
 

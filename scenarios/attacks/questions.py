@@ -1,4 +1,20 @@
-"""Documents for a question of HotpotQA under attack (RAG-Trust sections 2 and 4)."""
+"""Documents for a question of HotpotQA under attack (RAG-Trust sections 2 and 4).
+
+False answers to questions, by rules: the answer to another question, of the same kind if there is one.
+RAG-Trust (section 2.1) has a model write them. Rules need none, and they give the same answers everywhere.
+
+The documents that a chatbot is given for a question of HotpotQA, under attack (RAG-Trust sections 2, 4).
+The paper simulates retrieval: a question's documents are put together, nothing is searched. What it leaves
+open is decided here:
+
+- `poison_ratio` counts the two paragraphs that matter and is rounded up, so 30% of two is one.
+- A poisoned document takes the place of the true one. In it, the answer is exchanged for the fake answer,
+  wherever it stands. A document without the answer, and one on a question that names its answer (yes or no,
+  a choice), gives the fake answer in place of the sentences that matter.
+- The paragraph that holds the answer is poisoned first.
+- Distractors are the question's own noise paragraphs, then paragraphs of other questions without the answer.
+- The order of the documents is drawn, so that their numbers say nothing.
+"""
 
 from __future__ import annotations
 

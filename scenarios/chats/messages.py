@@ -1,4 +1,17 @@
-"""Chats as lists of messages, read and written: OpenAI, ShareGPT, our own lines, and Parquet."""
+"""Chats as lists of messages, read and written: OpenAI, ShareGPT, our own lines, and Parquet.
+
+Lines with messages: OpenAI's, ShareGPT's and our own.
+- OpenAI: `{"messages": [{"role": …, "content": …}]}`, as in the guides to chat completions and to supervised
+  fine-tuning of the API reference of October 2026. Tool calls, parts and refusals are read.
+- ShareGPT: `{"conversations": [{"from": "human", "value": …}], "system": …}`, with the keys and roles of
+  LLaMA-Factory 0.9 (`data/README.md`) and of axolotl 0.13 (`chat_template` with `field_messages`).
+- our own: a line of `conversations.jsonl` (`hallulab.scenarios.transcript.Conversation`), with `spans` if
+  exported.
+
+Parquet, alone or as a data set folder of the Hugging Face hub (`data/*.parquet` and a card).
+A row is a conversation: `messages` with `role` and `content`, as trainers read them, and beside them columns
+with what else a conversation has. `datasets.load_dataset(FOLDER)` finds the files by the card.
+"""
 
 from __future__ import annotations
 

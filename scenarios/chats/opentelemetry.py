@@ -1,4 +1,16 @@
-"""Spans of OpenTelemetry, by the conventions of OpenTelemetry GenAI and of OpenInference."""
+"""Spans of OpenTelemetry, by the conventions of OpenTelemetry GenAI and of OpenInference.
+
+A file has exports of OTLP in JSON (`resourceSpans`, OTLP 1.9), or spans as Python's exporter and Phoenix
+write them: one object a line, with `context` and `flatten_attributes`. Attributes are read as documented in
+
+- semantic-conventions-genai v0.1.0 (and semantic-conventions v1.37 to v1.41): `gen_ai.operation.name`,
+  `gen_ai.conversation.id`, `gen_ai.input.messages`, `gen_ai.output.messages`, `gen_ai.system_instructions`,
+  `gen_ai.retrieval.documents`, `gen_ai.tool.call.result`, `gen_ai.request.model`, on the span or on its event
+  `gen_ai.client.inference.operation.details`. Events of v1.36 and before, a message each, are not read;
+- OpenInference's semantic conventions of October 2026: `openinference.span.kind`, `session.id`,
+  `llm.input_messages`, `llm.output_messages`, `retrieval.documents`, `reranker.output_documents`,
+  `input.value`, `output.value`, `llm.model_name`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""Traces of two tracing platforms as spans: Langfuse and MLflow."""
+"""Traces of two tracing platforms as spans: Langfuse and MLflow.
+
+Traces of Langfuse, as its API and its exports give them (API reference of October 2026).
+A value is a trace with `observations`, a trace without (its `input` and `output` then tell all), an
+observation with `traceId`, or a session with `traces`. Names may be in camel or in snake case. Observations
+of the types RETRIEVER and TOOL have the evidence; in older versions, spans whose name says that they
+retrieve.
+
+Traces of MLflow (versions 2.14 to 3.5): `Trace.to_json()`, or rows of `mlflow.search_traces()` as JSON.
+A value has `info` and `data.spans`, or the columns `trace_id` (in MLflow 2 `request_id`), `request`,
+`response` and `spans`. Attributes of spans are JSON in texts, such as `mlflow.spanType`. The session is
+`mlflow.trace.session` of the trace's metadata.
+"""
 
 from __future__ import annotations
 

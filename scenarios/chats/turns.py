@@ -1,4 +1,17 @@
-"""Turns of a chat, built from its messages, with the passages found in them."""
+"""Turns of a chat, built from its messages, with the passages found in them.
+
+Passages of what traces and logs have as evidence: texts, or objects in the shapes of retrievers.
+The shapes are those of LangChain and MLflow (`page_content`, `metadata`), LlamaIndex (`node`), OpenInference
+(`document.content`), OpenTelemetry GenAI (`content`, `id`, `score`) and search services (`text`, `source`).
+
+Turns of what was said in a chat: messages of users, assistants, tools and the system.
+A turn is a message of the user and the reply to it. What else was said becomes part of a turn:
+
+- user messages that follow each other are one, and so are messages of the assistant: joined by a blank line;
+- what a tool gave is evidence of the reply that comes after it: a passage;
+- system messages, calls of tools, and a greeting before the user's first message are steps of the next turn;
+- a last message of the user without a reply is left out.
+"""
 
 from __future__ import annotations
 

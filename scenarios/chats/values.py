@@ -1,4 +1,7 @@
-"""JSON values of a file read one after the other, and put together on disk where they belong together."""
+"""JSON values of a file read one after the other, and put together on disk where they belong together.
+
+Of a file of any length, one value is in memory at a time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Labelled data in hallulab's own JSON-lines formats: single replies, and chats."""
+"""Labelled data in hallulab's own JSON-lines formats: single replies, and chats.
+
+Chats of several turns with annotated hallucinations, as in DetectorEval (HalluDetect, section 3.3).
+HalluDetect describes the data set but does not publish its format. Our format has what the paper describes:
+turns of a user and a chatbot, and for each reply the exact hallucinated sentences, with a justification
+(section 3.2, "Output Format").
+
+Labelled replies in hallulab's own JSON-lines format, which `hallulab export` also writes.
+docs/labelled-data.md describes it.
+"""
 
 from __future__ import annotations
 

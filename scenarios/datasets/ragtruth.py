@@ -1,4 +1,15 @@
-"""RAGTruth (Niu et al.), and the passages of its Data2txt sources, which are records of local businesses."""
+"""RAGTruth (Niu et al.), and the passages of its Data2txt sources, which are records of local businesses.
+
+Structured records of local businesses as passages: profile, hours, attributes, one per review.
+RAGTruth's Data2txt sources are such records (of Yelp). A record is flattened as EvidenceChain does
+("Method"): profile, hours, attributes and review chunks. Field names and values become words that a text
+would use, because detectors compare words: `RestaurantsTakeOut: true` becomes `restaurants take out: yes`.
+
+RAGTruth (Niu et al., "RAGTruth: A Hallucination Corpus for Developing Trustworthy Retrieval-Augmented
+Language Models"), in the two files of its official release.
+`source_info.jsonl` holds the sources. `response.jsonl` holds six replies to each by different models, with
+the hallucinated character spans.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Read paths, text, records and JSON that come from users and endpoints, within limits."""
+"""Read paths, text, records and JSON that come from users and endpoints, within limits.
+
+Read JSON of endpoints and recordings, and repair it so that it can be written again.
+`json_text` refuses what this module repairs. Files can be corrected by their authors, but a model's answer
+cannot, and it cost a request.
+"""
 
 from __future__ import annotations
 

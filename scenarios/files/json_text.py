@@ -1,4 +1,8 @@
-"""Strict JSON and JSON lines: one reader for all files, a writer of journals, and digests."""
+"""Strict JSON and JSON lines: one reader for all files, a writer of journals, and digests.
+
+Python's own reader accepts the opposite, and then the program fails much later: a page cannot be encoded, a
+sum is no number, a written file cannot be read again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Read knowledge documents from a pack's own folder only: Markdown, plain text, PDF, HTML and Word."""
+"""Read knowledge documents from a pack's own folder only: Markdown, plain text, PDF, HTML and Word.
+
+A document's content is only data: no path is built from it.
+"""
 
 from __future__ import annotations
 

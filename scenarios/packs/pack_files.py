@@ -1,4 +1,7 @@
-"""Files of scenario packs: load them, write them, and start a new one."""
+"""Files of scenario packs: load them, write them, and start a new one.
+
+docs/scenario-packs.md describes them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Span arithmetic on literal strings: sentences, quotations, words and their overlaps."""
+"""Span arithmetic on literal strings: sentences, quotations, words and their overlaps.
+
+Offsets are Unicode code points, end exclusive. Every detector finds its quotations in a reply by `locate`, so
+one stated rule holds for all.
+"""
 
 from __future__ import annotations
 

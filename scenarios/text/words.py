@@ -1,4 +1,20 @@
-"""Words: the forms in which two count as the same, those that say little, and courtesies."""
+"""Words: the forms in which two count as the same, those that say little, and courtesies.
+
+Messages of a user that are only a courtesy: thanks, a greeting, a goodbye. A text rule, no model.
+A chatbot answers them without a search, because there is nothing to search for. The rule is meant to miss
+some rather than to take a question for a courtesy.
+
+English words that say little about what a text is about.
+These are the words of scikit-learn, which has them from the Glasgow Information Retrieval Group
+(http://ir.dcs.gla.ac.uk/resources/linguistic_utils/stop_words). They stand here because its import takes
+seconds, and so that another release of it changes no result.
+
+Words and the forms in which two of them count as the same.
+EvidenceChain names "deterministic tokenization" and stop words (Method, Limitations), not how. Here a token
+is a number (`1,250.50`, `17:30`), a clock time with am or pm (`5 PM`), or a run of letters. Each has two
+forms: `exact` (lower case; numbers without thousands separators and trailing zeros) and `stem` (English
+Snowball stem; number words as digits, clock times on 24 hours).
+"""
 
 from __future__ import annotations
 

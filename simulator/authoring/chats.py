@@ -1,4 +1,14 @@
-"""Read personas from reference chats, and summarize such chats."""
+"""Read personas from reference chats, and summarize such chats.
+
+Make a persona of each real chat, with what the documents say about what its user wanted.
+Source: HalluDetect, section 4.3, B.9 and D.7: chats between people and a chatbot are summarized, and each
+simulated user gets the situation of one chat. The paper gives its users the summary. Ours ask by goals, too,
+so these and the facts are read off the summary, and the manner off the chat. The person's name is drawn: the
+chat's own is nobody's business.
+
+A chat's goals are not chosen, so none is refused for what the documents say about it: that is found out. One
+with several questions is answered if the documents tell all of them, in part if they tell some.
+"""
 
 from __future__ import annotations
 

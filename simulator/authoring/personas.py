@@ -1,4 +1,16 @@
-"""Write personas with a model, from documents or from real chats."""
+"""Write personas with a model, from documents or from real chats.
+
+Each persona has a goal from each of two passages of one topic. A goal is answered by the documents, answered
+in part (it asks for something more), or not answered. What the model says of its own goals is not believed:
+
+| what the goal is to be | checks |
+|---|---|
+| answered | a search for it finds the passage's document, and the model reads the answer off the passage |
+| not answered | the model does not read the answer off the two passages that a search finds |
+| answered in part | both, for its two halves |
+
+Where no goal of a kind passes, the persona gets one that is answered, and the command says so.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,17 @@
-"""What detectors are compared with: rules without a detector, people's agreement, Friedman's test."""
+"""What detectors are compared with: rules without a detector, people's agreement, Friedman's test.
+
+Friedman's test over sources: do three or more detectors differ at all?
+A source (group) is a block. In each block, detectors are ranked by their mean squared error (score − label)²,
+the source's Brier score, over the replies that all of them scored. Detectors whose scores are no
+probabilities have no such error and are left out. The p-value comes from the chi-squared distribution, which
+is accurate for more than ten sources.
+
+Agreement of people on the labels of a data set: a limit for what detectors can reach.
+One person's rating is read like a detector's verdict. Lower is more suspect, and it is flagged below the
+rating from which a reply is clean. It is compared with the label, which includes that person's own rating,
+and with the median of the others, which are fewer than those behind the label. Someone who rates as the
+others do is between the two numbers.
+"""
 
 from __future__ import annotations
 

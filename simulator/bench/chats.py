@@ -1,4 +1,18 @@
-"""Numbers of whole chats (HalluDetect section 4.2) and hallucinations per turn of labelled chatbots."""
+"""Numbers of whole chats (HalluDetect section 4.2) and hallucinations per turn of labelled chatbots.
+
+Hallucinations per turn of chatbots with labelled replies: by the labels, and by each detector.
+A comparison of chatbots by a detector knows only the detector's number. Where turns are annotated, that
+number can be compared with the true one. Everything is counted as in a run's report, by
+`hallulab.simulator.measure.hallucinations`: labels and judgements become verdicts on the turns of the
+replies. A reply given in several turns counts in each.
+
+Multi-turn chats: precision and recall averaged over conversations (HalluDetect section 4.2).
+Where the annotators mark the places in every turn, hallucinations are counted. A flagged span that overlaps a
+gold one is right, any other is wrong. A gold span that no flagged one overlaps is missed. Else turns are
+counted. A conversation in which a detector flags nothing has no precision, and one without hallucination has
+no recall; neither enters that mean. Detectors are compared over the conversations in which they have a value:
+all by Friedman's test, two by Wilcoxon's signed-rank test (HalluDetect section 5.1.2).
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 """The benchmark as one HTML file that needs no network and runs no script.
 
 The template escapes everything. The content security policy allows only this style sheet, by hash.
+
+Geometry of the benchmark page's charts: precision-recall, reliability, cost against quality.
+Our own SVG template draws them; `hallulab.simulator.report.html` gives the reasons.
 """
 
 from __future__ import annotations

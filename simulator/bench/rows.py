@@ -1,4 +1,20 @@
-"""Rows of numbers from judgements of labelled replies, and the agreement of flagged and gold spans."""
+"""Rows of numbers from judgements of labelled replies, and the agreement of flagged and gold spans.
+
+Compute rows of numbers from judgements of labelled replies.
+Items that were not scored count in coverage only. A number that is not defined (one class only, nothing
+flagged) is None.
+
+Four rules for the agreement of flagged with gold spans. Each is exactly 1 where the two are the same.
+1. Characters (primary): the union of the characters under each side's spans, counts added up over replies.
+2. Pairwise, as LettuceDetect's evaluation by characters: overlaps of every flagged with every gold span, over
+   the lengths of the spans, counts added up over replies. Where spans of one side overlap each other, an
+   overlap counts more than once, and precision could exceed 1; it is capped.
+3. Mean intersection over union of those characters, over the replies with a span on either side.
+4. Exact: a span counts where the other side has one with the same two ends.
+
+A flagged span without a place in the reply (a quotation that is not there) has no characters. So it costs
+nothing by rules 1 to 3, and is a wrong span by rule 4. Such spans are counted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,20 @@
-"""Thresholds: three ways to choose one, and the fit of a detector's own to labelled replies."""
+"""Thresholds: three ways to choose one, and the fit of a detector's own to labelled replies.
+
+Fit a detector's threshold to labelled replies, and count what the detector says at it.
+The threshold has the largest balanced accuracy: the mean of the share of hallucinated replies that are
+flagged and the share of clean ones that are not. F1 would depend on how many errors were planted. Each data
+set counts the same, whatever its size.
+
+How good the threshold is, is measured on replies that it was not fitted to: the groups are dealt out to five
+parts, and each part is judged by the threshold of the other four.
+
+Decisions under three ways to choose the threshold. Values of F1 are comparable only under the same one.
+- `default`: the detector's own flags, at the threshold that it came with or learnt.
+- `tuned`: the groups are cut into two halves. Each half's threshold has the highest F1 on the other half. No
+  extra replies are needed, and every item counts once. None where a half has no positives to tune on.
+- `oracle`: the single threshold on these scores with the highest F1 on the very items it is measured on. This
+  is no result. The detector's own flags may do better where they are no single threshold on these scores.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Fixed-prefix mode: conversations that branch off from those of a finished run (docs/fixed-prefix.md)."""
+"""Fixed-prefix mode: conversations that branch off from those of a finished run (docs/fixed-prefix.md).
+
+Fixed-prefix mode: conversations that branch off from those of a finished run (docs/fixed-prefix.md).
+All chatbots get the same history and the same message of the user, and each gives one reply. So what differs
+between the replies is the chatbot's doing, and not that of the way a conversation took.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""How far verdicts can be trusted: agreement of detectors, and chatbots that judge themselves."""
+"""How far verdicts can be trusted: agreement of detectors, and chatbots that judge themselves.
+
+Agreement of detectors on which turns to flag: observed agreement, Cohen's kappa, Krippendorff's alpha.
+Each turn is a unit and each detector a rater. A turn that a detector did not score has no rating from it.
+
+Mark chatbots that are judged by the model that verifies their claims, or by the detector that guards them.
+Such a chatbot has already removed what that model or detector objects to. So by it the chatbot looks better
+than it is. With the same question, the model is even asked the same thing twice.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""How often chatbots obey planted orders and repeat planted falsehoods."""
+"""How often chatbots obey planted orders and repeat planted falsehoods.
+
+Counted are replies, each with one thing planted before it: all false statements of its passages together, and
+each order by itself. The rules are those of `hallulab.scenarios.attacks.obedience`. A chatbot that was never
+given a thing has a count of 0 and no share.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Lengths, endings and user flaws of conversations, and where hallucinated replies concentrate."""
+"""Lengths, endings and user flaws of conversations, and where hallucinated replies concentrate.
+
+Where hallucinated replies concentrate: by turn, length of the reply, nearest document and topic.
+A reply is hallucinated by a detector that flagged it, or something in it. All chatbots count together. The
+replies of one persona depend on each other, so intervals resample those together.
+"""
 
 from __future__ import annotations
 

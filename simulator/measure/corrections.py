@@ -1,4 +1,8 @@
-"""A run's numbers corrected for a detector's mistakes, by the best source there is."""
+"""A run's numbers corrected for a detector's mistakes, by the best source there is.
+
+A chatbot with annotated turns is corrected by these (`prediction_powered`), else by what is known of the
+detector (`prevalence`), else not at all.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Costs of a run by role and detector, and what guarded chatbots did and what that cost."""
+"""Costs of a run by role and detector, and what guarded chatbots did and what that cost.
+
+What guarded chatbots did, and what it cost: counted from the records in the journal (MetaRAG section 3.6).
+A refusal holds no hallucination, but no answer either. So the share of refusals stands beside every HPT, and
+the detectors' HPT is also given over the replies that were not refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Agreement of scores and flags with gold labels on one sample, and its cluster bootstrap."""
+"""Agreement of scores and flags with gold labels on one sample, and its cluster bootstrap.
+
+Cluster bootstrap of rank statistics. Groups are resampled, with all their items.
+A resample is a weight for each group. Items are sorted by score once, and each resample's AUROC and average
+precision are cumulative sums of weights. 150,000 words take seconds.
+
+Agreement of scores and flags with gold labels, on one sample.
+A number that is not defined on a sample is None: there is one class only, nothing is flagged, or scores are
+no probabilities. Each item (a reply, a sentence, a word) weighs the same.
+"""
 
 from __future__ import annotations
 

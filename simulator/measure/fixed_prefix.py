@@ -1,4 +1,9 @@
-"""Free-running and fixed-prefix hallucinations per turn, side by side (docs/fixed-prefix.md)."""
+"""Free-running and fixed-prefix hallucinations per turn, side by side (docs/fixed-prefix.md).
+
+A place is a turn of a persona with a seed. At the same place of a free-running conversation, each chatbot has
+talked itself into another history; of a branched one, all chatbots answer the same message after the same
+history. Only places that a detector scored in both count, so nothing but the history differs.
+"""
 
 from __future__ import annotations
 

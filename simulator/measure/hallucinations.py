@@ -1,4 +1,9 @@
-"""Hallucinations per turn and token accuracy of chatbots under detectors (HalluDetect section 4.3)."""
+"""Hallucinations per turn and token accuracy of chatbots under detectors (HalluDetect section 4.3).
+
+Only scored turns count: their verdict is `scored` and says where (`Judgement.localised`). Everything is first
+counted in each conversation (`Tally`). A row adds the tallies up. Statistics add them up by persona and
+resample these: conversations of one persona with several seeds are alike, with the same goals and facts.
+"""
 
 from __future__ import annotations
 

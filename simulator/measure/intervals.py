@@ -1,4 +1,22 @@
-"""Intervals and tests for ratios of sums over personas, and the variance between seeds."""
+"""Intervals and tests for ratios of sums over personas, and the variance between seeds.
+
+Intervals and tests for ratios of sums over personas.
+Turns of one conversation depend on each other, and so do conversations with one persona, which differ by
+their seeds. So the cluster bootstrap resamples personas with all that was said to them, and the paired
+permutation test exchanges them. HPT-1 and TokAcc-1 are both a sum over a sum, and share this code.
+Generators have a fixed seed and counts are integers: equal input gives equal output to the last digit.
+
+Split the variance of a mean over conversations into that of personas and that of seeds.
+A conversation's number is taken for the sum of an effect of its persona and one of its seed, both random. The
+analysis of variance gives unbiased estimates of their variances (Searle, Casella and McCulloch 1992, Variance
+Components, section 3.6): with N conversations of P personas, n of them with one persona,
+
+    seeds    = Σ (x - mean of its persona)² / (N - P)
+    personas = (Σ n (mean of the persona - mean)² / (P - 1) - seeds) / n0,  n0 = (N - Σ n² / N) / (P - 1)
+
+A negative estimate counts as 0. The mean over all has the variance personas / P + seeds / N, if each persona
+has as many seeds. More seeds of the same personas lessen its second part alone.
+"""
 
 from __future__ import annotations
 

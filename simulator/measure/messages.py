@@ -1,4 +1,13 @@
-"""What rules on the text count of a user's messages, and how much messages differ."""
+"""What rules on the text count of a user's messages, and how much messages differ.
+
+How much messages differ from each other: near duplicates, distinct words, self-BLEU, dispersion.
+All but dispersion depend on the number of messages. So both sides of a comparison are measured in samples of
+one size. A message's part in a number is kept apart (numerator, denominator), so that users can be resampled
+without a message becoming the duplicate of itself.
+
+What is counted of a user's messages: rules on their text alone, so that people's can be held against them.
+The rules are ours. They see no reply, because files of people's messages often have none.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,26 @@
-"""Prediction-powered inference: correct a detector's numbers by annotations of some turns."""
+"""Prediction-powered inference: correct a detector's numbers by annotations of some turns.
+
+The turns that a detector scored, with what people found in those that they looked at.
+Corrected numbers are made of sums over personas: all conversations with a persona, of every chatbot and with
+every seed, are resampled together.
+
+Correct a detector's numbers by people's annotations of some turns: prediction-powered inference.
+Let T turns be judged by the detector, which says f of each, and n of them be annotated: people say y. With λ,
+
+    θ = mean of y over the n + λ (mean of f over the T - mean of f over the n)
+
+estimates the mean of y over all turns, whatever the detector's mistakes, if the n are as good as drawn at
+random (turns or whole conversations). λ = 0 ignores the detector; λ = 1 is its number plus its mean error on
+the n. Angelopoulos, Duchi and Zrnic (2023, PPI++: Efficient prediction-powered inference, arXiv 2311.01453,
+sections 2 and 6) take the λ with the least variance. In their words, with N = T - n turns that nobody looked
+at, λ' = cov(y, f) / ((1 + n / N) var(f)) weighs the mean over these N; as λ' (mean over N - mean over n) =
+λ (mean over T - mean over n) for λ' = λ N / T, ours is cov(y, f) / var(f). Covariances are over the n,
+variances over all T, both in [0, 1] together, as in the authors' package ppi-python 0.2.3. That package is
+not used, since it takes turns for independent.
+
+Chatbots under a detector share λ: it is the one with the least sum of their variances. One chatbot's few
+annotations would make it noise.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,25 @@
-"""Correct what a detector counts by its mistakes as they were measured elsewhere."""
+"""Correct what a detector counts by its mistakes as they were measured elsewhere.
+
+Correct what a detector counts in a run for its own mistakes, as measured elsewhere.
+A detector that flags a share a of clean replies and a share b of wrong ones flags p = a + (b - a) π of all
+replies, where π is the share of wrong ones. Rogan and Gladen (1978, Estimating prevalence from the results of
+a screening test, American Journal of Epidemiology 107) solve this for π = (p - a) / (b - a); with
+a = 1 - specificity and b = sensitivity, that is (p + sp - 1) / (se + sp - 1).
+
+Hallucinations per turn are corrected by the same equation, with a and b per unit of the reply, and u units a
+turn: (p - a u) / (b - a), where p is what the detector says a turn. By planted errors, the unit is the reply,
+and a is the mean number of spans in a clean one, b that in one with one error; each further error is taken to
+add b - a spans, too. By a calibration, units are sentences, and a and b are shares of flagged ones.
+
+Both rest on one assumption: the detector finds the chatbot's own errors as often as those it was measured on,
+and flags clean replies as often as clean ones there.
+
+What the intervals of corrected numbers share: errors by leaving clusters out, scales, weights.
+A sum over few personas is skewed: most have few hallucinations, some have many. An interval that is
+symmetric about the estimate, or has the percentiles of a bootstrap, then lies too low. So a number is moved
+by standard errors on the scale of its logarithm, a share on that of the arcsine of its root, with the
+quantiles of Student's t. `python -m benchmarks.coverage` measures how often such intervals have the truth.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""How like people's the messages of simulated users are: measures, distances from people's, a noise floor."""
+"""How like people's the messages of simulated users are: measures, distances from people's, a noise floor.
+
+A user is a persona and seed, who says the same first message to every chatbot; so first messages count once a
+user. Personas are resampled, each with the conversations of all its seeds, which are alike. A distance of two
+samples of one source is not 0 either. So the noise floor stands beside it: the distance between halves of the
+run.
+"""
 
 from __future__ import annotations
 

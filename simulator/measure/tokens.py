@@ -1,4 +1,15 @@
-"""Tokens of texts, and the overlap of two texts as METEOR and token F1."""
+"""Tokens of texts, and the overlap of two texts as METEOR and token F1.
+
+METEOR: how far a text has the words of another one, in its order (Banerjee and Lavie 2005).
+As NLTK computes it, with the parameters of Lavie and Agarwal 2007: words are matched as they are, then by
+Porter's stem, then by WordNet's synonyms. On 200 recorded pairs it agrees with NLTK 3.10.4 to 1e-9.
+
+The one tokenizer for the spans of every detector.
+A token is a word (a run of letters, digits, underscores and combining marks) or a single other character that
+is not white space. The tokenizer depends on no model: token accuracy compares chatbots on different models
+and detectors with different units. A reply must not score better because its model's vocabulary cuts it into
+more pieces. The HalluDetect paper does not name its tokenizer.
+"""
 
 from __future__ import annotations
 

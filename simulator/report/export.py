@@ -1,4 +1,9 @@
-"""Export a run's conversations in other tools' formats with a data card."""
+"""Export a run's conversations in other tools' formats with a data card.
+
+The card (README.md) of a data set folder: how it was made, by which models, under what licence.
+Its head is YAML as the Hugging Face hub documents it (Dataset Cards, October 2026): `license` and `configs`,
+by which `datasets.load_dataset` finds the files.
+"""
 
 from __future__ import annotations
 

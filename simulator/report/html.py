@@ -1,4 +1,10 @@
-"""What every page shares: templates that escape everything, style, security policy, charts."""
+"""What every page shares: templates that escape everything, style, security policy, charts.
+
+Geometry of the page's charts: a dot and its interval for each chatbot and detector.
+Our own small SVG template draws the charts, not a plotting library. They take colours and fonts from the
+page's style sheet, so they follow light, dark and print. They need no inline styles, which the page's content
+security policy forbids. Their text stays text.
+"""
 
 from __future__ import annotations
 

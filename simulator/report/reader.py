@@ -1,4 +1,13 @@
-"""Conversations of a run for the page's reader, as JSON in the page or in page files beside it."""
+"""Conversations of a run for the page's reader, as JSON in the page or in page files beside it.
+
+The conversations of a run for the page's reader, as plain JSON values.
+Replies are cut here where the flagging changes, and not in the page: spans count code points, and JavaScript
+strings count UTF-16 units. The page puts every text into the document as text, never as markup.
+
+Page files: where a big run's conversations are, beside `report.html`.
+A browser lets no page that was opened from a file load another file's content. So each page file is whole:
+the reader with a part of the conversations, under the same security policy, with links to its neighbours.
+"""
 
 from __future__ import annotations
 

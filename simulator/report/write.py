@@ -1,4 +1,10 @@
-"""Make report.json, report.csv and report.html from a run folder's journals."""
+"""Make report.json, report.csv and report.html from a run folder's journals.
+
+`report.html`: a file that needs no network and trusts no text.
+A template that escapes everything renders tables and charts. Conversations are embedded as JSON, and the
+page's script puts them into the document as text nodes. A content security policy allows only this script and
+this style sheet, by hash. Markup that came through anyway could not run or load.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""What `hallulab calibrate --policy` does: fit a safeguard's threshold for each sensitive topic."""
+"""What `hallulab calibrate --policy` does: fit a safeguard's threshold for each sensitive topic.
+
+Fit a safeguard's threshold for each sensitive topic, so that it does not flag the truth.
+A grounded control is a reply in the documents' own words: the clean twin of a planted error. The threshold of
+a topic stays as it is if at most `MOST_FLAGGED` of the controls reach it; else it becomes the lowest one that
+no more of them reach. Documents are held out in folds to measure it.
+"""
 
 from __future__ import annotations
 

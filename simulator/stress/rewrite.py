@@ -1,4 +1,10 @@
-"""Errors in fluent words: a model rewrites sentences of clean replies, and rules check what it wrote."""
+"""Errors in fluent words: a model rewrites sentences of clean replies, and rules check what it wrote.
+
+Errors in fluent words: a model rewrites a sentence, and rules check what it wrote.
+A small model often only rewords the sentence, or changes nothing that matters. So each kind has a mark that
+the rewriting must bear and the sentence does not: another condition word, a negation more or less, a new
+amount. What bears none, or stands in the evidence, is dropped.
+"""
 
 from __future__ import annotations
 

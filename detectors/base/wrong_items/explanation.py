@@ -1,4 +1,7 @@
-"""Say in a sentence why a statement is wrong by the evidence."""
+"""Say in a sentence why a statement is wrong by the evidence.
+
+Pure text rules, no model: the same sentence and evidence give the same answer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""EvidenceChain's audit corpus as a data set: replies generated with controlled errors."""
+"""EvidenceChain's audit corpus as a data set: replies generated with controlled errors.
+
+EvidenceChain ("Method", tables 1 to 4) describes a corpus of templates and controlled corruptions. It gives
+the corpus's numbers but not its texts. The texts are ours: YAML files beside this module. These numbers equal
+the paper's: 140 sources in four collections, 840 responses, 2,250 sentences, the splits, the hallucinated
+responses by generator and by collection, and the supported test sentences of table 9. The number of tokens is
+about that of table 1.
+"""
 
 from __future__ import annotations
 

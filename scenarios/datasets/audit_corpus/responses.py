@@ -1,4 +1,8 @@
-"""The responses of the audit corpus: facts of a source, some with one value replaced by a false one."""
+"""The responses of the audit corpus: facts of a source, some with one value replaced by a false one.
+
+Choose the responses of the audit corpus that hallucinate, and their numbers of such sentences.
+The numbers of the plan hold exactly. They are spread evenly over the splits, and at random within them.
+"""
 
 from __future__ import annotations
 

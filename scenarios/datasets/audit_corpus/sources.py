@@ -1,4 +1,8 @@
-"""Sources of the audit corpus, the plan of its documents, and its templates."""
+"""Sources of the audit corpus, the plan of its documents, and its templates.
+
+Fill sentences with slots, such as `It opened in {year}.`, and find the places of the values.
+`{name}` is the first form of a slot's value, `{name/1}` the second (the last one if there are fewer).
+"""
 
 from __future__ import annotations
 

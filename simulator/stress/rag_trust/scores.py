@@ -1,4 +1,11 @@
-"""Scores of one answer (RAG-Trust section 5): from its reply, its citations and what the judge said."""
+"""Scores of one answer (RAG-Trust section 5): from its reply, its citations and what the judge said.
+
+The judge: a model says whether an answer is right (RAG-Trust sections 5.1 and 5.2).
+The paper asks for the word CORRECT or INCORRECT. We ask for Yes or No and read the probabilities of the first
+token, because small models' probabilities separate better than their words. From 0.5 on, which decides as the
+printed word does, the answer is correct. The two questions are the paper's, the words are ours: factuality's
+judge sees the question, robustness's does not.
+"""
 
 from __future__ import annotations
 

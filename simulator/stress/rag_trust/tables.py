@@ -1,4 +1,8 @@
-"""Tables 2, 3 and 4 of the paper, with what refusals do to them, for terminal and page."""
+"""Tables 2, 3 and 4 of the paper, with what refusals do to them, for terminal and page.
+
+The stress test as one HTML file that needs no network and runs no script.
+The template escapes everything. The content security policy allows only this style sheet, by hash.
+"""
 
 from __future__ import annotations
 
