@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
 from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN

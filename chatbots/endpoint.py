@@ -7,8 +7,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from hallulab.agents.models.client import Endpoint
-from hallulab.agents.models.endpoints import BaseUrl
+from hallulab.agents.models.endpoints import BaseUrl, Endpoint
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors, format_chat, turn_seed

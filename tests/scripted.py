@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 from tenacity import wait_none
 
-from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 
 Script = Callable[[dict[str, Any]], "str | Mapping[str, float] | httpx2.Response"]

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
+from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
@@ -22,10 +19,19 @@ from tenacity import (
 from tenacity.wait import wait_base
 
 from hallulab.agents.models.answers import Completion, ModelError, RefusedRequest, read_completion
-from hallulab.agents.models.endpoints import Capabilities
-from hallulab.agents.models.wire import Answer, CallRecord, HttpReply, Wire, is_retryable
-from hallulab.scenarios.errors import NO_HANDLE, UsageError
+from hallulab.agents.models.endpoints import NO_KEY, Capabilities, Endpoint
+from hallulab.agents.models.transport import (
+    CallRecord,
+    ModelCall,
+    ModelTransport,
+    is_retryable,
+    read_object,
+    read_retry_after,
+    read_value,
+)
+from hallulab.scenarios.errors import NO_HANDLE
 from hallulab.scenarios.files.data_files import repair_value
+from hallulab.scenarios.files.json_text import digest
 
 WireMessage = Mapping[str, Any]
 """A message in the form of OpenAI-compatible endpoints: `role`, `content` and more."""
@@ -37,59 +43,14 @@ place among the concurrent requests is not included."""
 _LONGEST_ROOT = 4096
 """Characters of a `root` at most."""
 
-_NO_KEY = "EMPTY"
-"""Sent as the key if none is needed, as other clients do."""
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """Where a model is served."""
-
-    model: str
-    """The server's name of the model."""
-    base_url: str = ""
-    """OpenAI-compatible base URL, ending in `/v1`. Empty: our server is not up yet (`ModelPool.bind`), or a
-    replay needs none."""
-    api_key_env: str | None = None
-    """Environment variable that holds the key. None: OPENAI_API_KEY for a remote host, no key on loopback."""
-
-    def api_key(self) -> str:
-        """Read the key from the environment at the moment of use; it is never stored or logged.
-
-        Raises:
-            UsageError: the variable is not set, or its value does not fit into a header.
-        """
-        if self.api_key_env is None and (not self.base_url or is_loopback(self.base_url)):
-            return _NO_KEY
-        variable = self.api_key_env or "OPENAI_API_KEY"
-        key = os.environ.get(variable, "").strip()
-        if not key:
-            raise UsageError(
-                f"{self.base_url or self.model} needs an API key: set the environment variable {variable}."
-            )
-        if not key.isascii() or not key.isprintable() or " " in key:
-            raise UsageError(
-                f"the environment variable {variable} holds no API key: there are spaces, letters beyond "
-                "ASCII or control characters in it. Set it to the key alone."
-            )
-        return key
-
-
-def is_loopback(base_url: str) -> bool:
-    """Return whether an address is on this machine, where no key is needed."""
-    host = urlsplit(base_url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
 
 class ModelClient:
-    """One served model.
+    """One served model, asked through the openai client.
 
     Args:
         endpoint: where it is served.
-        wire: sends the requests; shared by all models of a run.
+        transport: stands beneath the client; shared by all models of a run.
+        scope: equal requests of different scopes have different answers.
         attempts: tries for one request, the first included; fewer if the `DEADLINE` would pass.
         backoff: pauses between tries; the default is exponential with jitter.
     """
@@ -97,7 +58,8 @@ class ModelClient:
     def __init__(
         self,
         endpoint: Endpoint,
-        wire: Wire,
+        transport: ModelTransport,
+        scope: Sequence[str] = (),
         *,
         attempts: int = 4,
         backoff: wait_base | None = None,
@@ -108,14 +70,15 @@ class ModelClient:
         asked yet. See `hallulab.agents.served_model`."""
         self.abilities = Capabilities()
         """What the endpoint can do; until it is asked, everything is assumed."""
-        self._wire = wire
+        self._transport = transport
+        self._scope = tuple(scope)
         self._attempts = attempts
         self._backoff = _as_told_or(backoff or wait_random_exponential(multiplier=0.5, max=20))
         self._shared: dict[str, asyncio.Future[tuple[Completion, CallRecord]]] = {}
         """Requests under way, by key."""
 
     async def create(
-        self, messages: Sequence[WireMessage], extra: Mapping[str, Any], exchange: CallRecord
+        self, messages: Sequence[WireMessage], extra: Mapping[str, Any], record: CallRecord
     ) -> Completion:
         """Return one completion. Equal requests are sent once, even while the first is under way.
 
@@ -125,7 +88,7 @@ class ModelClient:
         Args:
             messages: the prompt.
             extra: further arguments of the request.
-            exchange: filled with data for the ledger.
+            record: filled with data for the ledger.
 
         Raises:
             ReplayMiss: the replayed recording has no answer. It ends the run.
@@ -134,7 +97,7 @@ class ModelClient:
         """
         body = {"model": self.endpoint.model, "stream": False, "messages": list(messages), **extra}
         url = self._url("chat/completions")
-        key = self._wire.key(url, body)
+        key = digest([*self._scope, url.path.rsplit("/v1/", 1)[-1], body])
         while (shared := self._shared.get(key)) is not None:
             try:
                 completion, first = await asyncio.shield(shared)
@@ -142,14 +105,14 @@ class ModelClient:
                 if not shared.cancelled():
                     raise
                 continue  # the first request was cancelled, so ask again
-            exchange.latency_s = first.latency_s
-            exchange.replayed = True
+            record.latency_s = first.latency_s
+            record.replayed = True
             return completion
         future: asyncio.Future[tuple[Completion, CallRecord]] = asyncio.get_running_loop().create_future()
         self._shared[key] = future
         try:
-            answer = self._wire.known(key, exchange) or await self._ask(key, url, body, exchange)
-            completion = self._read(answer, tools_offered="tools" in extra)
+            answer = await self._ask(url, ModelCall(self.endpoint.api_key, key, body, record))
+            completion = read_completion(answer, tools_offered="tools" in extra)
         except BaseException as error:
             if isinstance(error, Exception):
                 future.set_exception(error)
@@ -160,57 +123,63 @@ class ModelClient:
         finally:
             # From here on the recording has the answer.
             del self._shared[key]
-        future.set_result((completion, exchange))
+        future.set_result((completion, record))
         return completion
 
-    async def _ask(self, key: str, url: httpx2.URL, body: dict[str, Any], exchange: CallRecord) -> Answer:
-        """Ask the server, and try again while that makes sense.
+    async def _ask(self, url: httpx2.URL, call: ModelCall) -> dict[str, Any]:
+        """Ask through the client, and try again while that makes sense.
 
         Returns:
-            The last answer, whatever its status.
+            A chat completion.
         """
+        body = call.body
         if self.abilities.seed == "refused":
             body = {name: value for name, value in body.items() if name != "seed"}
-        api_key = self.endpoint.api_key()
         try:
-            async for attempt in AsyncRetrying(
-                stop=partial(self._was_last_try, exchange),
-                wait=self._backoff,
-                retry=retry_if_exception(_is_transient),
-                reraise=True,
-            ):
-                with attempt:
-                    answer = await self._wire.ask(key, url, body, api_key, exchange)
-                    if is_retryable(answer.status):
-                        raise _Busy(answer)
-                    return answer
-        except _Busy as busy:
-            return busy.answer
-        except httpx2.TimeoutException as error:
+            async for attempt in self._tries(call.record, _is_transient):
+                with attempt, call.under_way():
+                    # `chat.completions.create` sends the same, but takes a millisecond more for what nobody
+                    # reads here: it converts each message and makes pydantic models of the answer.
+                    response = await self._openai.post(str(url), body=body, cast_to=httpx2.Response)
+                    return read_object(response)
+        except APIStatusError as error:
+            raise RefusedRequest(
+                f"{self._where} refused the request with status {error.status_code}: "
+                f"{_in_one_line(_complaint(error.response))}",
+                error.status_code,
+            ) from error
+        except APITimeoutError as error:
             raise ModelError(
                 f"{self._where} did not answer in time. Raise --timeout or lower --concurrency."
             ) from error
-        except httpx2.RequestError as error:
+        except APIConnectionError as error:
             if _has_no_handle_left(error):
                 raise ModelError(f"{self._where} was not asked: {NO_HANDLE}") from error
             raise ModelError(f"{self._where} cannot be reached. Is the server running?") from error
         raise AssertionError("tenacity either returns or raises")
 
-    def _read(self, answer: Answer, *, tools_offered: bool) -> Completion:
-        if answer.status >= 400:
-            complaint = _in_one_line(_complaint(answer))
-            raise RefusedRequest(
-                f"{self._where} refused the request with status {answer.status}: {complaint}", answer.status
-            )
-        return read_completion(answer.body, tools_offered=tools_offered)
+    @cached_property
+    def _openai(self) -> AsyncOpenAI:
+        """The client. It knows neither the key nor the address: the server may not be up yet, see `bind`."""
+        http = httpx2.AsyncClient(transport=self._transport, trust_env=False)
+        return AsyncOpenAI(base_url="/v1", api_key=NO_KEY, max_retries=0, timeout=None, http_client=http)
 
-    def _was_last_try(self, exchange: CallRecord, state: RetryCallState) -> bool:
+    def _tries(self, record: CallRecord, again: Callable[[BaseException], bool]) -> AsyncRetrying:
+        """Return the tries of one request, which go on while `again` says so of the error."""
+        return AsyncRetrying(
+            stop=partial(self._was_last_try, record),
+            wait=self._backoff,
+            retry=retry_if_exception(again),
+            reraise=True,
+        )
+
+    def _was_last_try(self, record: CallRecord, state: RetryCallState) -> bool:
         """Return whether all tries are used up, or another one could end after the deadline.
 
         If the server says when to ask again, only the deadline counts.
         """
-        spent = exchange.under_way_s + state.idle_for + state.upcoming_sleep
-        late = spent + self._wire.timeout_s > DEADLINE * self._wire.timeout_s
+        spent = record.under_way_s + state.idle_for + state.upcoming_sleep
+        late = spent + self._transport.timeout_s > DEADLINE * self._transport.timeout_s
         told = _told_pause(state) is not None
         return late or (state.attempt_number >= self._attempts and not told)
 
@@ -234,7 +203,7 @@ class ModelClient:
         Raises:
             UsageError: the key is missing.
         """
-        if not self._wire.replaying:
+        if not self._transport.replaying:
             self.endpoint.api_key()
 
     async def check(self) -> None:
@@ -245,15 +214,17 @@ class ModelClient:
         """
         try:
             told = await self._list_models()
-            if not 200 <= told.status < 300:
-                raise ValueError(f"status {told.status}")
-            if told.value is None:
+            if told is None:
                 raise ValueError("no JSON")
-            roots = {str(entry["id"]): entry.get("root") for entry in told.value["data"]}
-        except (httpx2.RequestError, ValueError, KeyError, TypeError, AttributeError) as error:
+            roots = {str(entry["id"]): entry.get("root") for entry in told["data"]}
+        except (APIConnectionError, APIStatusError, ValueError, KeyError, TypeError, AttributeError) as error:
             if _has_no_handle_left(error):
                 raise ModelError(f"{self._where} was not asked: {NO_HANDLE}") from error
-            reason = _in_one_line(str(error)) or type(error).__name__
+            if isinstance(error, APIStatusError):
+                reason = f"status {error.status_code}"
+            else:
+                cause = error.__cause__ if isinstance(error, APIConnectionError) else error
+                reason = _in_one_line(str(cause)) or type(cause).__name__
             raise ModelError(
                 f"no OpenAI-compatible endpoint answers at {self.endpoint.base_url} ({reason}). "
                 "Start a server (hallulab serve MODEL) or correct --base-url."
@@ -265,51 +236,30 @@ class ModelClient:
             )
         self.root = _told_root(roots[self.endpoint.model])
 
-    async def _list_models(self) -> HttpReply:
+    async def _list_models(self) -> Any:
         """Ask for the list of models; again while the endpoint is busy or breaks off.
 
         Silence until the time limit, or nobody at the address, ends it at once.
 
         Raises:
-            httpx2.RequestError: there is no answer.
+            APIConnectionError: there is no answer.
+            APIStatusError: the endpoint refuses, or stays busy.
             ModelError: the answer cannot be read.
-            ValueError: the endpoint stays busy.
         """
-        url, api_key = self._url("models"), self.endpoint.api_key()
-        try:
-            async for attempt in AsyncRetrying(
-                stop=partial(self._was_last_try, CallRecord()),
-                wait=self._backoff,
-                retry=retry_if_exception(_is_broken_off),
-                reraise=True,
-            ):
-                with attempt:
-                    told = await self._wire.get(url, api_key)
-                    if is_retryable(told.status):
-                        raise _Busy(Answer(told.status, {}, told.retry_after))
-                    return told
-        except _Busy as busy:
-            raise ValueError(f"status {busy.answer.status}") from busy
+        call = ModelCall(self.endpoint.api_key)
+        url = str(self._url("models"))
+        async for attempt in self._tries(call.record, _is_broken_off):
+            with attempt, call.under_way():
+                return read_value(await self._openai.get(url, cast_to=httpx2.Response))
         raise AssertionError("tenacity either returns or raises")
 
 
-class _Busy(Exception):
-    """An answer that is worth another try.
-
-    Args:
-        answer: the server's answer.
-    """
-
-    def __init__(self, answer: Answer) -> None:
-        super().__init__(answer)
-        self.answer = answer
-
-
-def _complaint(answer: Answer) -> str:
+def _complaint(response: httpx2.Response) -> str:
     """Return the endpoint's message in an answer that refuses the request."""
-    error = answer.body.get("error", answer.body)
+    body = read_object(response)
+    error = body.get("error", body)
     message = error.get("message") if isinstance(error, dict) else None
-    return message if isinstance(message, str) and message else f"Error code: {answer.status}"
+    return message if isinstance(message, str) and message else f"Error code: {response.status_code}"
 
 
 def _in_one_line(text: str) -> str:
@@ -324,13 +274,17 @@ def _told_root(told: Any) -> str | None:
     return " ".join(str(repair_value(told)).split()) or None
 
 
+def _is_busy(error: BaseException) -> bool:
+    return isinstance(error, APIStatusError) and is_retryable(error.status_code)
+
+
 def _is_transient(error: BaseException) -> bool:
-    return isinstance(error, (_Busy, httpx2.RequestError))
+    return isinstance(error, APIConnectionError) or _is_busy(error)
 
 
 def _is_broken_off(error: BaseException) -> bool:
     broken = (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError)
-    return isinstance(error, (_Busy, *broken))
+    return isinstance(error.__cause__, broken) or _is_busy(error)
 
 
 def _has_no_handle_left(error: BaseException | None) -> bool:
@@ -345,7 +299,7 @@ def _has_no_handle_left(error: BaseException | None) -> bool:
 def _told_pause(state: RetryCallState) -> float | None:
     """Return the seconds after which the server wants to be asked again (Retry-After), or None."""
     error = state.outcome.exception() if state.outcome is not None else None
-    return error.answer.retry_after if isinstance(error, _Busy) else None
+    return read_retry_after(error.response) if isinstance(error, APIStatusError) else None
 
 
 def _as_told_or(backoff: wait_base) -> Callable[[RetryCallState], float]:

@@ -9,7 +9,9 @@ Recordings and results know the first address only: who answers decides nothing.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import math
+import os
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -23,7 +25,55 @@ import httpx2
 from pydantic import AfterValidator, Field
 
 from hallulab.agents.models.answers import ModelError
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Frozen
+
+NO_KEY = "EMPTY"
+"""Sent as the key if none is needed, as other clients do."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a model is served."""
+
+    model: str
+    """The server's name of the model."""
+    base_url: str = ""
+    """OpenAI-compatible base URL, ending in `/v1`. Empty: our server is not up yet (`ModelPool.bind`), or a
+    replay needs none."""
+    api_key_env: str | None = None
+    """Environment variable that holds the key. None: OPENAI_API_KEY for a remote host, no key on loopback."""
+
+    def api_key(self) -> str:
+        """Read the key from the environment at the moment of use; it is never stored or logged.
+
+        Raises:
+            UsageError: the variable is not set, or its value does not fit into a header.
+        """
+        if self.api_key_env is None and (not self.base_url or is_loopback(self.base_url)):
+            return NO_KEY
+        variable = self.api_key_env or "OPENAI_API_KEY"
+        key = os.environ.get(variable, "").strip()
+        if not key:
+            raise UsageError(
+                f"{self.base_url or self.model} needs an API key: set the environment variable {variable}."
+            )
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise UsageError(
+                f"the environment variable {variable} holds no API key: there are spaces, letters beyond "
+                "ASCII or control characters in it. Set it to the key alone."
+            )
+        return key
+
+
+def is_loopback(base_url: str) -> bool:
+    """Return whether an address is on this machine, where no key is needed."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
 
 WINDOW_S = 60.0
 """Seconds in which the tokens are counted."""

@@ -28,12 +28,12 @@ from hallulab.agents.models.answers import (
     share_of_tokens,
     share_of_words,
 )
-from hallulab.agents.models.client import Endpoint, ModelClient, WireMessage
-from hallulab.agents.models.endpoints import Limits, ReadHow, Replica, Replicas, normal
+from hallulab.agents.models.client import ModelClient, WireMessage
+from hallulab.agents.models.endpoints import Endpoint, Limits, ReadHow, Replica, Replicas, normal
 from hallulab.agents.models.probe import abilities_of
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.models.wire import CallRecord, Wire
+from hallulab.agents.models.transport import CallRecord, ModelTransport
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Call
 
@@ -47,7 +47,7 @@ ROOT = "root"
 
 
 class ModelPool:
-    """The models of a run by name. They share one wire: one limit on concurrency, one recording.
+    """The models of a run by name. They share one transport: one limit on concurrency, one recording.
 
     Args:
         endpoints: by name; `default` must be among them.
@@ -93,9 +93,9 @@ class ModelPool:
         self.replicas: tuple[Replica, ...] = replicas.replicas if replicas and len(base_urls) > 1 else ()
         """The endpoints of the default model and what they did, if there are several."""
         gate = asyncio.Semaphore(concurrency)
-        self._wire = Wire(self.recording, gate, timeout_s, transport, replicas, timed)
-        self._connect = partial(ModelClient, attempts=attempts, backoff=backoff)
-        self._clients = {name: self._connect(endpoint, self._wire) for name, endpoint in endpoints.items()}
+        self._transport = ModelTransport(self.recording, gate, timeout_s, transport, replicas, timed)
+        self._connect = partial(ModelClient, transport=self._transport, attempts=attempts, backoff=backoff)
+        self._clients = {name: self._connect(endpoint) for name, endpoint in endpoints.items()}
         self._others: dict[Endpoint, ModelClient] = {}
 
     @property
@@ -128,7 +128,7 @@ class ModelPool:
         have the same name.
         """
         if endpoint not in self._others:
-            self._others[endpoint] = self._connect(endpoint, self._wire.scoped(endpoint.base_url))
+            self._others[endpoint] = self._connect(endpoint, scope=(endpoint.base_url,))
         return self._others[endpoint]
 
     def session(self, role: str, seed: int = 0, model: str | None = None) -> Session:
@@ -179,7 +179,7 @@ class ModelPool:
         if not self.replicas or normal(first.base_url) != self.replicas[0].base_url:
             return
         for replica in self.replicas[1:]:
-            other = self._connect(replace(first, base_url=replica.base_url), self._wire)
+            other = self._connect(replace(first, base_url=replica.base_url))
             await other.check()
             if other.root != client.root:
                 told = [
@@ -193,7 +193,7 @@ class ModelPool:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._wire.aclose()
+        await self._transport.aclose()
 
 
 @dataclass
@@ -315,17 +315,17 @@ class Session:
         Raises:
             ModelError: the model gave no answer.
         """
-        exchange = CallRecord()
+        record = CallRecord()
         try:
-            completion = await self.client.create(messages, extra, exchange)
+            completion = await self.client.create(messages, extra, record)
         except ModelError as error:
-            self.calls.append(self._call(step, exchange, None, str(error)))
+            self.calls.append(self._call(step, record, None, str(error)))
             raise
-        self.calls.append(self._call(step, exchange, completion, None))
+        self.calls.append(self._call(step, record, completion, None))
         return completion
 
     def _call(
-        self, step: str, exchange: CallRecord, completion: Completion | None, failure: str | None
+        self, step: str, record: CallRecord, completion: Completion | None, failure: str | None
     ) -> Call:
         return Call(
             purpose=f"{self.role}.{step}",
@@ -333,8 +333,8 @@ class Session:
             prompt_tokens=completion.prompt_tokens if completion else None,
             completion_tokens=completion.completion_tokens if completion else None,
             cached_tokens=completion.cached_tokens if completion else None,
-            latency_s=exchange.latency_s,
-            replayed=exchange.replayed,
+            latency_s=record.latency_s,
+            replayed=record.replayed,
             finish_reason=completion.finish_reason if completion else None,
             error=failure,
         )

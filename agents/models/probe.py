@@ -23,7 +23,7 @@ from hallulab.agents.models.answers import (
 from hallulab.agents.models.client import ModelClient, WireMessage
 from hallulab.agents.models.endpoints import Capabilities, SeedUse
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.agents.models.wire import CallRecord
+from hallulab.agents.models.transport import CallRecord
 from hallulab.scenarios.errors import ReplayMiss
 
 _REFUSALS = frozenset({400, 404, 422, 501})

@@ -38,7 +38,7 @@ _LONGEST_LINE = 64 << 20
 
 
 class _ModelAnswer(BaseModel):
-    """The required fields of an answer that `hallulab.agents.models.wire` records."""
+    """The required fields of an answer that `hallulab.agents.models.transport` records."""
 
     status: Annotated[int, Field(ge=100, le=599)]
     latency_s: Seconds

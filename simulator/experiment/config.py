@@ -10,8 +10,7 @@ from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
-from hallulab.agents.models.client import is_loopback
-from hallulab.agents.models.endpoints import BaseUrl, Limits, normal
+from hallulab.agents.models.endpoints import BaseUrl, Limits, is_loopback, normal
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.serving.catalogue import CATALOGUE, DEFAULT_CPU_MODEL
 from hallulab.agents.users.personas import DEFAULT_MANNERS, JOINT, OWN, load_manners

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx2
 
-from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.retrieval.knowledge import KnowledgeBase

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.served_model import (

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.chatbots.endpoint import EndpointBot

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.served_model import ClaimCheck, read_claim_check
 from hallulab.chatbots.fact_checker import FactCheckerBot

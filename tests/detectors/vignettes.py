@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import DetectorContext

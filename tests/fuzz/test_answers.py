@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from tenacity import wait_none
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.simulator.runs.folder import RunFolder
@@ -180,7 +180,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def _run(pack: Path, out: Path, endpoint: Hostile, *more: str | Path) -> Any:
     with (
-        patch("hallulab.agents.models.wire.httpx2.AsyncHTTPTransport", lambda **_: endpoint),
+        patch("hallulab.agents.models.transport.httpx2.AsyncHTTPTransport", lambda **_: endpoint),
         patch("hallulab.agents.models.client.wait_random_exponential", lambda **_: lambda _: 0.0),
     ):
         return ended(*flags(pack, "--out", out, *ASKING, *more))

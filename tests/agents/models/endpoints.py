@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 from tenacity import wait_none
 
-from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
 

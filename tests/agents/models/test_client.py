@@ -16,7 +16,7 @@ import pytest
 from tenacity import wait_fixed, wait_none
 
 from hallulab.agents.models.answers import ModelError, RefusedRequest
-from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import UsageError
@@ -175,7 +175,7 @@ async def test_waiting_for_others_does_not_count_towards_the_deadline(
 async def test_a_stop_of_this_process_is_no_time_of_the_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     """A try seems to take an hour of a limit of five seconds, and another one follows."""
     hours = count()
-    monkeypatch.setattr("hallulab.agents.models.wire.time.perf_counter", lambda: 3600.0 * next(hours))
+    monkeypatch.setattr("hallulab.agents.models.transport.time.perf_counter", lambda: 3600.0 * next(hours))
     pool, transport = scripted_pool(in_turn(refusal(503), "Because."), timeout_s=5.0)
     assert await pool.session("chatbot").text("generate", QUESTION) == "Because."
     assert len(transport.requests) == 2

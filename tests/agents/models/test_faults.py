@@ -8,7 +8,7 @@ import pytest
 from tenacity import wait_fixed
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from tests.agents.models.endpoints import QUESTION
 from tests.faulty_endpoint import CLOSED_S, FAULTS, FaultyEndpoint, faulty_endpoint

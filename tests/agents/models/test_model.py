@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from hallulab.agents.models.answers import ModelError, UnparseableAnswer
-from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.recording import Recording

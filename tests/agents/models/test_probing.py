@@ -10,8 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hallulab.agents.models.client import Endpoint
-from hallulab.agents.models.endpoints import Capabilities, ReadHow
+from hallulab.agents.models.endpoints import Capabilities, Endpoint, ReadHow
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from tests.agents.models.endpoints import QUESTION, refusal

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from tenacity import wait_none
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.client import Endpoint
-from hallulab.agents.models.endpoints import Limits, Replicas, staying
+from hallulab.agents.models.endpoints import Endpoint, Limits, Replicas, staying
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
 from tests.scripted import ScriptedTransport, completion

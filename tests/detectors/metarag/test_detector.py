@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from hallulab.agents.models.answers import UnparseableAnswer
-from hallulab.agents.models.client import Endpoint
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.metarag.detector import MetaRagDetector

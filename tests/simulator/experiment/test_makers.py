@@ -48,7 +48,7 @@ def versions() -> dict[str, str]:
         ("hallulab.detectors.halludetect.evidence", {"halludetect"}),
         ("hallulab.detectors.features.matching", {"combined"}),
         ("hallulab.detectors.base.judging", {"halludetect", "metarag", "lexical"}),
-        ("hallulab.agents.models.wire", set()),
+        ("hallulab.agents.models.transport", set()),
         ("hallulab.agents.models.recording", set()),
         ("hallulab.agents.serving.catalogue", set()),
         ("hallulab.scenarios.transcript", set()),

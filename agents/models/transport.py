@@ -1,0 +1,362 @@
+"""The HTTP transport beneath the openai client: replay, or send within limits, without keys, and record.
+
+What an endpoint answers is made harmless before other code, the client included, sees it. Its length and
+depth are bounded, keys are removed, every text can be written and every number is finite. Of the headers only
+`Retry-After` is read, of the status line only the number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+
+from hallulab.agents.models.answers import ImpossibleAnswer, ModelError, is_completion, read_first_token
+from hallulab.agents.models.endpoints import Replicas, most_tokens
+from hallulab.agents.models.recording import Recording
+from hallulab.agents.models.redaction import Redaction, make_redaction
+from hallulab.scenarios.errors import ReplayMiss
+from hallulab.scenarios.files.data_files import read_json
+
+LARGEST = 16 << 20
+"""Bytes of an answer at most. 4,096 tokens with twenty probabilities each take 7 million."""
+
+_EXCERPT = 2000
+"""Characters kept of an answer that is not JSON."""
+
+_BEGINNING = 16 * _EXCERPT
+"""Characters of such an answer that are searched for keys."""
+
+RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
+"""Client errors worth another try, besides all 5xx."""
+
+LASTING_STATUS = frozenset({400, 413, 422})
+"""Errors of the request itself, which are recorded. A wrong key or model name can be corrected, so its error
+is not."""
+
+LONGEST_TOKEN = 256
+"""Characters of a token at most. Tokenizers have tokens of up to 128 spaces."""
+
+LONGEST_TRY = 1.1
+"""Time limits that a try counts for at most: one that took longer did so because this process was stopped."""
+
+_MOST_PROBABLE = 1.5
+"""Probabilities of tokens that exclude each other add up to so much at most: servers round, and rescale."""
+
+_JSON = "application/json"
+
+
+@dataclass
+class CallRecord:
+    """Data about a call for the ledger, besides its answer; filled in while the call is under way."""
+
+    latency_s: float = 0.0
+    """Seconds from sending to the full answer, or the recorded ones."""
+    under_way_s: float = 0.0
+    """Seconds of all tries together, without waiting for the gate and pauses between tries."""
+    replayed: bool = False
+    """Whether the answer was already known."""
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """What the transport must know of a request besides HTTP, which is all that the client hands down."""
+
+    api_key: Callable[[], str]
+    """Reads the endpoint's key at the moment of sending, so that the client never has it."""
+    key: str | None = None
+    """Key of the answer in recordings; None: a question about the server, which is not recorded."""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    """The request's body."""
+    record: CallRecord = field(default_factory=CallRecord)
+    """Filled in by the transport."""
+
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """Make the request of the block this one."""
+        token = _call.set(self)
+        try:
+            yield
+        finally:
+            _call.reset(token)
+
+
+_call: ContextVar[ModelCall] = ContextVar("call")
+
+
+class ModelTransport(httpx2.AsyncBaseTransport):
+    """Sends, records and replays requests, and limits how many are under way.
+
+    Args:
+        recording: where answers are kept.
+        gate: admits the requests that may be under way at once.
+        timeout_s: limit of one request in seconds, without waiting for the gate.
+        inner: the transport that sends.
+        replicas: shares out the requests among several endpoints; None: there is one for each address.
+        timed: whether answers are kept with their seconds; else these are 0.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        gate: asyncio.Semaphore,
+        timeout_s: float,
+        inner: httpx2.AsyncBaseTransport | None = None,
+        replicas: Replicas | None = None,
+        timed: bool = True,
+    ) -> None:
+        self._recording = recording
+        self._gate = gate
+        self.timeout_s = timeout_s
+        """Limit of one try, in seconds."""
+        self._inner = inner or httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
+        self._replicas = replicas
+        self._keeps_seconds = timed
+        self._told_models: dict[tuple[str, str], str] = {}
+
+    @property
+    def replaying(self) -> bool:
+        """Whether a recording is replayed, so nothing is sent."""
+        return self._recording.replaying
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Answer a request inside `ModelCall.under_way`; see `httpx2.AsyncBaseTransport`.
+
+        Raises:
+            ReplayMiss: the replayed recording has no answer, or one that no endpoint can have given.
+            ModelError: the answer is no chat completion, or cannot be read.
+            ImpossibleAnswer: it is one that no model can have given.
+            UsageError: the endpoint needs a key, and there is none.
+            httpx2.RequestError: there is no answer.
+        """
+        call = _call.get()
+        if call.key is None:
+            return await self._send(_rebuild_request(request, call.api_key()))
+        kept = self._recording.get("model", call.key)
+        if kept is not None:
+            self._check_replayed(kept)
+            call.record.replayed = True
+        elif self.replaying:
+            raise ReplayMiss(
+                f"the recording {self._recording.source} has no answer to this request: the model, "
+                "prompts, options or documents have changed since, or it failed when it was recorded. "
+                "Run it as then, or record again with --record."
+            )
+        else:
+            kept = await self._ask(_rebuild_request(request, call.api_key()), call.key, call)
+        call.record.latency_s = float(kept["latency_s"])
+        headers = {"Retry-After": str(kept["retry_after"])} if "retry_after" in kept else None
+        return httpx2.Response(kept["status"], json=kept["body"], headers=headers)
+
+    def _check_replayed(self, kept: Mapping[str, Any]) -> None:
+        if kept["status"] < 400 and not is_completion(kept["body"]):
+            raise ReplayMiss(
+                f"the recording {self._recording.source} holds an answer to this request that is no chat "
+                "completion: it was changed. Restore it, or record again with --record."
+            )
+
+    async def _ask(self, request: httpx2.Request, key: str, call: ModelCall) -> dict[str, Any]:
+        """Ask an endpoint, check its answer, and return it as recordings keep it."""
+        async with self._gate:
+            tokens = most_tokens(request.read(), int(call.body.get("max_tokens") or 0))
+            response, url, latency = await self._shared_out(request, tokens, call)
+        status = response.status_code
+        found = read_object(response)
+        if status < 400 and (not 200 <= status < 300 or not is_completion(found)):
+            raise ModelError(
+                f"{url} gave an answer that is no chat completion: {response.text[:120]!r}. "
+                "Does --base-url end where an OpenAI-compatible API begins (usually /v1)?"
+            )
+        flaw = _flaw(call.body, found) or self._other_model(url, call.body, found) if status < 400 else None
+        if flaw is not None:
+            raise ImpossibleAnswer(f"{url} gave an answer that no model can have given: {flaw}.")
+        kept = {
+            "status": status,
+            "latency_s": round(latency, 4) if self._keeps_seconds else 0.0,
+            "body": _without_nulls(found),
+        }
+        if is_retryable(status) and (pause := read_retry_after(response)) is not None:
+            kept["retry_after"] = pause
+        if status < 400 or status in LASTING_STATUS:
+            kept = self._recording.put("model", key, kept)
+        return kept
+
+    def _other_model(self, url: httpx2.URL, body: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
+        """Return what is wrong if another model answers than did before; None if nothing is.
+
+        Many endpoints answer by another name than they are asked by, but always by the same one.
+        """
+        asked, told = str(body.get("model")), found.get("model")
+        if not isinstance(told, str):
+            return None
+        before = self._told_models.setdefault((str(url), asked), told)
+        if told in (before, asked):
+            return None
+        return f"it is from the model {told[:80]!r}, earlier ones from {before[:80]!r}"
+
+    async def _shared_out(
+        self, request: httpx2.Request, tokens: int, call: ModelCall
+    ) -> tuple[httpx2.Response, httpx2.URL, float]:
+        """Send a request of so many tokens to one of several endpoints, as soon as that may be asked.
+
+        Returns:
+            the answer, where it is from, and its seconds.
+        """
+        with self._replicas.asking(request) if self._replicas else nullcontext() as asking:
+            if asking is None:
+                response, latency = await self._timed(request, call)
+                return response, request.url, latency
+            async with asking.replica.allowance.spending(tokens):
+                response, latency = await self._timed(asking.request, call)
+            asking.status, asking.retry_after = response.status_code, read_retry_after(response)
+        if self._replicas and self._replicas.others_are_awake():
+            response.headers.pop("Retry-After", None)
+        return response, asking.request.url, latency
+
+    async def _timed(self, request: httpx2.Request, call: ModelCall) -> tuple[httpx2.Response, float]:
+        """Send a request; return its answer and its seconds, which count even if there is no answer."""
+        started = time.perf_counter()
+        try:
+            response = await self._send(request)
+        finally:
+            latency = time.perf_counter() - started
+            call.record.under_way_s += min(latency, LONGEST_TRY * self.timeout_s)
+        return response, latency
+
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+        redaction = make_redaction(request.headers["Authorization"].removeprefix("Bearer "))
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                response = await self._inner.handle_async_request(request)
+                return await _receive(response, request.url, redaction)
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout(f"no answer within {self.timeout_s:g} s", request=request) from error
+        except OSError as error:
+            # Libraries import parts of themselves at the first request, which may lack a file handle.
+            raise httpx2.ConnectError(redaction.text(str(error)), request=request) from error
+        except httpx2.RequestError as error:
+            # The error quotes the text that breaks the protocol.
+            raise type(error)(redaction.text(str(error)), request=request) from None
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+
+def is_retryable(status: int) -> bool:
+    """Return whether a request that ended with this HTTP status is worth another try."""
+    return status in RETRYABLE_STATUS or status >= 500
+
+
+def read_object(response: httpx2.Response) -> dict[str, Any]:
+    """Return the JSON object of an answer, or a complaint that quotes an answer that is none."""
+    value = read_value(response)
+    return value if isinstance(value, dict) else {"error": {"message": response.text[:_EXCERPT]}}
+
+
+def read_value(response: httpx2.Response) -> Any:
+    """Return the JSON value of an answer; None if `_receive` found none in it, or one nested too deep."""
+    return response.json() if response.headers["Content-Type"] == _JSON else None
+
+
+def read_retry_after(response: httpx2.Response) -> float | None:
+    """Return the seconds after which the endpoint wants to be asked again; None if it does not say."""
+    try:
+        seconds = float(response.headers["Retry-After"])
+    except (KeyError, ValueError):
+        return None
+    return seconds if 0 <= seconds < math.inf else None
+
+
+def _rebuild_request(request: httpx2.Request, api_key: str) -> httpx2.Request:
+    """Return the client's request with the key, and without what the client tells of this machine.
+
+    Its own headers name the system and Python, and organizations that are set for another endpoint.
+    """
+    headers = {"Authorization": f"Bearer {api_key}", "Accept": _JSON, "User-Agent": "hallulab"}
+    content = request.read()
+    if content:
+        headers["Content-Type"] = _JSON
+    return httpx2.Request(request.method, request.url, content=content or None, headers=headers)
+
+
+async def _receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redaction) -> httpx2.Response:
+    """Read an answer to its end; return what other code may see of it.
+
+    Args:
+        response: the response, its body not yet read.
+        asked: its address, for errors.
+        redaction: removes the keys.
+
+    Returns:
+        The JSON value, or the beginning of an answer that is not JSON, with the status and `Retry-After`.
+
+    Raises:
+        ModelError: it has more than `LARGEST` bytes, or cannot be unpacked.
+    """
+    read = bytearray()
+    try:
+        async for chunk in response.aiter_bytes():
+            read += chunk
+            if len(read) > LARGEST:
+                raise ModelError(
+                    f"{asked} gave an answer of more than {LARGEST >> 20} MiB, which no model gives. "
+                    "Correct --base-url."
+                )
+    except httpx2.DecodingError as error:
+        raise ModelError(f"{asked} gave an answer that cannot be unpacked. Correct --base-url.") from error
+    finally:
+        await response.aclose()
+    text = read.decode(json.detect_encoding(read), "replace")
+    pause = read_retry_after(response)
+    headers = {} if pause is None else {"Retry-After": str(pause)}
+    try:
+        value = redaction.value(read_json(text, redaction.text))
+    except ValueError:
+        value = None
+    if value is not None:
+        content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        headers["Content-Type"] = _JSON
+        return httpx2.Response(response.status_code, content=content, headers=headers)
+    # Cut after the redaction, because half a key would not be found. The first cut is for speed and may leave
+    # half a key, so the characters within its reach are dropped.
+    begins = redaction.text(text[:_BEGINNING])
+    excerpt = begins[: max(0, len(begins) - redaction.reach) if len(text) > _BEGINNING else None][:_EXCERPT]
+    return httpx2.Response(response.status_code, text=excerpt, headers=headers)
+
+
+def _flaw(body: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with a chat completion that no model can have given; None if nothing is.
+
+    Args:
+        body: the request.
+        found: the answer.
+    """
+    choice, limit = found["choices"][0], body.get("max_tokens")
+    text = choice["message"].get("content")
+    if isinstance(limit, int) and isinstance(text, str) and len(text) > LONGEST_TOKEN * limit:
+        return f"{len(text):,} characters where {limit:,} tokens were asked for"
+    logprobs = choice.get("logprobs")
+    if not body.get("logprobs") or logprobs is None:
+        return None
+    first = read_first_token(logprobs)
+    if first is None:
+        return "no log-probabilities of tokens, but something else"
+    total = math.fsum(math.exp(likely.logprob) for likely in first)
+    return f"probabilities of a token that add up to {total:.2f}" if total > _MOST_PROBABLE else None
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
