@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.detectors_table.samples import FOLDER as TABLE
 from benchmarks.detectors_table.samples import KEPT, sample
-from hallulab import run
+from hallulab import plant, run
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.labelled import LabelledReply
@@ -38,7 +38,6 @@ from hallulab.simulator.report.correct import ALL as ALL_CHATBOTS
 from hallulab.simulator.report.correct import CorrectedRow, correct, require_measured
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import build_verdict_key
-from hallulab.simulator.stress.command import PlantSettings, plant_command
 from hallulab.simulator.stress.kinds import KINDS
 
 MODEL = "qwen2.5-coder-1.5b"
@@ -83,8 +82,9 @@ def report(folder: Path, given: argparse.Namespace) -> None:
     """
     demo = RunFolder(folder / "demo")
     run(DEMO, out=demo.path, replay=DEMO_ANSWERS, model=MODEL, quiet=True)
-    settings = PlantSettings(str(demo.path), folder / "planted", COUNT, (), (0,), (1,), SEED)
-    replies = plant_command(settings).replies
+    replies = plant(
+        str(demo.path), out=folder / "planted", count=COUNT, turns=(0,), contexts=(1,), seed=SEED
+    ).replies
     evaluations, missing = [], []
     for name in DETECTORS:
         try:

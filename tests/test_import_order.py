@@ -13,7 +13,14 @@ from tests.places import ROOT, module_of
 ORDER = ["scenarios", "agents", "detectors", "chatbots", "simulator", "hallulab"]
 
 ROOMS = {
-    "simulator": [{"experiment", "runs"}, {"measure", "authoring"}, {"report", "bench"}, {"stress"}, {"cli"}],
+    "simulator": [
+        {"options"},
+        {"experiment", "runs"},
+        {"measure", "authoring"},
+        {"report", "bench"},
+        {"stress"},
+        {"cli"},
+    ],
     "agents": [{"models", "machine"}, {"retrieval", "serving"}, {"users"}],
 }
 """Floor → its rooms from left to right; those that stand together may import each other."""

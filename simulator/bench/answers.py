@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Literal
 
 from hallulab.scenarios.text.spans import split_words
 
@@ -150,7 +149,3 @@ def _convert_to_figures(tokens: Sequence[str]) -> Iterator[str]:
             number = _NumberParser()
     if number:
         yield str(number)
-
-
-Wrong = Literal["invented", "misplaced"]
-"""Kind of a wrong answer: made up, as in the paper, or from a passage that does not answer the question."""

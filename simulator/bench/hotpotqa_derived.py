@@ -24,7 +24,8 @@ from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.scenarios.text.spans import split_words
 from hallulab.scenarios.text.wording import format_count
-from hallulab.simulator.bench.answers import NUMBER_WORDS, Wrong, extract_content, is_same_answer
+from hallulab.simulator.bench.answers import NUMBER_WORDS, extract_content, is_same_answer
+from hallulab.simulator.options.commands import Wrong
 
 DATASET = "hotpotqa-derived"
 """Name of the data set in its replies."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -55,6 +55,9 @@ from hallulab.simulator.measure.detection import (
 )
 from hallulab.simulator.measure.intervals import Interval, Rounded, compute_percentile_interval
 from hallulab.simulator.measure.prevalence import Accuracy
+
+if TYPE_CHECKING:
+    import pandas
 
 ALL = "all"
 """The part that is the whole data set, beside the parts by a field of `meta`."""
@@ -218,6 +221,12 @@ class BenchReport(Frozen):
     planted_counts: tuple[Accuracy, ...] | None = None
     data: BenchData
     sweep: SweepReport | None = None
+
+    def frame(self) -> pandas.DataFrame:
+        """Return the rows of all levels, by detector; field b of field a is column `a.b`."""
+        import pandas
+
+        return pandas.json_normalize([row.model_dump(mode="json") for row in self.rows])
 
     @property
     def levels(self) -> list[Level | Literal["span"]]:

@@ -43,6 +43,8 @@ from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder, refuse_overwriting, write_lines
 from hallulab.simulator.runs.outputs import write_whole_file, write_whole_folder
 
+BENCH = "bench"
+"""The format that `hallulab bench` reads: replies, and no conversations."""
 _UNKNOWN = "not known; see its model card"
 _HUB = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "CC-BY-SA-4.0": "cc-by-sa-4.0"}
 """SPDX identifier → the hub's name for it."""
@@ -171,6 +173,32 @@ _LINES: dict[Format, _Line] = {
     "sharegpt": build_sharegpt_line,
     "jsonl": build_own_line,
 }
+
+
+def export_run(
+    folder: RunFolder, format: str, wanted: ExportSelection, out: Path
+) -> SelectionCounts | ExportCounts:
+    """Write a run's conversations in a format of other tools, or its replies for `bench`.
+
+    Args:
+        format: `BENCH`, or one of `FORMATS`.
+        out: file to write; of some formats, a new folder.
+
+    Raises:
+        UsageError: format or selection are wrong, nothing is left to write, or the output exists.
+        OperationalError: the output cannot be written.
+    """
+    chosen = next((name for name in FORMATS if name == format), None)
+    if chosen is not None:
+        return export_chats(folder, chosen, wanted, out)
+    if format != BENCH:
+        raise UsageError(f"--format {format}: unknown. Give one of: {', '.join((BENCH, *FORMATS))}.")
+    if wanted != ExportSelection(detector=wanted.detector):
+        raise UsageError(
+            "--without, --clean-by, --audited, --min-turns and --keep-duplicates choose conversations: name "
+            "their --format, such as openai."
+        )
+    return export_annotated(folder, wanted.detector, out)
 
 
 def export_chats(folder: RunFolder, format: Format, wanted: ExportSelection, out: Path) -> SelectionCounts:

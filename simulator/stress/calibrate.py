@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from hallulab.agents.models.model import ModelPool
@@ -22,6 +21,7 @@ from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.intervals import Rounded
+from hallulab.simulator.options.commands import CalibrateOptions
 from hallulab.simulator.runs.folder import write_together
 from hallulab.simulator.stress.command import Material, is_of_replies, load_material, plant_material
 from hallulab.simulator.stress.kinds import KINDS
@@ -36,18 +36,6 @@ QUOTED = (
     "detectors that compare words flag more often: fit these on a run folder, or give labelled replies with "
     "--data"
 )
-
-
-@dataclass(frozen=True)
-class CalibrateSettings:
-    """The command's arguments."""
-
-    source: str
-    """What errors are planted into: run folder, labelled file, scenario pack or folder of documents."""
-    count: int
-    """Errors to plant."""
-    data: Sequence[str]
-    """Files of labelled replies that the thresholds are fitted to, too."""
 
 
 class Calibrated(Frozen):
@@ -90,27 +78,26 @@ class CalibrationReport(Frozen):
     """What to know of the replies."""
 
 
-async def calibrate_command(
-    settings: CalibrateSettings, experiment: Experiment, run: RunSettings
-) -> CalibrationReport:
+async def calibrate_detectors(options: CalibrateOptions, experiment: Experiment) -> CalibrationReport:
     """Fit the threshold of each detector; keep all fits, or nothing.
 
     Args:
+        options: what errors are planted into, and how many.
         experiment: its detectors, their options and models, and the seed.
-        run: recording, replay, progress, flags of the model server.
 
     Raises:
         UsageError: source, data, detectors or models are wrong, or a detector's threshold cannot be fitted.
         OperationalError: server, endpoint or disk failed, or no threshold could be fitted.
     """
     _require_kinds(experiment)
-    read = load_material(settings.source, TURNS, CONTEXTS, experiment.seed)
-    given = [(name, _load_replies(name)) for name in settings.data]
-    async with open_pool(experiment, open_recording(run)) as pool:
+    settings, source = RunSettings.from_options(options), options.source or experiment.scenario
+    read = load_material(source, TURNS, CONTEXTS, experiment.seed)
+    given = [(name, _load_replies(name)) for name in options.data]
+    async with open_pool(experiment, open_recording(settings)) as pool:
         detectors = _build_detectors(experiment, pool)
-        replies, measured_on = _collect_replies(settings, read, given, experiment.seed)
-        async with serve_models(pool, run, is_model_needed(detectors)):
-            with bars(run.quiet) as shown:
+        replies, measured_on = _collect_replies(source, options.count, read, given, experiment.seed)
+        async with serve_models(pool, settings, is_model_needed(detectors)):
+            with bars(options.quiet) as shown:
                 found = []
                 for detector in detectors:
                     task = shown.add_task(detector.name, total=len(replies))
@@ -123,7 +110,7 @@ async def calibrate_command(
         measured_on=measured_on,
         kept_in=str(folder()),
         detectors=tuple(row for row, _ in found),
-        notes=() if settings.data or is_of_replies(settings.source) else (QUOTED,),
+        notes=() if options.data or is_of_replies(source) else (QUOTED,),
     )
     if not fits:
         reasons = "; ".join(f"{row.detector}: {row.not_fitted}" for row in report.detectors)
@@ -134,14 +121,15 @@ async def calibrate_command(
 
 
 def _collect_replies(
-    settings: CalibrateSettings,
+    source: str,
+    count: int,
     read: Material,
     given: Sequence[tuple[str, Sequence[LabelledReply]]],
     seed: int,
 ) -> tuple[list[LabelledReply], str]:
     """Return the replies to judge, planted ones and those of files, and what they are in words."""
-    replies = list(plant_material(read, settings.source, tuple(KINDS), settings.count, seed).replies)
-    told = [f"{format_count(len(replies) // 2, 'error')} planted into {settings.source}, with clean twins"]
+    replies = list(plant_material(read, source, tuple(KINDS), count, seed).replies)
+    told = [f"{format_count(len(replies) // 2, 'error')} planted into {source}, with clean twins"]
     for name, labelled in given:
         told.append(f"{len(labelled)} {choose_noun(len(labelled), 'reply', 'replies')} of {name}")
         replies += labelled

@@ -30,14 +30,16 @@ from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.planted import TWIN
 from hallulab.simulator.bench.split import Split, split_into_folds
 from hallulab.simulator.bench.thresholds import PARTS
-from hallulab.simulator.experiment.config import Component, Experiment
+from hallulab.simulator.experiment.config import Component, Experiment, load_experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.intervals import Rounded
+from hallulab.simulator.options.commands import CalibrateOptions
+from hallulab.simulator.options.groups import Chosen
 from hallulab.simulator.report.columns import Column, build_decimal_format
 from hallulab.simulator.runs.folder import write_atomically
 from hallulab.simulator.runs.outputs import check_outputs
-from hallulab.simulator.stress.calibrate import CONTEXTS, TURNS, CalibrateSettings
+from hallulab.simulator.stress.calibrate import CONTEXTS, TURNS, CalibrationReport, calibrate_detectors
 from hallulab.simulator.stress.command import Material, load_material, load_topic_thresholds, plant_material
 from hallulab.simulator.stress.kinds import KINDS
 
@@ -251,56 +253,65 @@ class PolicyFit(Frozen):
     """The sensitive topics."""
 
 
-async def calibrate_policy(
-    settings: CalibrateSettings,
-    experiment: Experiment,
-    run: RunSettings,
-    policy: str,
-    out: Path,
-    config: Path | None,
+async def calibrate_from_options(options: CalibrateOptions) -> CalibrationReport | PolicyFit:
+    """Fit the detectors' thresholds to planted errors, or a policy's to its topics if one is named.
+
+    Raises:
+        UsageError: source, data, detectors, models or policy are wrong, or a threshold cannot be fitted.
+        OperationalError: server, endpoint or disk failed, or no threshold could be fitted.
+    """
+    fields = {**options.collect_model_fields(), "detectors": options.detectors, "seed": options.seed}
+    experiment = load_experiment(options.config_path, fields)
+    if options.policy is None and options.out is None:
+        return await calibrate_detectors(options, experiment)
+    if options.policy is None or options.out is None:
+        raise UsageError("--policy and --out go together: name the policy, and the file to write it into.")
+    guarded = _add_guard_detector(experiment, options.detectors)
+    return await _calibrate_policy(options, guarded, str(options.policy), Path(options.out))
+
+
+async def _calibrate_policy(
+    options: CalibrateOptions, experiment: Experiment, policy: str, out: Path
 ) -> PolicyFit:
     """Fit the thresholds of a policy's sensitive topics, and write the policy with them.
 
     Args:
         experiment: its only detector guards; else that of a guarded chatbot without options.
-        run: recording, replay, progress, flags of the model server.
         policy: a built-in policy, or the path of one.
         out: file to write.
-        config: the experiment's file.
 
     Raises:
         UsageError: the input is wrong or too small, or the detector's scores are on another scale.
         OperationalError: server, endpoint or disk failed, or too few replies were scored.
     """
     wanted = load_policy(policy)
+    settings, source = RunSettings.from_options(options), options.source or experiment.scenario
     if len(experiment.detectors) != 1:
         raise UsageError("a policy is for one detector. Name it with --detectors.")
-    if settings.data:
-        raise UsageError(f"--data {settings.data[0]}: a policy is fitted to grounded replies. Leave it out.")
-    source = expand_home(settings.source)
-    check_outputs({"--out": out}, (expand_home(policy), source, config, run.replay, run.record))
-    read = load_material(settings.source, TURNS, CONTEXTS, experiment.seed)
-    async with open_pool(experiment, open_recording(run)) as pool:
+    if options.data:
+        raise UsageError(f"--data {options.data[0]}: a policy is fitted to grounded replies. Leave it out.")
+    inputs = (expand_home(policy), expand_home(source), options.config_path, settings.replay, settings.record)
+    check_outputs({"--out": out}, inputs)
+    read = load_material(source, TURNS, CONTEXTS, experiment.seed)
+    async with open_pool(experiment, open_recording(settings)) as pool:
         [detector] = make_detectors(experiment, pool, {})
         _require_probabilities(detector)
-        replies = _plant_pairs(settings, read, experiment.seed)
+        replies = _plant_pairs(source, options.count, read, experiment.seed)
         folds = _split_folds(replies, experiment.seed)
-        async with serve_models(pool, run, is_model_needed([detector])):
-            with bars(run.quiet) as shown:
+        async with serve_models(pool, settings, is_model_needed([detector])):
+            with bars(options.quiet) as shown:
                 told = partial(shown.advance, shown.add_task(detector.name, total=len(replies)))
                 judged = await evaluate(detector, replies, experiment.concurrency, told)
     _require_coverage(judged)
-    rows = build_topic_rows(judged, wanted, load_topic_thresholds(settings.source), folds)
+    rows = build_topic_rows(judged, wanted, load_topic_thresholds(source), folds)
     if all(row.threshold is None for row in rows):
         reasons = "; ".join(f"{row.topic}: {row.not_fitted}" for row in rows) or "no topic is sensitive"
         raise UsageError(f"no threshold is fitted, nothing is written: {reasons}.")
     write_atomically(out, _format_policy(apply_thresholds(wanted, rows), detector.name))
-    return PolicyFit(
-        detector=detector.name, source=settings.source, pairs=len(replies) // 2, rows=tuple(rows)
-    )
+    return PolicyFit(detector=detector.name, source=source, pairs=len(replies) // 2, rows=tuple(rows))
 
 
-def add_guard_detector(experiment: Experiment, named: Sequence[str] | None) -> Experiment:
+def _add_guard_detector(experiment: Experiment, named: Sequence[Chosen] | None) -> Experiment:
     """Return the experiment with the detector of a guarded chatbot, if none was named."""
     if named is not None or "detectors" in experiment.model_fields_set:
         return experiment
@@ -308,16 +319,15 @@ def add_guard_detector(experiment: Experiment, named: Sequence[str] | None) -> E
     return experiment.model_copy(update={"detectors": (Component(name=kind, kind=kind),)})
 
 
-def _plant_pairs(settings: CalibrateSettings, read: Material, seed: int) -> list[LabelledReply]:
+def _plant_pairs(source: str, count: int, read: Material, seed: int) -> list[LabelledReply]:
     """Return errors and twins, those first whose twin says something new."""
-    count = _PLANTED_FOR_ONE * settings.count
-    found = plant_material(read, settings.source, tuple(KINDS), count, seed).replies
+    planted = plant_material(read, source, tuple(KINDS), _PLANTED_FOR_ONE * count, seed).replies
     seen: Counter[str] = Counter()
     pairs = []
-    for error, twin in zip(found[::2], found[1::2], strict=True):
+    for error, twin in zip(planted[::2], planted[1::2], strict=True):
         pairs.append((seen[twin.reply], error, twin))
         seen[twin.reply] += 1
-    chosen = sorted(pairs, key=lambda pair: pair[0])[: settings.count]
+    chosen = sorted(pairs, key=lambda pair: pair[0])[:count]
     return [reply for _, error, twin in chosen for reply in (error, twin)]
 
 

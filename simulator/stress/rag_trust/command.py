@@ -14,11 +14,19 @@ from hallulab.scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion,
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
+from hallulab.simulator.options.commands import StressOptions
+from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.report.columns import format_csv
-from hallulab.simulator.runs.folder import RunFolder, write_together
+from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time, write_together
 from hallulab.simulator.runs.outputs import check_outputs
 from hallulab.simulator.stress.rag_trust.answers import AnswerCollector, ask_all
-from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, MeasuredAnswer, StressConfig, list_tasks
+from hallulab.simulator.stress.rag_trust.config import (
+    DIMENSIONS,
+    MeasuredAnswer,
+    StressConfig,
+    list_tasks,
+    load_stress,
+)
 from hallulab.simulator.stress.rag_trust.report import Models, StressReport, build_stress_report
 from hallulab.simulator.stress.rag_trust.tables import COLUMNS, render_page
 
@@ -34,6 +42,20 @@ class StressFolder(RunFolder):
         self.page = path / "stress.html"
         self.derived = (self.report, self.table, self.page)
         self.files = (*self.derived, self.answers)
+
+
+async def stress_from_options(options: StressOptions) -> tuple[StressFolder, StressReport]:
+    """Get the answers that the folder of the options lacks, and write the reports.
+
+    Raises:
+        UsageError: an option, the data or the stress file is wrong.
+        OperationalError: server, endpoint or disk failed, or no answer could be had.
+    """
+    data = None if options.data is None else str(options.data)
+    fields = {"data": data, "questions": options.questions, "seed": options.seed}
+    config = load_stress(options.config_path, {**options.collect_model_fields(), **fields})
+    folder = StressFolder(to_path(options.out) or name_folder_by_time())
+    return folder, await run_stress(config, folder, RunSettings.from_options(options, options.fresh))
 
 
 async def run_stress(config: StressConfig, folder: StressFolder, settings: RunSettings) -> StressReport:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.cli.run import load_saved_experiment
+from hallulab.simulator.experiment.command import load_saved_experiment
 from hallulab.simulator.report.document import read_report
 from hallulab.simulator.runs.folder import RunFolder
 from tests.faulty_endpoint import FaultyEndpoint, faulty_endpoint
