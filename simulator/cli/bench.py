@@ -22,3 +22,6 @@ def bench(options: BenchOptions) -> None:
     finally:
         # The reader of the table may stop early (`| head`). The files are written nevertheless.
         write_results(options, results)
+
+
+COMMANDS = {"bench": bench}

@@ -11,7 +11,7 @@ import typer
 
 from hallulab.agents.concurrency import run_until_stopped
 from hallulab.simulator.cli.console import print_json, print_lines
-from hallulab.simulator.cli.options import AsJson, expand_options
+from hallulab.simulator.cli.options import AsJson, PassingOn, expand_options
 from hallulab.simulator.options.commands import BuildOptions, ImportOptions
 
 if TYPE_CHECKING:
@@ -92,3 +92,10 @@ def _print_written(replies: LabelledData, out: Path) -> None:
 
     written = f"{len(replies)} {choose_noun(len(replies), 'reply', 'replies')} written to {out}"
     print_lines(f"{written}, {sum(reply.hallucinated for reply in replies)} hallucinated")
+
+
+build = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
+build.command("hotpotqa-derived", cls=PassingOn)(hotpotqa_derived)
+build.command("audit-corpus")(audit_corpus)
+
+COMMANDS = {"import": import_, "build": build}

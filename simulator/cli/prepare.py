@@ -246,3 +246,6 @@ def serve(
     serve_command(
         model, port=port, replicas=replicas, prepare_only=prepare, extra_flags=context.args, quiet=quiet
     )
+
+
+COMMANDS = {"init-scenario": init_scenario, "summarize": summarize, "list": list_things, "serve": serve}

@@ -289,3 +289,6 @@ def _tell_replies(exported: ExportCounts, detector: str | None, out: Path, as_js
         )
     if exported.without_evidence:
         print_lines(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)
+
+
+COMMANDS = {"report": report, "view": view, "realism": realism, "audit": audit, "export": export}

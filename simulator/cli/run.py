@@ -58,3 +58,6 @@ def branch(options: BranchOptions, as_json: AsJson = False) -> None:
 
     folder, scenario = run_until_stopped(branch_from_options(options))
     show_report(folder, as_json, folder.read_journals(), scenario)
+
+
+COMMANDS = {"run": run, "simulate": simulate, "detect": detect, "branch": branch}

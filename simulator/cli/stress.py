@@ -66,3 +66,6 @@ def calibrate(options: CalibrateOptions, as_json: AsJson = False) -> None:
     else:
         print_calibration(report)
         print_lines(f"\nkept in {report.kept_in}")
+
+
+COMMANDS = {"stress": stress, "plant": plant, "calibrate": calibrate}
