@@ -1,10 +1,10 @@
 """Show that nothing is lost where everything fails: `python -m benchmarks.faults [--kills N] [--repeats N]`.
 
 1. The five chatbots meet the detectors at an endpoint that fails 30% of its requests, in every way that
-   servers fail (`tests/faulty_endpoint.py`). The run is compared with one at the same endpoint in good
-   health: every failure has a reason in the journals, none counts as clean, and what was scored was scored
-   alike. Then the endpoint gets well, and the same command makes the run whole.
-2. A recorded run is killed at random points and resumed (`tests/kill_points.py`).
+   servers fail (`hallulab/testing/faulty_endpoint.py`). The run is compared with one at the same endpoint in
+   good health: every failure has a reason in the journals, none counts as clean, and what was scored was
+   scored alike. Then the endpoint gets well, and the same command makes the run whole.
+2. A recorded run is killed at random points and resumed (`hallulab/testing/kill_points.py`).
 
 The last line of the output is a JSON object.
 """
@@ -13,57 +13,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from benchmarks.same_results import differences, results_of
 from hallulab.agents.models.redaction import Redaction
-from tests.faulty_endpoint import FaultyEndpoint, faulty_endpoint
-from tests.fuzz.promises import ended
-from tests.fuzz.tiny_run import make_pack, words_for_vectors
-from tests.kill_points import kill_and_resume
-
-KEY = "sk-canary-0123456789-abcdef"
-"""The key that is sent. It is in small letters, as the endpoint reads headers."""
+from hallulab.testing import forked_runs
+from hallulab.testing.faulty_endpoint import FaultyEndpoint, faulty_endpoint
+from hallulab.testing.kill_points import kill_and_resume
+from hallulab.testing.recorded_run import KEY, make_workspace, record_run
 
 DETECTORS = "halludetect,metarag,lexical,direct-judge,self-check,evidence-chain-lexical"
 """Ours that need no weights of their own; the last but one asks for samples, the last asks no model."""
 
 TIMEOUT_S = 1.0
-
-RECORDED = """
-scenario: PACK
-model: stub
-chatbots:
-  - vanilla
-  - agent
-  - {name: guarded, kind: guarded, options: {detector: lexical}}
-detectors: [halludetect, lexical]
-min_turns: 1
-max_turns: 2
-"""
-"""The run that is killed; its guarded chatbot keeps an audit log."""
-
-
-@contextmanager
-def bench() -> Iterator[Path]:
-    """Make a folder with a small pack. No weights are loaded, and commands may take their time."""
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        words_for_vectors(),
-        patch.dict(os.environ, {"HALLULAB_CACHE": f"{directory}/cache", "CANARY_KEY": KEY}),
-        patch.multiple("tests.fuzz.promises", LIMIT_S=math.inf, HANGS_S=600.0),
-    ):
-        make_pack(Path(directory) / "pack")
-        yield Path(directory)
 
 
 def at_faulty_endpoint(folder: Path, repeats: int, share: float = 0.3) -> dict[str, Any]:
@@ -96,12 +62,22 @@ def at_faulty_endpoint(folder: Path, repeats: int, share: float = 0.3) -> dict[s
 
 def _run(folder: Path, name: str, endpoint: FaultyEndpoint, repeats: int) -> str:
     """Run into the folder of that name, with a recording beside it; return what was printed."""
-    said = ended(
-        *("run", "--scenario", folder / "pack", "--model", "stub", "--base-url", endpoint.url, "--quiet"),
+    command = (
+        *(
+            "run",
+            "--scenario",
+            str(folder / "pack"),
+            "--model",
+            "stub",
+            "--base-url",
+            endpoint.url,
+            "--quiet",
+        ),
         *("--api-key-env", "CANARY_KEY", "--timeout", str(TIMEOUT_S), "--detectors", DETECTORS),
-        *("--min-turns", "2", "--max-turns", "2", "--repeats", str(repeats), "--out", folder / name),
-        *("--record", folder / f"{name}.jsonl"),
+        *("--min-turns", "2", "--max-turns", "2", "--repeats", str(repeats)),
+        *("--record", str(folder / f"{name}.jsonl")),
     )
+    said = forked_runs.run_here(command, folder / name)
     if said.code != 0:
         raise SystemExit(f"the run {name} ended with code {said.code}: {said.err}")
     return said.out + said.err
@@ -165,21 +141,6 @@ def _with_key(folder: Path, said: str) -> int:
     return sum(find.finds(text) or KEY[:-4] in text for text in [*texts, said])
 
 
-def recorded(folder: Path) -> tuple[str, ...]:
-    """Record a small run; return the arguments that replay it."""
-    experiment = folder / "recorded.yaml"
-    experiment.write_text(RECORDED.replace("PACK", str(folder / "pack")))
-    recording = folder / "recorded.jsonl"
-    command = ("run", "-c", str(experiment), "--repeats", "2", "--quiet")
-    with faulty_endpoint(0.0) as endpoint:
-        said = ended(
-            *command, "--out", folder / "recorded", "--base-url", endpoint.url, "--record", recording
-        )
-    if said.code != 0:
-        raise SystemExit(f"the recorded run ended with code {said.code}: {said.err}")
-    return (*command, "--replay", str(recording))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -188,9 +149,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=8, help="conversations of each chatbot, with faults")
     options = parser.parse_args()
     started = time.perf_counter()
-    with bench() as folder:
+    with make_workspace() as folder:
         found = at_faulty_endpoint(folder, options.repeats)
-        points = kill_and_resume(recorded(folder), folder / "killed", options.kills, os.cpu_count() or 1)
+        points = kill_and_resume(record_run(folder), folder / "killed", options.kills, os.cpu_count() or 1)
         found.update(asdict(points))
     print(json.dumps({**found, "seconds": round(time.perf_counter() - started)}))
 

@@ -115,7 +115,7 @@ def salted(request: httpx2.Request, salt: str) -> httpx2.Request:
 @contextmanager
 def stub(seconds: float = 0.0) -> Iterator[str]:
     """Start the stub endpoint, whose answers take so long each, and yield its base URL."""
-    command = [sys.executable, "-m", "benchmarks.stub_endpoint", str(seconds)]
+    command = [sys.executable, "-m", "hallulab.testing.endpoint", str(seconds)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

@@ -63,5 +63,5 @@ def complaint(name: str, seconds: float, limit: float) -> str:
     """Say what is wrong with a new test, and what to do."""
     return (
         f"{name} takes {seconds:.1f} s, and a new test may take {limit:.1f} s here. Make it quicker, or mark "
-        "it `slow`. If it has a good reason, `python -m benchmarks.test_durations` names it in durations.md."
+        "it `slow`. If it has a good reason, `python -m tests.write_durations` names it in durations.md."
     )

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.test_durations import format_durations
 from tests import durations
 from tests.durations import complaint, known_tests, name_of, yardstick
+from tests.write_durations import format_durations
 
 pytest_plugins = ["pytester"]
 

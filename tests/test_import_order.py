@@ -4,6 +4,7 @@ inside, and no cycles between modules."""
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import networkx
@@ -59,6 +60,18 @@ def test_each_package_imports_only_from_its_left() -> None:
         for module, path in SOURCES.items()
         for name in imports(path)
         if ORDER.index(name.split(".")[0]) > ORDER.index(module.split(".")[0])
+    ]
+    assert wrong == []
+
+
+def test_benchmarks_import_no_tests_and_tests_no_benchmarks_but_to_test_them() -> None:
+    pattern = re.compile(r"^(?:from|import) (tests|benchmarks)\b", re.MULTILINE)
+    wrong = [
+        str(path)
+        for floor, other in (("benchmarks", "tests"), ("tests", "benchmarks"))
+        for path in (ROOT / floor).rglob("*.py")
+        if other in pattern.findall(path.read_text(encoding="utf-8"))
+        and "benchmarks" not in path.relative_to(ROOT / floor).parts
     ]
     assert wrong == []
 

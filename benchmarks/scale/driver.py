@@ -21,7 +21,7 @@ from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder
-from tests.agents.retrieval.hashed_words import WordVectors
+from hallulab.testing.tiny_pack import WordVectors
 
 CHATBOT = "vanilla"
 DETECTORS = ("first", "second", "third")

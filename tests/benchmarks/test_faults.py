@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.faults import at_faulty_endpoint, bench, compared, recorded
-from tests.kill_points import kill_and_resume
+from benchmarks.faults import at_faulty_endpoint, compared
+from hallulab.testing.kill_points import kill_and_resume
+from hallulab.testing.recorded_run import make_workspace, record_run
 
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    with bench() as folder:
+    with make_workspace() as folder:
         yield folder
 
 
@@ -71,7 +72,7 @@ def test_what_is_wrong_is_counted(
 
 @pytest.mark.slow
 def test_killed_at_a_hundred_points_a_run_goes_on_without_loss_or_double(folder: Path) -> None:
-    found = kill_and_resume(recorded(folder), folder / "killed", 100)
+    found = kill_and_resume(record_run(folder), folder / "killed", 100)
     assert (found.points, found.lost, found.doubled) == (100, 0, 0)
     assert found.unfinished > 50
     assert found.torn > 20

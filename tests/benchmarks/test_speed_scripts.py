@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import detector_speed, logic_graph_speed
 from benchmarks.orchestration import RequestLog, against_stub
-from tests.agents.retrieval.hashed_words import HashedWords
+from hallulab.testing.tiny_pack import HashedWords
 
 
 async def test_the_runner_is_measured_beside_a_bare_client(

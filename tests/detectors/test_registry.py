@@ -15,8 +15,8 @@ from hallulab.detectors.registry import DETECTORS, find_detector, list_detector_
 from hallulab.scenarios import components as plugins
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.transcript import Judgement, Span, TurnView
+from hallulab.testing.scripted import scripted_pool
 from tests.places import ROOT
-from tests.scripted import scripted_pool
 
 
 @pytest.mark.parametrize("kind", ["halludetect", "metarag", "lexical", "direct-judge", "self-check"])

@@ -14,8 +14,8 @@ from hallulab.agents.models.client import Endpoint
 from hallulab.agents.models.endpoints import Capabilities, ReadHow
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
+from hallulab.testing.scripted import Script, ScriptedTransport, completion, scripted_pool
 from tests.agents.models.endpoints import QUESTION, refusal
-from tests.scripted import Script, ScriptedTransport, completion, scripted_pool
 
 
 def able(body: dict[str, Any]) -> Any:

@@ -18,7 +18,7 @@ from hallulab.agents.models.client import Endpoint
 from hallulab.agents.models.endpoints import Limits, Replicas, staying
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
-from tests.scripted import ScriptedTransport, completion
+from hallulab.testing.scripted import ScriptedTransport, completion
 
 URLS = ("http://a/v1", "http://b/v1", "http://c/v1")
 

@@ -14,7 +14,7 @@ from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.wire import LARGEST, Answer, CallRecord, Wire, is_retryable
 from hallulab.scenarios.errors import ReplayMiss
-from tests.scripted import completion
+from hallulab.testing.scripted import completion
 
 URL = "http://127.0.0.1:9/v1/chat/completions"
 

@@ -19,7 +19,7 @@ from hallulab.detectors.combined.detector import CombinedDetector
 from hallulab.detectors.direct_judge.detector import DirectJudgeDetector
 from hallulab.detectors.lexical.detector import LexicalDetector
 from hallulab.scenarios.errors import UsageError
-from tests.scripted import scripted_pool
+from hallulab.testing.scripted import scripted_pool
 
 NOTHING = UnitCounts(clean=0, clean_flagged=0, wrong=0, wrong_flagged=0)
 

@@ -22,7 +22,7 @@ from hallulab.detectors.base.judging import (
 from hallulab.detectors.base.questions import Calibration, find_calibration
 from hallulab.detectors.base.thresholds import find_tuned_threshold
 from hallulab.scenarios.transcript import Judgement, Passage, Span, Unit
-from tests.scripted import scripted_pool
+from hallulab.testing.scripted import scripted_pool
 
 POOL = Passage(id="pool#0", document="pool", text="The pool\n opens at 6.")
 GATE = Passage(id="gate#0", document="gate", text="Tickets are sold at the gate.")

@@ -8,7 +8,7 @@ from hallulab.agents.served_model import ClaimCheck
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits, describe_judging
 from hallulab.detectors.registry import DETECTORS, make_detector
 from hallulab.scenarios.transcript import Judgement, TurnView
-from tests.scripted import scripted_pool
+from hallulab.testing.scripted import scripted_pool
 
 NEED_NONE = {"lexical", "combined", "lettucedetect", "hhem", "minicheck"}
 

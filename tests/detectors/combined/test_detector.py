@@ -14,8 +14,8 @@ from hallulab.detectors.combined.model import save_model
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Judgement, TurnView
+from hallulab.testing.scripted import scripted_pool
 from tests.detectors.features.material import corpus, passages
-from tests.scripted import scripted_pool
 
 EVIDENCE = ("The bakery in Lyon opens at 6.", "Fresh bread costs 3 euros.")
 

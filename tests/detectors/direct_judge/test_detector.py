@@ -10,7 +10,7 @@ from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.direct_judge.detector import DirectJudgeDetector
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Judgement, Passage, TurnView
-from tests.scripted import last_user, scripted_pool
+from hallulab.testing.scripted import last_user, scripted_pool
 
 POOL = Passage(id="pool#0", document="pool", text="The pool opens at 6.")
 REPLY = "The pool opens at 6. Tickets are free."

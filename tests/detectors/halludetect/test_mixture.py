@@ -25,8 +25,8 @@ from hallulab.detectors.halludetect.mixture import (
     measure_sentence,
 )
 from hallulab.scenarios.transcript import Message, Passage, TurnView
+from hallulab.testing.scripted import Script, last_user, scripted_pool
 from tests.places import ROOT
-from tests.scripted import Script, last_user, scripted_pool
 
 OWN = Passage(id="pool#0", document="pool", text="The pool opens at 6 in the morning.")
 GATE = Passage(id="pool#1", document="pool", text="Tickets cost 4 euros and are sold at the gate.")

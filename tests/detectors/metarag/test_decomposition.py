@@ -11,7 +11,7 @@ from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.detectors.metarag.decomposition import Decomposition, decompose, parse_factoids
 from hallulab.scenarios.text.spans import split_sentences
-from tests.scripted import Script, completion, last_user, scripted_pool
+from hallulab.testing.scripted import Script, completion, last_user, scripted_pool
 
 REPLY = "Hello! The pool opens at 6. Is that fine? It costs 9 euros, and it costs 5 for children."
 

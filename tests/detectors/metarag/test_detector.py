@@ -16,7 +16,7 @@ from hallulab.detectors.metarag.detector import MetaRagDetector
 from hallulab.detectors.metarag.verification import read_decision
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Passage, TurnView
-from tests.scripted import Script, ScriptedTransport, last_user, scripted_pool
+from hallulab.testing.scripted import Script, ScriptedTransport, last_user, scripted_pool
 
 REPLY = "The pool opens at 6. It costs 9 euros."
 PASSAGES = (

@@ -25,9 +25,9 @@ from hallulab.detectors.peers.detector import (
 from hallulab.detectors.peers.process import is_installed, locate_peer_python, read_peer_requirements
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.testing.scripted import last_user, scripted_pool
 from tests.detectors.peers.test_process import FRAME
 from tests.edited_code import forget_code
-from tests.scripted import last_user, scripted_pool
 from tests.wheels import make_wheel, only_wheels_from
 
 POOL = Passage(id="pool#0", document="pool", text="The pool opens at 6.")

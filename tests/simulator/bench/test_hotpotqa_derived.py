@@ -18,7 +18,7 @@ from hallulab.simulator.bench.hotpotqa_derived import (
     explain_refusal,
     list_left_out,
 )
-from tests.scripted import Script, last_user, scripted_pool
+from hallulab.testing.scripted import Script, last_user, scripted_pool
 
 
 def question(**changes: Any) -> HotpotQuestion:

@@ -8,9 +8,9 @@ from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.makers import ComponentVersions, describe_made_anew, identify_makers
+from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation
 from tests.edited_code import Edit
-from tests.scripted import scripted_pool
 
 DETECTORS = ("halludetect", "metarag", "lexical", "combined")
 CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")

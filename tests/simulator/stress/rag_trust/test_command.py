@@ -23,8 +23,8 @@ from hallulab.simulator.stress.rag_trust.command import StressFolder, run_stress
 from hallulab.simulator.stress.rag_trust.config import StressConfig, load_stress
 from hallulab.simulator.stress.rag_trust.report import StressReport
 from hallulab.simulator.stress.rag_trust.tables import print_stress
+from hallulab.testing.scripted import PROBES, Script, ScriptedTransport, last_user
 from tests.places import RECORDINGS
-from tests.scripted import PROBES, Script, ScriptedTransport, last_user
 
 DATA = RECORDINGS / "rag_trust"
 

@@ -26,7 +26,7 @@ from unittest.mock import patch
 
 from hallulab.scenarios.files.json_text import LineWriter, read_lines
 from hallulab.simulator.runs.folder import _write_beside
-from tests import forked_runs
+from hallulab.testing import forked_runs
 
 Lines = Counter[str]
 

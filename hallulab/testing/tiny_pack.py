@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import zlib
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from unittest.mock import patch
 
-from tests.agents.retrieval.hashed_words import HashedWords
+import numpy
+from numpy.typing import NDArray
 
 FILES = {
     "scenario.yaml": "schema: 1\nname: tiny\ntitle: Tiny\ndescription: A tiny pack.\ndomain: tea\n"
@@ -53,3 +57,42 @@ def words_for_vectors() -> AbstractContextManager[object]:
 def words_for_vectors_from_now_on() -> None:
     """Passages are found by their words in this process: what a worker process does first."""
     words_for_vectors().__enter__()
+
+
+class WordVectors:
+    """Counts words in hashed buckets."""
+
+    def __init__(self, name: str = "hashed-words", dimensions: int = 256) -> None:
+        self.name = name
+        self._dimensions = dimensions
+
+    def passages(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        """Return a vector a text."""
+        return numpy.stack([self._vector(text) for text in texts])
+
+    def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        """Return a vector a text."""
+        return self.passages(texts)
+
+    def _vector(self, text: str) -> NDArray[numpy.float32]:
+        vector = numpy.zeros(self._dimensions, dtype=numpy.float32)
+        for word in re.findall(r"\w+", text.lower()):
+            vector[zlib.crc32(word.encode()) % self._dimensions] += 1
+        return vector / max(1.0, float(numpy.linalg.norm(vector)))
+
+
+class HashedWords(WordVectors):
+    """Keeps what it was asked to embed."""
+
+    def __init__(self, name: str = "hashed-words", dimensions: int = 256) -> None:
+        super().__init__(name, dimensions)
+        self.batches: list[list[str]] = []
+        self.asked: list[list[str]] = []
+
+    def passages(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        self.batches.append(list(texts))
+        return super().passages(texts)
+
+    def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        self.asked.append(list(texts))
+        return super().passages(texts)

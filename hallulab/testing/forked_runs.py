@@ -11,11 +11,24 @@ import multiprocessing
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 
-from tests.fuzz.tiny_run import words_for_vectors
-from tests.simulator.command_line import Ended
+from hallulab.testing.tiny_pack import words_for_vectors
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a shell sees of a command that ended."""
+
+    code: int
+    """Exit code."""
+    out: str
+    """Standard output."""
+    err: str
+    """Standard error."""
+
 
 _FORKING = multiprocessing.get_context("fork")
 _SPAWNING = multiprocessing.get_context("spawn")
@@ -42,8 +55,7 @@ def start(command: Sequence[str], folder: Path, before: Callable[[], object] = l
 def wait(process: ForkProcess, folder: Path) -> Ended:
     """Wait for a process's end, and return what a shell sees; a signal's number is a negative code."""
     process.join()
-    out, err = (path.read_text(encoding="utf-8") for path in _printed(folder))
-    return Ended(process.exitcode or 0, out, err)
+    return Ended(process.exitcode or 0, *_read_printed(folder))
 
 
 def run(command: Sequence[str], folder: Path, before: Callable[[], object] = lambda: None) -> Ended:
@@ -51,10 +63,14 @@ def run(command: Sequence[str], folder: Path, before: Callable[[], object] = lam
     return wait(start(command, folder, before), folder)
 
 
-def run_here(command: Sequence[str], folder: Path) -> None:
+def run_here(command: Sequence[str], folder: Path) -> Ended:
     """Run a command in this process, so that its forks have all that it imports."""
-    with contextlib.suppress(SystemExit):
+    code = 0
+    try:
         _run(command, folder)
+    except SystemExit as stopped:
+        code = int(stopped.code or 0)
+    return Ended(code, *_read_printed(folder))
 
 
 def _run_after(before: Callable[[], object], command: Sequence[str], folder: Path) -> None:
@@ -79,3 +95,8 @@ def _run(command: Sequence[str], folder: Path) -> None:
 
 def _printed(folder: Path) -> tuple[Path, Path]:
     return folder.with_suffix(".out"), folder.with_suffix(".err")
+
+
+def _read_printed(folder: Path) -> tuple[str, str]:
+    out, err = (path.read_text(encoding="utf-8") for path in _printed(folder))
+    return out, err

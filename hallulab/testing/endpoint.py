@@ -1,6 +1,6 @@
-"""An OpenAI-compatible endpoint that answers at once, to measure everything but the model.
+"""An OpenAI-compatible endpoint on loopback that answers at once: everything but the model is real.
 
-`python -m benchmarks.stub_endpoint [SECONDS]` listens on a free loopback port, prints it, and serves until
+`python -m hallulab.testing.endpoint [SECONDS]` listens on a free loopback port, prints it, and serves until
 stdin closes. With SECONDS, each answer takes that long.
 """
 
@@ -10,7 +10,10 @@ import asyncio
 import json
 import math
 import sys
+import threading
 import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 MODEL = "stub"
@@ -100,7 +103,7 @@ def http_response(payload: bytes, status: int = 200, headers: bytes = b"") -> by
 class StubProtocol(asyncio.Protocol):
     """HTTP/1.1 with keep-alive, just enough of it for the openai client."""
 
-    answer = staticmethod(completion)
+    answer: Callable[[dict[str, Any]], dict[str, Any]] = staticmethod(completion)
     """Makes the body of the answer from a request."""
     seconds = 0.0
     """How long an answer takes."""
@@ -147,6 +150,56 @@ async def serve(seconds: float) -> None:
     print(server.sockets[0].getsockname()[1], flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
     server.close()
+
+
+async def stop_listening(server: asyncio.Server) -> None:
+    """Close a server, but first finish the connections that it has accepted.
+
+    Python 3.11 makes a connection one turn of the loop after it was accepted. If the server is closed in
+    between, an assertion fails in silence and nobody ever closes the socket.
+    """
+    for listening in server.sockets:
+        asyncio.get_running_loop().remove_reader(listening.fileno())
+    for _ in range(3):
+        await asyncio.sleep(0)
+    server.close()
+
+
+@contextmanager
+def serve_stub(
+    answer: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+) -> Iterator[str]:
+    """Serve a model called `MODEL` that answers at once; yield the base URL.
+
+    Args:
+        answer: makes the body of an answer from that of a request; None: `completion`.
+    """
+    connections: list[asyncio.Transport] = []
+
+    class Protocol(StubProtocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            self.answer = answer or completion
+            connections.append(self._transport)
+
+    loop = asyncio.new_event_loop()
+    server = loop.run_until_complete(loop.create_server(Protocol, "127.0.0.1", 0))
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    async def end() -> None:
+        await stop_listening(server)
+        for connection in connections:
+            connection.abort()
+        await asyncio.sleep(0)  # `connection_lost` is called in the next turn of the loop
+
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    finally:
+        asyncio.run_coroutine_threadsafe(end(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes how long the tests take: `python -m benchmarks.test_durations [--to FILE] [ARGUMENTS OF PYTEST]`.
+"""Writes how long the tests take: `python -m tests.write_durations [--to FILE] [ARGUMENTS OF PYTEST]`.
 
 It runs the tests of `make test` and writes `tests/durations.md`: the 50 slowest, and the total by folder. A
 test that the file does not name may take two seconds (`tests/duration_limit.py`). So whoever makes a test
@@ -67,7 +67,7 @@ def format_durations(seconds: Mapping[str, Sequence[float]], fixed: float) -> st
     lines = [
         "# How long the tests take",
         "",
-        "Written by `python -m benchmarks.test_durations`. Seconds are those of a test's own fixtures and",
+        "Written by `python -m tests.write_durations`. Seconds are those of a test's own fixtures and",
         "its call, beside another process that tests. What a module's tests share does not count. On the",
         f"machine of this file a fixed piece of work takes {fixed:.4f} s. A test that is neither named here",
         "nor marked `slow` may take two seconds (`tests/duration_limit.py`).",

@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks.stub_endpoint import StubProtocol, completion, http_response, reply
-from tests.served import stop_listening
+from hallulab.testing.endpoint import StubProtocol, completion, http_response, reply, stop_listening
 
 CLOSED_S = 0.1
 """Seconds for which connections are refused."""
