@@ -142,6 +142,7 @@ def _with_key(folder: Path, said: str) -> int:
 
 
 def main() -> None:
+    """Measure, and print what was found."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

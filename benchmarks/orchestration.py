@@ -203,6 +203,7 @@ async def against_vllm(model: str) -> dict[str, float]:
 
 
 async def main() -> None:
+    """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--live", action="store_true", help="also measure against a real vLLM")
     parser.add_argument("--model", default="smollm2-135m", help="the model of --live")

@@ -12,8 +12,10 @@ from hallulab.scenarios.transcript import Frozen
 
 
 class EditedReply(Frozen):
-    """What the editor found and made of it. A small model edits what it has named first; asked for the
-    edited text alone, it copies the draft."""
+    """What the editor found and made of it.
+
+    A small model edits what it has named first. Asked for the edited text alone, it copies the draft.
+    """
 
     problems: tuple[str, ...] = Field(max_length=6)
     """Sentences of the draft that the evidence does not support."""

@@ -114,8 +114,7 @@ def make_flagged_spans(
     reason: Callable[[Unit], str],
     passages: Sequence[Passage] = (),
 ) -> tuple[Span, ...]:
-    """Return a span for each unit whose score reaches `threshold`, with its `find_best_passage` as
-    evidence."""
+    """Return a span for each unit whose score reaches `threshold`, with its best passage as evidence."""
     return tuple(
         Span(
             start=unit.start,

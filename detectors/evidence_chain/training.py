@@ -126,8 +126,7 @@ class TrainingSplit(NamedTuple):
 
 
 def hold_out(replies: Sequence[LabelledReply], seed: int) -> TrainingSplit:
-    """Return the replies to hold out: the groups whose `meta` says `split: calibration`, for thresholds
-    alone.
+    """Return the replies to hold out for thresholds alone: the groups with `split: calibration`.
 
     If there are none, hold out each part in turn, and learn from everything.
 

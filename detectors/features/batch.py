@@ -55,8 +55,7 @@ class Pieces:
         return len(self.reply)
 
     def holding(self, reply: Integers, start: Integers) -> Integers:
-        """Return the index of the piece that holds each place (reply, character), or of the last before
-        it."""
+        """Return the index of the piece that holds each place (reply, character), or is the last before."""
         width = 1 + max(self.end.max(initial=0), start.max(initial=0))
         after = np.searchsorted(self.reply * width + self.start, reply * width + start, side="right")
         found: Integers = np.maximum(after - 1, 0)

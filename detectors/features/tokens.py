@@ -85,8 +85,9 @@ class Stretches(NamedTuple):
 
 
 def find_all(pattern: re.Pattern[str], texts: Sequence[str]) -> Stretches:
-    """Find all matches of `pattern`. Places are computed from lengths: asking every match takes twice as
-    long.
+    """Find all matches of `pattern`.
+
+    Places are computed from lengths: asking every match takes twice as long.
 
     Args:
         pattern: with one group, around the whole.

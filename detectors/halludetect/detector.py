@@ -96,8 +96,7 @@ class HalluDetectDetector(ServedDetector):
         )
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
-        """See `ServedDetector`. Abstains when the reply has no words, and when it claims something and there
-        is no evidence."""
+        """Judge a reply; abstain if it has no words, or claims something and there is no evidence."""
         if not re.search(r"\w", view.reply):
             raise Abstention("the reply has no words")
         grounds = await self._reading.ground(session, view)

@@ -114,8 +114,9 @@ def merge_passages(own: Sequence[Passage], found: Sequence[Passage]) -> tuple[Pa
 
 
 def choose_nearest_passages(passages: Sequence[Passage], text: str, room: int) -> tuple[Passage, ...]:
-    """Return the passages that share most with `text`, up to `room` characters, in their own order; at least
-    one.
+    """Return the passages that share most with `text`, at least one, in their own order.
+
+    They have up to `room` characters.
 
     A shared word counts ln(1 + passages / passages that have it), once. Support is a maximum over passages,
     so a passage that is left out could only have cleared what is flagged.
@@ -166,8 +167,7 @@ KNOWN_SHARE = 2 / 3
 
 
 def repeats_user(sentence: str, user_text: str, evidence_text: str) -> bool:
-    """Return whether a sentence only repeats e-mail addresses, phone numbers, amounts or other numbers of the
-    user.
+    """Return whether a sentence only repeats addresses, phone numbers or other numbers of the user.
 
     At least one of them must stand in `user_text`, and each of them in `user_text` or `evidence_text`
     (numbers by their digits). Of the sentence's other words of four letters or more, at least `KNOWN_SHARE`

@@ -45,8 +45,9 @@ class RatedSentence(Frozen):
     """The results of each step."""
 
     def without_reason(self, error: ModelError, instead: str) -> RatedSentence:
-        """Return the same with the reason `instead`, when the step that words it failed; details keep the
-        error.
+        """Return the same with the reason `instead`: the step that words it failed.
+
+        Details keep the error.
 
         The verdict does not depend on that step: what was rated stays rated.
         """
@@ -250,8 +251,7 @@ class WordReading(DoubledRetrieval):
     async def conclude(
         self, session: Session, grounds: EvidenceContext, kept: list[RatedSentence]
     ) -> list[RatedSentence]:
-        """See `JudgingStrategy.conclude`. The result prompt words the reasons; it cannot drop a
-        hallucination.
+        """Word the reasons by the result prompt, which cannot drop a hallucination.
 
         If it has no answer, the reasons of the analysis stay.
         """

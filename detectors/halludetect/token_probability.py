@@ -33,8 +33,7 @@ REASON_TOKENS = 48
 
 
 class ProbabilityReading(DoubledRetrieval):
-    """One call a sentence and wording, and one for the refiner; at the end one for each hallucination's
-    reason.
+    """Ask once a sentence and wording, once for the refiner, and once for each hallucination's reason.
 
     Args:
         samples: how many of the wordings are asked.

@@ -174,8 +174,7 @@ class MetaRagDetector(ServedDetector):
         return details
 
     def _tau_for(self, passages: Sequence[Passage]) -> float:
-        """Return the threshold for this evidence: the lowest of the general one and its topics' (section
-        3.6)."""
+        """Return the threshold for this evidence (section 3.6): the lowest of the general and its topics'."""
         topics = {passage.topic for passage in passages}
         stricter = [
             tau for topic, tau in (self._options.identity_thresholds or {}).items() if topic in topics

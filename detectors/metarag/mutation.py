@@ -32,8 +32,9 @@ class Variant(Frozen):
 async def mutate(
     session: Session, prompt: Prompt, fact: str, *, count: int, temperature: float
 ) -> tuple[Variant, ...]:
-    """Return `count` synonym variants, then `count` antonym variants. One call, two if the first does not
-    parse.
+    """Return `count` synonym variants, then `count` antonym variants.
+
+    It takes one call, or two if the first does not parse.
 
     Raises:
         UnparseableAnswer: neither answer parses.

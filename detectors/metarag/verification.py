@@ -1,5 +1,4 @@
-"""Step 3 of MetaRAG (section 3.4): compare each variant with the context; the result is a penalty of Table
-1.
+"""Step 3 of MetaRAG (section 3.4): compare each variant with the context, for a penalty of Table 1.
 
 Each variant is one question: YES, NO or NOT SURE? Six answered examples come first. Without them a small
 model's three answers tell nothing apart. All questions about a reply begin alike, so a server that caches

@@ -109,11 +109,13 @@ class StubProtocol(asyncio.Protocol):
     """How long an answer takes."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._buffer = b""
 
     def data_received(self, data: bytes) -> None:
+        """Respond to each request that is whole."""
         self._buffer += data
         while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
             head = self._buffer[:end].lower()

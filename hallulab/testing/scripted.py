@@ -31,6 +31,7 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
         self.requests: list[dict[str, Any]] = []
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Answer from the script."""
         await asyncio.sleep(0)
         if request.method == "GET":
             return httpx2.Response(200, content=json.dumps({"data": [self._served]}), request=request)

@@ -90,9 +90,11 @@ class HashedWords(WordVectors):
         self.asked: list[list[str]] = []
 
     def passages(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        """Return a vector a text, and keep the texts."""
         self.batches.append(list(texts))
         return super().passages(texts)
 
     def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
+        """Return a vector a text, and keep the texts."""
         self.asked.append(list(texts))
         return super().passages(texts)

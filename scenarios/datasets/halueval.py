@@ -1,5 +1,4 @@
-"""HaluEval (Li et al., "HaluEval: A Large-Scale Hallucination Evaluation Benchmark for Large Language
-Models").
+"""HaluEval, a large-scale hallucination evaluation benchmark (Li et al.).
 
 Three parts pair a right and a hallucinated text for the same evidence. The fourth has responses to users'
 requests, judged without evidence. The files are called `.json` and hold one object a line.

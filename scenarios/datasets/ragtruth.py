@@ -69,7 +69,7 @@ class Business(Frozen):
 
 
 def render_business_chunks(business: Business) -> Iterator[tuple[str, str]]:
-    """Yield (name, text) of each non-empty chunk: `profile`, `hours`, `attributes`, `review-1` …"""
+    """Yield (name, text) of each non-empty chunk: `profile`, `hours`, `attributes`, `review-1` and so on."""
     yield "profile", _render_lines(business.model_dump(include=set(_PROFILE)), _PROFILE)
     if business.hours:
         yield "hours", "\n".join(f"{day}: {_format_hours(hours)}" for day, hours in business.hours.items())

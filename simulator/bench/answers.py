@@ -109,7 +109,7 @@ class _NumberParser:
         return True
 
     def scale(self, factor: int) -> None:
-        """Multiply the number by a hundred, a thousand …"""
+        """Multiply the number by a hundred, a thousand and so on."""
         part = self._part or Decimal(0 if self._total else 1)
         if factor == _SCALES["hundred"]:
             self._part = part * factor

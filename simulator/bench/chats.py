@@ -286,8 +286,10 @@ def build_chatbot_rows(evaluations: Sequence[Evaluation]) -> ChatbotRows | None:
 
 
 def count_annotated(evaluations: Sequence[Evaluation]) -> Tallies | None:
-    """Count each conversation by the labels (as a detector named `LABELS`) and by each detector; None without
-    annotated turns."""
+    """Count each conversation by the labels and by each detector; None without annotated turns.
+
+    The labels stand as a detector named `LABELS`.
+    """
     conversations, verdicts = collect_annotated(evaluations)
     if not conversations:
         return None
@@ -297,8 +299,10 @@ def count_annotated(evaluations: Sequence[Evaluation]) -> Tallies | None:
 
 
 def collect_annotated(evaluations: Sequence[Evaluation]) -> tuple[list[Conversation], list[Verdict]]:
-    """Return the conversations of the annotated turns, and the verdicts on them by the labels (as a detector
-    named `LABELS`) and by each detector."""
+    """Return the conversations of the annotated turns, and the verdicts on them.
+
+    These are by the labels, as a detector named `LABELS`, and by each detector.
+    """
     replies = evaluations[0].replies if evaluations else ()
     told = [place for place, reply in enumerate(replies) if reply.turns and reply.spans is not None]
     verdicts = [

@@ -204,8 +204,10 @@ class LevelRow(_BenchRow):
 
 
 class SpanRow(_BenchRow):
-    """A detector on spans, by the rules of `hallulab.simulator.bench.rows`; no prefix means by
-    characters."""
+    """A detector on spans, by the rules of `hallulab.simulator.bench.rows`.
+
+    Fields without a prefix are by characters.
+    """
 
     level: Literal["span"] = "span"
     auroc: None = None
@@ -277,8 +279,7 @@ def count_items(items: Items) -> dict[str, Any]:
 
 
 def build_span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) -> SpanRow | None:
-    """Compute the agreement of flagged and gold spans (`hallulab.simulator.bench.rows`); None without gold
-    spans."""
+    """Compute the agreement of flagged and gold spans; None without gold spans."""
     counted: list[SpanCounts] = []
     places: list[int] = []
     n = positives = 0

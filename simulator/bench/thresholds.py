@@ -210,8 +210,10 @@ def count_groups(evaluation: Evaluation) -> tuple[GroupCounts, ...]:
 
 
 def _compute_weights(replies: Sequence[LabelledReply], labels: Booleans) -> Floats:
-    """Return (replies,): each data set's hallucinated replies weigh the same together, and so do its clean
-    ones."""
+    """Return weights, shape (replies,): each data set's hallucinated replies weigh the same together.
+
+    So do its clean ones.
+    """
     kinds = list(zip((reply.dataset for reply in replies), labels.tolist(), strict=True))
     sizes = Counter(kinds)
     return np.array([len(replies) / sizes[kind] for kind in kinds])

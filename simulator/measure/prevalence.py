@@ -145,8 +145,11 @@ class Accuracy(Frozen):
 
 @dataclass(frozen=True)
 class DetectorErrors:
-    """What is known of a detector's mistakes: for each group of the data that it was measured on, the clean
-    units, what it says of them, the wrong units, and what it says of those; shape (groups, 4)."""
+    """What is known of a detector's mistakes, shape (groups, 4).
+
+    For each group of the data that it was measured on: the clean units, what it says of them, the wrong
+    units, and what it says of those.
+    """
 
     source: Literal["planted errors", "calibration"]
     """Where it was measured."""

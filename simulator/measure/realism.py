@@ -185,8 +185,7 @@ class MessageSample:
         return np.array(numbers, dtype=np.float64), np.array(places, dtype=np.int64)
 
     def parts(self, size: int) -> Parts:
-        """Return the parts of first messages in numbers of diversity
-        (`hallulab.simulator.measure.messages`)."""
+        """Return the parts of first messages in numbers of diversity, by part."""
         if size not in self._parts:
             self._parts[size] = measure_parts([own[0].texts[0] for own in self.held], self.vectors, size)
         return self._parts[size]

@@ -150,8 +150,10 @@ def _align_words(reference: Places, text: Places) -> list[tuple[int, int]]:
 def _match_words(
     reference: Places, text: Places, forms: Callable[[str], Iterable[str]]
 ) -> list[tuple[int, int]]:
-    """Match each word of the text, from the last one, with the last free word of the reference that is one of
-    its forms. Remove what is matched from both."""
+    """Match words of the text with words of the reference, and remove what is matched from both.
+
+    Each word, from the last one, goes to the last free word of the reference that is one of its forms.
+    """
     free: dict[str, list[int]] = defaultdict(list)
     for at, (_, word) in enumerate(reference):
         free[word].append(at)

@@ -97,8 +97,7 @@ def correct(
     known: Mapping[str, DetectorErrors],
     unknown: str = UNKNOWN,
 ) -> tuple[CorrectedRow, ...]:
-    """Make a row for every detector and chatbot, in the order of names, then one for all chatbots; then the
-    same at each depth.
+    """Make a row for every detector and chatbot by name, then one for all; then the same at each depth.
 
     Args:
         turns: the scored turns of each detector.
@@ -113,8 +112,9 @@ def correct(
 
 
 def describe_corrections(rows: Sequence[CorrectedRow]) -> list[str]:
-    """Say what corrected numbers rest on, which chatbot is best, and why numbers and intervals are lacking or
-    were clipped.
+    """Say what corrected numbers rest on and which chatbot is best.
+
+    Say also why numbers and intervals are lacking, or were clipped.
 
     Args:
         rows: those of all turns.

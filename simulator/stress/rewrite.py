@@ -162,8 +162,7 @@ def _is_repeating(said: Sequence[str]) -> bool:
 
 
 def _is_in_evidence(clean: Clean, said: set[str]) -> bool:
-    """Return whether a sentence of the evidence has all these words; so it has if only a condition is left
-    out."""
+    """Return whether a sentence of the evidence has all these words, as it has without a condition."""
     evidence = clean.evidence
     return any(said <= set(split_words(region.of(evidence))) for region in split_sentences(evidence))
 

@@ -120,8 +120,7 @@ def attribute_places(batch: Batch, match: Match, reply: Integers, start: Integer
 
 
 def source_coverage(scores: Scores) -> Numbers:
-    """Return one minus the share of novel words (the paper's "average token novelty rate"), of shape
-    (replies,)."""
+    """Return one minus the share of novel words, of shape (replies,): the paper's "token novelty rate"."""
     words = scores.batch.words
     count = len(scores.batch.cases)
     novel = np.bincount(words.reply, weights=scores.features.novel, minlength=count)

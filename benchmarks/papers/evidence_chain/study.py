@@ -1,5 +1,7 @@
-"""EvidenceChain's own experiment, on its audit corpus or on RAGTruth: six methods, the paper's features and
-protocol."""
+"""EvidenceChain's own experiment on its audit corpus or on RAGTruth.
+
+Six methods, with the paper's features and protocol.
+"""
 
 from __future__ import annotations
 

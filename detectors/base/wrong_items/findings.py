@@ -291,8 +291,7 @@ def _dimension(key: str) -> str:
 
 
 def _subject(claim: ComparedSentence, item: Item) -> Region | None:
-    """Return what a contact is given for: the name before it in its clause, else the content words before
-    it."""
+    """Return what a contact is for: the name before it in its clause, else the content words before it."""
     start = claim.clause(item).start
     names = [name for name in claim.items if name.kind == "name" and start <= name.start < item.start]
     if names:

@@ -30,8 +30,7 @@ _WORD = re.compile(r"\w+")
 
 
 class GivenPassages:
-    """A `hallulab.scenarios.transcript.Retriever` over a few passages: retrieval is simulated, as in the
-    paper.
+    """A `Retriever` over a few passages: retrieval is simulated, as in the paper.
 
     A search for all of them gives them in their order. A search for fewer, as FactChecker's for a claim,
     gives those with the most words of the query, ties in their order.
