@@ -85,7 +85,9 @@ def _render_command(path: str, command: Any) -> str:
     rows = [record for param in command.get_params(context) if (record := param.get_help_record(context))]
     lines = [f"| `{names}` | {_escape(meaning)} |" for names, meaning in rows]
     said = _escape(inspect.cleandoc(command.help or ""))
-    return "\n".join([f"## {path}\n", f"{said}\n", f"    {usage}\n", "| | |", "|---|---|", *lines, ""])
+    return "\n".join(
+        [f"## {path}\n", f"{said}\n", f"    {usage}\n", "| flag | meaning |", "|---|---|", *lines, ""]
+    )
 
 
 def _escape(text: str) -> str:

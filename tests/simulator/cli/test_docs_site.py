@@ -7,10 +7,14 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
 
 from benchmarks.docs_site import SCHEMAS, render_commands, render_schema
 from benchmarks.golden import find_commands
@@ -18,6 +22,7 @@ from hallulab.scenarios.packs.pack_files import PersonasFile
 from hallulab.simulator.experiment.config import Experiment
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
+from tests.simulator.report.test_page import CHROMIUM, DRIVER, FLAGS, in_browser
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +53,29 @@ def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
     }
     assert any(address.endswith(".css") for address in loaded)
     assert {address for address in loaded if re.match(r"(?:\w+:)?//", address)} == set()
+
+
+@pytest.fixture(scope="module")
+def shown(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    """A page of the site in a browser, opened as a file."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(str(DRIVER)))
+    driver.get((site / "experiment.html").as_uri())
+    yield driver
+    driver.quit()
+
+
+@in_browser
+def test_the_search_finds_a_word_in_brackets_without_a_server(shown: webdriver.Chrome) -> None:
+    field = shown.find_element(By.CSS_SELECTOR, "input.md-search__input")
+    field.click()
+    field.send_keys("jackknife")
+    WebDriverWait(shown, 20).until(
+        lambda page: page.find_elements(By.CSS_SELECTOR, '.md-search-result__link[href*="corrected-numbers"]')
+    )
 
 
 def test_the_index_for_language_models_has_each_page_with_its_first_sentence(site: Path) -> None:
