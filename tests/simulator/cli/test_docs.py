@@ -1,7 +1,8 @@
-"""The commands that README and docs name are there, with these flags, and print what the pages show."""
+"""What README and docs show is so: commands with their flags, files that are read, and what is printed."""
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 import shutil
@@ -10,9 +11,19 @@ from typing import Any
 
 import pytest
 import typer
+from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_ext.models.replay import ReplayChatCompletionClient
+from pydantic import BaseModel
 
+import hallulab as front_door
+from hallulab.chatbots.guarded.policy import Policy
+from hallulab.scenarios.files.yaml_text import read_yaml
+from hallulab.scenarios.packs.pack_files import PersonasFile, ScenarioFile
+from hallulab.simulator.bench.sweep import Sweep
 from hallulab.simulator.cli.main import app
+from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.runs.folder import RunFolder
+from tests.builders import conversation
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
 
@@ -23,6 +34,20 @@ PAGES = sorted(
 HALLULAB: Any = typer.main.get_command(app)
 IN_A_BLOCK = re.compile(rf"^(?: {{4}})?(hallulab (?:{'|'.join(HALLULAB.commands)}) .*)", re.MULTILINE)
 IN_THE_TEXT = re.compile(r"`(hallulab [a-z][^`]*)`")
+
+
+KINDS: dict[str, type[BaseModel]] = {
+    "detector": Sweep,
+    "name": Policy,
+    "personas": PersonasFile,
+    "schema": ScenarioFile,
+}
+"""First key of a YAML file → what reads it. All others are experiment files."""
+
+
+def blocks_of(name: str, language: str) -> list[str]:
+    """The blocks of a page in a language, those that are whole files included."""
+    return re.findall(rf"^```{language}(?: title=\S+)?\n(.*?)^```$", text_of(name), re.MULTILINE | re.DOTALL)
 
 
 def text_of(name: str) -> str:
@@ -85,3 +110,68 @@ def test_the_page_of_the_first_run_has_what_replay_prints(
     _, begun = text_of("docs/tutorial/first-run.md").split("<!-- make replay begins -->\n```\n")
     shown, _ = begun.split("\n```\n<!-- make replay ends -->")
     assert shown.splitlines() == [line.rstrip() for line in printed.rstrip().splitlines()]
+
+
+@pytest.mark.parametrize("name", [page for page in PAGES if blocks_of(page, "yaml")])
+def test_a_yaml_file_of_the_docs_can_be_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    for text in blocks_of(name, "yaml"):
+        file = tmp_path / "shown.yaml"
+        file.write_text(text)
+        [first, *_] = re.findall(r"^(\w+):", text, re.MULTILINE)
+        if first in KINDS:
+            read_yaml(file, name).check(KINDS[first])
+        else:
+            load_experiment(file, {})
+
+
+@pytest.mark.parametrize("name", ["docs/python.md", "docs/tutorial/documents.md", "docs/tutorial/bot.md"])
+def test_a_run_in_python_is_called_as_it_can_be(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tutorial's command runs such an experiment; here it is only looked at."""
+    settings = inspect.signature(front_door.run).parameters
+    called = []
+
+    def look(experiment: Any, **options: Any) -> None:
+        fields = {key: value for key, value in options.items() if key not in settings}
+        if isinstance(experiment, dict):
+            called.append(load_experiment(None, {**experiment, **fields}))
+        else:
+            called.append(load_experiment(Path(experiment), fields))
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "experiment.yaml").write_text("chatbots: [vanilla]\n")
+    monkeypatch.setattr(front_door, "run", look)
+    for block in blocks_of(name, "python"):
+        if "hallulab.run(" in block:
+            exec(block, {"hallulab": front_door})
+    assert called
+
+
+def test_the_team_of_the_docs_is_one() -> None:
+    [block] = blocks_of("docs/experiment.md", "python")
+    module = {"MODEL": ReplayChatCompletionClient(["It is 5 euros."])}
+    exec(block, module)
+    assert isinstance(module["make"](), RoundRobinGroupChat)
+
+
+def test_the_labelled_files_of_the_docs_are_measured_on(hallulab: CommandLine, tmp_path: Path) -> None:
+    own, annotated, chats = blocks_of("docs/labelled-data.md", "json")
+    (tmp_path / "own.jsonl").write_text(own)
+    (tmp_path / "chats.jsonl").write_text(chats)
+    passages = [{"id": "d#0", "document": "d", "text": "The fee is Rs 200."}]
+    turn = {"index": 0, "user": "What is the fee?", "reply": "It is Rs 500.", "passages": passages}
+    held = conversation("388095d7767c45cf", [], turns=[turn])
+    (tmp_path / "conversations.jsonl").write_text(held.model_dump_json() + "\n")
+    (tmp_path / "annotations.jsonl").write_text(annotated)
+    for data in (
+        [tmp_path / "own.jsonl"],
+        ["gold", "--data", tmp_path],
+        ["detector-eval", "--data", tmp_path],
+    ):
+        ended = hallulab("bench", *data, "--detectors", "lexical")
+        assert ended.code == 0, ended.err
+        assert ended.out.startswith("response level: 1 repl")
