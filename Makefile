@@ -74,4 +74,4 @@ browser:  ## the report page is tested in a real browser
 	  else echo "no chromium and no apt-get; the browser tests will be skipped"; fi; }
 
 clean:
-	rm -rf $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -85,6 +85,14 @@ def test_flags_of_a_command_in_the_text_are_there(name: str) -> None:
         assert {word for word in ours if word.startswith("-")} <= {*known, "--help"}, line
 
 
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_links_to_files_lead_somewhere(name: str) -> None:
+    """Those of docs are checked when the site is built."""
+    linked = re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text_of(name))
+    assert linked
+    assert [path for path in linked if not (ROOT / path).exists()] == []
+
+
 def test_targets_that_the_docs_name_are_in_the_makefile() -> None:
     targets = set(re.findall(r"^([a-z-]+):", text_of("Makefile"), re.MULTILINE))
     named = {target for page in PAGES for target in re.findall(r"(?:`|    )make ([a-z-]+)", text_of(page))}
