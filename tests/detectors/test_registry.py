@@ -16,7 +16,7 @@ from hallulab.scenarios import components as plugins
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.transcript import Judgement, Span, TurnView
 from hallulab.testing.scripted import scripted_pool
-from tests.places import ROOT
+from tests.test_examples import blocks
 
 
 @pytest.mark.parametrize("kind", ["halludetect", "metarag", "lexical", "direct-judge", "self-check"])
@@ -165,11 +165,10 @@ def test_what_a_detector_says_of_itself_is_checked(
     assert str(caught.value) == f"detector 'theirs': its {complaint}"
 
 
-async def test_the_detector_of_the_readme_works_as_it_stands(offered: list[EntryPoint]) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    snippet = next(part for part in text.split("```python\n")[1:] if "class EveryNumber" in part)
+async def test_the_detector_of_the_tutorial_works_as_it_stands(offered: list[EntryPoint]) -> None:
+    [snippet] = blocks("docs/tutorial/detector.md")
     module: dict[str, Any] = {}
-    exec(snippet.partition("```")[0], module)
+    exec(snippet, module)
     offered.append(_point(module["EveryNumber"]))
     detector = making_theirs()
     assert (detector.name, detector.traits.needs_model) == ("mine", False)

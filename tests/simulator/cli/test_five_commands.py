@@ -22,7 +22,7 @@ from tests.places import ROOT
 from tests.simulator.cli.test_init_scenario import Writer
 from tests.simulator.command_line import CommandLine
 
-BLOCK = re.compile(r"### Five commands\n.*?```bash\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"## Five commands\n.*?```bash\n(.*?)```", re.DOTALL)
 
 
 @pytest.fixture
