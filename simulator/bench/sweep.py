@@ -65,7 +65,7 @@ class Sweep(Frozen):
     ) -> list[dict[str, Any]]:
         grid = info.data.get("grid")
         if not listed and grid == {}:
-            raise ValueError("give `grid`, `list_configurations`, or both")
+            raise ValueError("give `grid`, `configurations`, or both")
         names = set(grid or (listed[0] if listed else ()))
         for number, one in enumerate(listed, 1):
             if set(one) != names:
@@ -169,7 +169,7 @@ def build_sweep_report(sweep: Sweep, runs: Sequence[Sequence[Evaluation]]) -> Sw
     """Make the report, with a row a configuration.
 
     Args:
-        runs: for each repeat, the evaluations of `configurations(sweep)`, in their order.
+        runs: for each repeat, the evaluations of `list_configurations(sweep)`, in their order.
     """
     rows = [
         _build_row(component, sweep, evaluations)

@@ -165,9 +165,9 @@ def calibrate(
     on to the model server.
     """
     from hallulab.simulator.experiment.config import load_experiment
-    from hallulab.simulator.stress.calibrate import CalibrateSettings, calibrate_command
-    from hallulab.simulator.stress.calibration_table import print_calibration, print_policy
-    from hallulab.simulator.stress.policy import add_guard_detector, calibrate_policy
+    from hallulab.simulator.stress.calibrate.detectors import CalibrateSettings, calibrate_command
+    from hallulab.simulator.stress.calibrate.policy import add_guard_detector, calibrate_policy
+    from hallulab.simulator.stress.calibrate.tables import print_calibration, print_policy
 
     flags = {**collect_flags(models), "detectors": split_names(detectors), "seed": seed}
     experiment = load_experiment(models.config, flags)

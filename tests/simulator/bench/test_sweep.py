@@ -182,7 +182,7 @@ def test_the_table_fits_eighty_columns_and_has_the_best_first() -> None:
     [
         ("grid: {}", "line 2: grid: is empty; give at least 1."),
         ("grid: {a: []}", "line 2: grid.a: is empty; give at least 1."),
-        ("repeats: 2", "line 1: configurations: give `grid`, `list_configurations`, or both"),
+        ("repeats: 2", "line 1: configurations: give `grid`, `configurations`, or both"),
         ("configurations: [{}]", "line 2: configurations.0: is empty; give at least 1."),
         (
             "configurations:\n- {a: 1, b: 2}\n- {b: 3}",

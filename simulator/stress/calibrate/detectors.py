@@ -17,19 +17,18 @@ from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.evaluate import evaluate
-from hallulab.simulator.bench.thresholds import Fit, count_groups, fit
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.intervals import Rounded
 from hallulab.simulator.runs.folder import write_together
+from hallulab.simulator.stress.calibrate.fit import FittedThreshold, count_groups, fit_threshold
 from hallulab.simulator.stress.command import Material, is_of_replies, load_material, plant_material
 from hallulab.simulator.stress.kinds import KINDS
 
 TURNS = (0, 2, 4)
 CONTEXTS = (1, 4, 8)
 """Turns before a reply, and passages of its evidence, as by `hallulab plant`."""
-
 
 QUOTED = (
     "the clean twins are sentences copied from the documents. A chatbot says things in its own words, which "
@@ -198,7 +197,7 @@ async def _calibrate_detector(
 ) -> tuple[Calibrated, Fitted | None]:
     """Fit a detector's threshold, and judge again by it: the pool still has the model's answers."""
     first = await evaluate(detector, replies, experiment.concurrency, judged)
-    fitted = fit(first, experiment.seed)
+    fitted = fit_threshold(first, experiment.seed)
     scored = sum(judgement.outcome == "scored" for judgement in first.judgements)
     row = Calibrated(
         detector=detector.name,
@@ -208,7 +207,7 @@ async def _calibrate_detector(
         before=first.threshold,
         before_protocol=first.threshold_protocol,
     )
-    if not isinstance(fitted, Fit):
+    if not isinstance(fitted, FittedThreshold):
         return row.model_copy(update={"not_fitted": fitted}), None
     detector.use_calibrated(fitted.threshold)
     again = await evaluate(detector, replies, experiment.concurrency)

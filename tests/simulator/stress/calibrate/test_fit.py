@@ -13,7 +13,12 @@ from hallulab.detectors.base.thresholds import GroupCounts, UnitCounts
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply
 from hallulab.scenarios.transcript import Judgement, Span
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.thresholds import Fit, count_groups, find_best_cut, fit
+from hallulab.simulator.stress.calibrate.fit import (
+    FittedThreshold,
+    count_groups,
+    find_best_cut,
+    fit_threshold,
+)
 
 TEXT = "It is Rs 500. Come at 9."
 """Sentences [0, 13) and [14, 24)."""
@@ -87,8 +92,8 @@ def test_no_other_cut_has_a_larger_balanced_accuracy(items: list[tuple[bool, int
 
 
 def test_a_threshold_that_parts_the_replies_is_found_and_holds_on_other_parts() -> None:
-    found = fit(separated(20, 5), seed=0)
-    assert isinstance(found, Fit)
+    found = fit_threshold(separated(20, 5), seed=0)
+    assert isinstance(found, FittedThreshold)
     assert found.threshold == 0.55
     assert dict(found.held_out) == {"sensitivity": 1.0, "specificity": 1.0, "balanced_accuracy": 1.0}
 
@@ -103,13 +108,13 @@ def test_a_threshold_that_parts_the_replies_is_found_and_holds_on_other_parts() 
 def test_too_few_replies_or_groups_are_the_reason_for_no_threshold(
     each: int, groups: int, reason: str
 ) -> None:
-    assert fit(separated(each, groups), seed=0) == reason
+    assert fit_threshold(separated(each, groups), seed=0) == reason
 
 
 def test_failures_and_abstentions_do_not_count_as_replies() -> None:
     whole = separated(20, 5)
     failed = (Judgement(outcome="failed", error="no answer"), *whole.judgements[1:])
-    assert fit(evaluation(whole.replies, failed), seed=0) == (
+    assert fit_threshold(evaluation(whole.replies, failed), seed=0) == (
         "it scored 19 hallucinated and 20 clean replies, and a threshold takes 20 of each"
     )
 
@@ -121,8 +126,8 @@ def test_each_data_set_counts_the_same_whatever_its_size() -> None:
     large = [reply(f"l{n}", True, f"g{n % 5}", "large") for n in range(40)]
     large += [reply(f"m{n}", False, f"g{n % 5}", "large") for n in range(30)]
     scores = [0.4] * 20 + [0.1] * 20 + [0.8] * 40 + [0.4] * 30
-    found = fit(evaluation([*small, *large], [said(score) for score in scores]), seed=0)
-    assert isinstance(found, Fit)
+    found = fit_threshold(evaluation([*small, *large], [said(score) for score in scores]), seed=0)
+    assert isinstance(found, FittedThreshold)
     # Flagging 0.4 finds all of the small set's and flags all clean ones of the large: equal to 0.6, which
     # is higher. With replies counted one by one, 20 of 60 against 30 of 50 would say the same.
     assert found.threshold == 0.6

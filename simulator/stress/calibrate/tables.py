@@ -1,4 +1,4 @@
-"""The table of `hallulab calibrate`."""
+"""The tables of `hallulab calibrate`, on the terminal."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from rich.text import Text
 from hallulab.scenarios.text.wording import format_count, render_one_line
 from hallulab.simulator.report.columns import NARROW, Column, build_decimal_format, build_terminal_table
 from hallulab.simulator.report.terminal import build_console
-from hallulab.simulator.stress.calibrate import CalibrationReport
-from hallulab.simulator.stress.policy import MOST_FLAGGED, TOPICS, PolicyFit
+from hallulab.simulator.stress.calibrate.detectors import CalibrationReport
+from hallulab.simulator.stress.calibrate.policy import MOST_FLAGGED, PolicyFit
 
 _THREE = build_decimal_format(3)
+_PERCENT = build_decimal_format(0, 100)
+
 COLUMNS = (
     Column("Detector", "detector", "name of the detector", kind="name", short="Detector"),
     Column("Threshold until now", "before", "its threshold until now, and where that came from", _THREE,
@@ -26,8 +28,29 @@ COLUMNS = (
     Column("Coverage %", "coverage", "replies that it scored over those", build_decimal_format(0, 100),
            short="Cov.\n%"),
 )  # fmt: skip
+
+TOPICS = (
+    Column("Topic", "topic", "", kind="name", short="Topic"),
+    Column("Controls", "controls", "different grounded replies on the topic that were scored",
+           short="Con-\ntrols"),
+    Column("Errors", "errors", "replies with a planted error that were scored", short="Errors"),
+    Column("τ before", "before", "threshold before", _THREE, short="τ before"),
+    Column("Flagged % before", "flagged_before", "share of the controls that reach the threshold before",
+           _PERCENT, short="Flagged\n% before"),
+    Column("Recall % before", "recall_before", "share of the errors that reach it", _PERCENT,
+           short="Recall\n% before"),
+    Column("τ", "threshold", "the fitted threshold", _THREE, short="τ"),
+    Column("Flagged %", "flagged", "share of the controls that reach it", _PERCENT, short="Flag-\nged %"),
+    Column("Recall %", "recall", "share of the errors that reach it", _PERCENT, short="Recall\n%"),
+    Column("Flagged % held out", "flagged_held_out", "the same for thresholds fitted to other documents",
+           _PERCENT, short="Flagged %\nheld out"),
+    Column("Recall % held out", "recall_held_out", "likewise, of the errors", _PERCENT,
+           short="Recall %\nheld out"),
+)  # fmt: skip
+"""For `rows` of `hallulab calibrate --policy`: sensitive topics."""
+
 TABLES = {"Thresholds": COLUMNS, "Thresholds of topics": TOPICS}
-"""Title → columns."""
+"""Heading of docs/metrics.md → the columns of a table."""
 
 
 def print_calibration(report: CalibrationReport, console: Console | None = None) -> None:
