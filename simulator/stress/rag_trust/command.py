@@ -14,7 +14,7 @@ from hallulab.scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion,
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
-from hallulab.simulator.report.columns import format_csv
+from hallulab.simulator.report.columns import Column, format_csv
 from hallulab.simulator.runs.folder import RunFolder, write_together
 from hallulab.simulator.runs.outputs import check_outputs
 from hallulab.simulator.stress.rag_trust.answers import AnswerCollector, ask_all
@@ -90,8 +90,7 @@ def _require_an_answer(answers: list[MeasuredAnswer]) -> None:
 
 def _write(folder: StressFolder, report: StressReport) -> None:
     every = {column.value: column for dimension in DIMENSIONS for column in COLUMNS[dimension]}
-    first = COLUMNS["factuality"][0]
-    columns = [type(first)("Dimension", "dimension", "what is scored", kind="text"), *every.values()]
+    columns = [Column("Dimension", "dimension", "what is scored", kind="text"), *every.values()]
     write_together(
         {
             folder.report: report.text(),

@@ -15,23 +15,14 @@ from hypothesis import strategies as st
 
 from hallulab.scenarios.labelled import GoldSpan
 from hallulab.scenarios.transcript import Judgement, Span
-from hallulab.simulator.bench.curves import (
-    BOTTOM,
-    HEIGHT,
-    LEFT,
-    POINTS,
-    RIGHT,
-    WIDTH,
-    Priced,
-    plot_frontier,
-    plot_precision_recall,
-)
+from hallulab.simulator.bench.curves import POINTS, Priced, plot_frontier, plot_precision_recall
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.page import get_style_classes, render_page
+from hallulab.simulator.bench.page import render_page
 from hallulab.simulator.bench.results import BenchData, measure
 from hallulab.simulator.bench.sweep import Sweep, SweepReport, build_sweep_report
 from hallulab.simulator.measure.detection import Sample
 from hallulab.simulator.measure.spending import find_pareto_front
+from hallulab.simulator.report.plot import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, get_style_classes
 from tests.builders import labelled
 
 HOSTILE = "<script>alert(1)</script>"
