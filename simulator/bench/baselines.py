@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import zip_longest
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -142,15 +142,11 @@ def _compute_numbers(ratings: Sequence[Rating]) -> RatingNumbers:
         probabilities=False,
     )
     drawn = compute_replicates(sample, int(sample.clusters.max()) + 1)
-    decided = compute_flag_scores(sample)
-    return RatingNumbers(
-        auroc=compute_auroc(sample),
-        auroc_ci95=compute_percentile_interval(drawn["auroc"]),
-        f1=decided["f1"],
-        f1_ci95=compute_percentile_interval(drawn["f1"]),
-        balanced_accuracy=decided["balanced_accuracy"],
-        balanced_accuracy_ci95=compute_percentile_interval(drawn["balanced_accuracy"]),
-    )
+    found = {"auroc": compute_auroc(sample), **compute_flag_scores(sample)}
+    numbers: dict[str, Any] = {}
+    for name in ("auroc", "f1", "balanced_accuracy"):
+        numbers |= {name: found[name], f"{name}_ci95": compute_percentile_interval(drawn[name])}
+    return RatingNumbers(**numbers)
 
 
 FEWEST = 3

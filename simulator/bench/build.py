@@ -84,7 +84,9 @@ async def build_command(settings: BuildSettings, experiment: Experiment) -> Deri
     check_outputs(
         {"--out": settings.out}, (data / FILE, data / OFFICIAL, settings.config, run.replay, run.record)
     )
-    questions = _choose_questions(read_hotpotqa(settings.data), settings)
+    found = read_hotpotqa(data)
+    require_unique_ids(found, data)
+    questions = _choose_questions(found, settings)
     async with open_pool(experiment, open_recording(run)) as pool, serve_models(pool, run):
         with bars(settings.run.quiet) as shown:
             task = shown.add_task("questions", total=len(questions))
@@ -106,13 +108,13 @@ async def build_command(settings: BuildSettings, experiment: Experiment) -> Deri
 
 
 def _choose_questions(questions: Sequence[HotpotQuestion], settings: BuildSettings) -> list[HotpotQuestion]:
-    """Choose at most `limit` questions, in the file's order. A higher limit keeps those of a lower one.
-
-    Raises:
-        UsageError: two questions have the same identifier, so two replies of the labelled file would have it.
-    """
-    (most, times), *_ = Counter(question.id for question in questions).most_common(1) or [("", 0)]
-    if times > 1:
-        raise UsageError(f"{settings.data}: two questions have the _id {most}. Give each its own.")
+    """Choose at most `limit` questions, in the file's order. A higher limit keeps those of a lower one."""
     drawn = random.Random(settings.seed).sample(range(len(questions)), len(questions))  # noqa: S311 - a seeded choice of data
     return [questions[position] for position in sorted(drawn[: settings.limit])]
+
+
+def require_unique_ids(questions: Sequence[HotpotQuestion], data: Path) -> None:
+    """Raise UsageError if two questions have the same identifier, so that two replies would have it."""
+    (most, times), *_ = Counter(question.id for question in questions).most_common(1) or [("", 0)]
+    if times > 1:
+        raise UsageError(f"{data}: two questions have the _id {most}. Give each its own.")

@@ -27,6 +27,7 @@ from hallulab.scenarios.labelled import ChatbotTurn, LabelledReply
 from hallulab.scenarios.transcript import Conversation, Frozen, Judgement, Span, Turn, Verdict
 from hallulab.simulator.bench.baselines import FEWEST, RankTest, rank_test
 from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.levels import list_located_ends
 from hallulab.simulator.measure.hallucinations import (
     Row,
     Tallies,
@@ -153,11 +154,10 @@ def _match_spans(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits
     """
     gold = [(span.start, span.end) for span in reply.spans or ()]
     whole = [(0, len(reply.reply))] if judgement.flagged else []
-    flagged = [(span.start, span.end) for span in judgement.spans or ()] or whole
-    placed = [(start, end) for start, end in flagged if start is not None and end is not None]
+    placed = list_located_ends(judgement) if judgement.spans else whole
     right = [any(start < b and a < end for a, b in gold) for start, end in placed]
     met = [any(start < b and a < end for start, end in placed) for a, b in gold]
-    return right + [False] * (len(flagged) - len(placed)), met
+    return right + [False] * (len(judgement.spans or whole) - len(placed)), met
 
 
 def compute_wilcoxon_p(first: Sequence[float], second: Sequence[float]) -> float | None:

@@ -90,9 +90,8 @@ def split_into_folds(replies: Sequence[LabelledReply], folds: int, seed: int) ->
     sizes = Counter(reply.group for reply in replies)
     if len(sizes) < folds:
         raise UsageError(
-            f"--folds {folds}: the replies are of {format_count(len(sizes), 'group')}, and no group may "
-            "be in two "
-            "folds. Give a smaller number."
+            f"--folds {folds}: the replies are of {format_count(len(sizes), 'group')}, and no group may be "
+            "in two folds. Give a smaller number."
         )
     groups = random.Random(seed).sample(sorted(sizes), len(sizes))  # noqa: S311 - a seeded choice
     filled = [0] * folds

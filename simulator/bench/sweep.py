@@ -22,6 +22,7 @@ from hallulab.simulator.bench.levels import collect_items, group_numbers
 from hallulab.simulator.bench.rows import compute_costs
 from hallulab.simulator.experiment.config import NAME, Component
 from hallulab.simulator.measure.detection import compute_auroc, compute_flag_scores
+from hallulab.simulator.measure.hallucinations import compute_mean
 from hallulab.simulator.measure.intervals import Rounded
 from hallulab.simulator.measure.spending import find_pareto_front
 
@@ -226,13 +227,13 @@ def _sum_seconds(evaluation: Evaluation) -> list[float]:
 def _compute_mean(values: Sequence[float | None]) -> float | None:
     """Return the mean; None if one repeat has no value, because a mean over the others would hide that."""
     known = [value for value in values if value is not None]
-    return round(math.fsum(known) / len(known), 6) if known and len(known) == len(values) else None
+    return compute_mean(known) if len(known) == len(values) else None
 
 
 def _compute_deviation(values: Sequence[float | None]) -> float | None:
     """Return the sample standard deviation (n − 1); None with fewer than two values, or a missing one."""
     known = [value for value in values if value is not None]
-    return round(statistics.stdev(known), 6) if len(known) > 1 and len(known) == len(values) else None
+    return round(statistics.stdev(known), 6) if len(known) == len(values) > 1 else None
 
 
 def _mark_front(rows: Sequence[SweepRow], *columns: str) -> list[bool]:

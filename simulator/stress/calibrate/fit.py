@@ -21,7 +21,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.levels import get_gold_labels, mark_touched, split_items
+from hallulab.simulator.bench.levels import get_gold_labels, list_located_ends, mark_touched, split_items
 from hallulab.simulator.bench.split import split_into_folds
 from hallulab.simulator.measure.detection import Booleans
 from hallulab.simulator.measure.intervals import Floats, Rounded
@@ -153,10 +153,8 @@ def _pair_sentences(reply: LabelledReply, said: Judgement) -> Iterator[tuple[boo
     gold = get_gold_labels(reply, "sentence")
     if gold is None or not said.localised:
         return
-    spans = [
-        (span.start, span.end) for span in said.spans or () if span.start is not None and span.end is not None
-    ]
-    flagged = mark_touched(reply.reply, spans, split_items(reply.reply, "sentence"))
+    sentences = split_items(reply.reply, "sentence")
+    flagged = mark_touched(reply.reply, list_located_ends(said), sentences)
     yield from zip(gold.tolist(), flagged.tolist(), strict=True)
 
 

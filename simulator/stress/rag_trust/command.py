@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 from hallulab.agents.progress import bars
@@ -13,6 +12,7 @@ from hallulab.chatbots.registry import read_chatbot_options
 from hallulab.scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.text.wording import shorten_line
+from hallulab.simulator.bench.build import require_unique_ids
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.report.columns import Column, format_csv
 from hallulab.simulator.runs.folder import RunFolder, write_together
@@ -74,9 +74,7 @@ def _read(data: Path) -> tuple[HotpotQuestion, ...]:
     questions = read_hotpotqa(data)
     if not questions:
         raise UsageError(f"{data}: there is no question in it. Give HotpotQA's distractor setting.")
-    (most, times), *_ = Counter(question.id for question in questions).most_common(1)
-    if times > 1:
-        raise UsageError(f"{data}: two questions have the _id {most}. Give each its own.")
+    require_unique_ids(questions, data)
     return questions
 
 

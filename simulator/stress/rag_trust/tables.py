@@ -1,4 +1,4 @@
-"""Tables 2, 3 and 4 of the paper, with what refusals do to them, and figures 1 and 2, for terminal and page."""
+"""Tables 2, 3 and 4 of the paper, with what refusals do to them, and its figures, for terminal and page."""
 
 from __future__ import annotations
 
