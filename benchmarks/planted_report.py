@@ -17,11 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.command import build_parser, format_row, get_exit_code, open_recording
 from benchmarks.detectors_table.samples import FOLDER as TABLE
 from benchmarks.detectors_table.samples import KEPT, sample
 from hallulab import run
 from hallulab.agents.models.recording import Recording
-from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
+from hallulab.scenarios.errors import ReplayMiss, UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import NOTHING, format_number, format_with_interval
 from hallulab.scenarios.transcript import Conversation, Verdict
@@ -58,20 +59,13 @@ WHOLE = ("other-rule", "case-fact", "step")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser("planted_report", __doc__)
     parser.add_argument("--record", action="store_true", help="ask the model what is not recorded yet")
     parser.add_argument("--recordings", type=Path, default=RECORDINGS, help="folder of the recordings")
     parser.add_argument("--base-url", help="where the model is served, to record")
     given = parser.parse_args(arguments)
-    try:
-        with TemporaryDirectory() as folder:
-            report(Path(folder), given)
-    except HallulabError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2 if isinstance(error, UsageError) else 1
-    return 0
+    with TemporaryDirectory() as folder:
+        return get_exit_code(lambda: report(Path(folder), given))
 
 
 def report(folder: Path, given: argparse.Namespace) -> None:
@@ -88,7 +82,8 @@ def report(folder: Path, given: argparse.Namespace) -> None:
     evaluations, missing = [], []
     for name in DETECTORS:
         try:
-            evaluations.append(asyncio.run(judged(name, replies, _recording(name, given), given.base_url)))
+            recording = open_recording(given.recordings / f"{name}.jsonl", grows=given.record)
+            evaluations.append(asyncio.run(judged(name, replies, recording, given.base_url)))
         except ReplayMiss:
             missing.append(f"`{name}`")
     rows = {
@@ -127,18 +122,6 @@ async def judged(
     ):
         [detector] = make_detectors(experiment, pool, {})
         return await evaluate(detector, replies, experiment.concurrency)
-
-
-def _recording(name: str, given: argparse.Namespace) -> Recording:
-    """Return the growing recording, the one to replay, or an empty one where there is none."""
-    growing = given.recordings / f"{name}.jsonl"
-    if given.record:
-        return Recording.record(growing)
-    packed = growing.with_name(f"{growing.name}.gz")
-    found = next((path for path in (growing, packed) if path.is_file()), None)
-    recording = Recording() if found is None else Recording.replay(found)
-    recording.replaying = True
-    return recording
 
 
 Rows = Mapping[tuple[str, str, str], PlantedRow]
@@ -279,7 +262,7 @@ def _of_kinds(evaluation: Evaluation, kinds: Sequence[str]) -> Evaluation:
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
     head, *lines = rows
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *lines))
+    return "\n".join(map(format_row, (head, ["---"] * len(head), *lines)))
 
 
 if __name__ == "__main__":

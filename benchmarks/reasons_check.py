@@ -19,7 +19,6 @@ words, which quoting the whole sentence would give.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 from collections import Counter
@@ -27,6 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.command import build_parser
 from hallulab.detectors.base.questions import split_statements
 from hallulab.detectors.base.wrong_items.explanation import explain
 from hallulab.scenarios.datasets import load_labelled
@@ -188,7 +188,7 @@ def check_spans(data: Path, dataset: str, part: str) -> None:
 
 def main() -> None:
     """Check and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = build_parser("reasons_check", __doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with gold, ragtruth and wice")
     parser.add_argument("--show", action="store_true", help="print every sentence of gold with both reasons")
     given = parser.parse_args()

@@ -21,11 +21,11 @@ from unittest.mock import patch
 
 import pytest
 
-from benchmarks.faults import bench, recorded
 from hallulab.scenarios.files.json_text import LineWriter, read_lines
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import derive_first_try
 from tests import forked_runs
+from tests.faults import bench, recorded
 from tests.faulty_endpoint import FaultyEndpoint, faulty_endpoint
 from tests.fuzz.promises import check_whole
 from tests.kill_points import AfterReport, InLine, InReport, Lines, Place, is_torn, journal_lines

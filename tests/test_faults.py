@@ -1,4 +1,4 @@
-"""What `python -m benchmarks.faults` shows, in its short form."""
+"""What `python -m tests.faults` shows, in its short form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.faults import at_faulty_endpoint, bench, compared, recorded
+from tests.faults import at_faulty_endpoint, bench, compared, recorded
 from tests.kill_points import kill_and_resume
 
 

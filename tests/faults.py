@@ -1,4 +1,4 @@
-"""Show that nothing is lost where everything fails: `python -m benchmarks.faults [--kills N] [--repeats N]`.
+"""Show that nothing is lost where everything fails: `python -m tests.faults [--kills N] [--repeats N]`.
 
 1. The five chatbots meet the detectors at an endpoint that fails 30% of its requests, in every way that
    servers fail (`tests/faulty_endpoint.py`). The run is compared with one at the same endpoint in good
@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from benchmarks.same_results import differences, results_of
 from hallulab.agents.models.redaction import Redaction
 from tests.faulty_endpoint import FaultyEndpoint, faulty_endpoint
 from tests.fuzz.promises import ended
 from tests.fuzz.tiny_run import make_pack, words_for_vectors
 from tests.kill_points import kill_and_resume
+from tests.same_results import differences, results_of
 
 KEY = "sk-canary-0123456789-abcdef"
 """The key that is sent. It is in small letters, as the endpoint reads headers."""
