@@ -10,6 +10,7 @@ import pytest
 from hallulab.simulator.bench.baselines import run_friedman_test
 from hallulab.simulator.bench.levels import Items
 from hallulab.simulator.measure.detection import Sample
+from tests.simulator.bench.material import known
 
 GROUPS = [0, 1, 2, 3]
 
@@ -25,8 +26,7 @@ def detectors(**scores: Sequence[float]) -> Mapping[str, Items]:
 
 
 def test_the_statistic_by_hand() -> None:
-    found = run_friedman_test(detectors(a=[0.1] * 4, b=[0.2] * 4, c=[0.3, 0.3, 0.3, 0.15]))
-    assert found is not None
+    found = known(run_friedman_test(detectors(a=[0.1] * 4, b=[0.2] * 4, c=[0.3, 0.3, 0.3, 0.15])))
     # Rank sums 4, 9, 11 of three detectors in four sources: 12 / (4·3·4) · (16 + 81 + 121) − 3·4·4
     assert found.statistic == 6.5
     assert found.p_value == pytest.approx(np.exp(-6.5 / 2), rel=1e-5)  # chi-squared, two degrees of freedom
@@ -41,8 +41,7 @@ def test_a_source_counts_once_however_many_replies_it_has() -> None:
         "b": scored([0.3, 0.3, 0.2, 0.2, 0.2], groups, replies),
         "c": scored([0.3, 0.4, 0.3, 0.3, 0.3], groups, replies),
     }
-    found = run_friedman_test(measured)
-    assert found is not None
+    found = known(run_friedman_test(measured))
     assert (found.n, found.groups, found.mean_ranks) == (5, 3, {"a": 1.0, "b": 2.0, "c": 3.0})
 
 
@@ -54,21 +53,18 @@ def test_the_error_of_a_source_is_the_mean_of_its_squared_errors() -> None:
         "b": scored([0.35] * 4, groups, replies),
         "c": scored([1.0] * 4, groups, replies),
     }
-    found = run_friedman_test(measured)
-    assert found is not None
+    found = known(run_friedman_test(measured))
     assert found.mean_ranks == {"a": 2.0, "b": 1.0, "c": 3.0}
 
 
 def test_only_replies_that_all_scored_count() -> None:
     measured = {**detectors(a=[0.1] * 4, b=[0.2] * 4), "c": scored([0.3] * 3, [0, 2, 3], [0, 2, 3])}
-    found = run_friedman_test(measured)
-    assert found is not None
+    found = known(run_friedman_test(measured))
     assert (found.n, found.groups) == (3, 3)
 
 
 def test_detectors_that_never_differ_have_no_p_value() -> None:
-    found = run_friedman_test(detectors(a=[0.1] * 4, b=[0.1] * 4, c=[0.1] * 4))
-    assert found is not None
+    found = known(run_friedman_test(detectors(a=[0.1] * 4, b=[0.1] * 4, c=[0.1] * 4)))
     assert (found.statistic, found.p_value, found.mean_ranks["a"]) == (None, None, 2.0)
 
 

@@ -13,7 +13,7 @@ from hallulab.simulator.bench.results import measure
 from hallulab.simulator.bench.rows import build_level_row, compute_costs
 from hallulab.simulator.measure.detection import compute_replicates
 from tests.builders import call, labelled
-from tests.simulator.bench_data import DATA
+from tests.simulator.bench.material import DATA
 
 SKIPPED = Judgement(outcome="abstained", error="there is no evidence")
 FAILED = Judgement(outcome="failed", error="the model did not answer", calls=(call("detector.ask"),))
