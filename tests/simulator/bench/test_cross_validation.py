@@ -103,28 +103,6 @@ def test_what_fit_raises_is_one_sentence(
     assert (ended.code, ended.err) == (2, complaint)
 
 
-class Silent(Memory):
-    """Gives no judgement, whatever it is asked."""
-
-    traits = Traits(needs_model=False, batch=True)
-
-    async def detect(self, view: TurnView) -> Judgement:
-        return None  # type: ignore[return-value]
-
-    async def detect_many(self, views: Sequence[TurnView]) -> list[Judgement]:
-        return None  # type: ignore[return-value]
-
-
-def test_a_detector_that_gives_no_judgement_has_failed(
-    bench: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(DETECTORS, "memory", Silent)
-    path, out = written(tmp_path / "data.jsonl", [True, False] * 4), tmp_path / "out.json"
-    assert bench("bench", path, "--detectors", "memory", "--json", out).code == 0
-    _, row = found(out)
-    assert (row["coverage"], row["failed"]) == (0.0, 4)
-
-
 class Count(TrainableDetector):
     """Flags what is at least its threshold, which is the share of hallucinated replies learnt from."""
 
