@@ -156,12 +156,12 @@ class CrossValidation:
             for detector in sorted(detectors, key=lambda one: not isinstance(one, TrainableDetector)):
                 judged = partial(shown.advance, shown.add_task(detector.name, total=len(self._tested)))
                 if isinstance(detector, TrainableDetector):
-                    found[detector.name] = await self._of_learner(detector, seed, judged)
+                    found[detector.name] = await self._evaluate_learner(detector, seed, judged)
                 else:
                     found[detector.name] = await evaluate(detector, self._tested, self._concurrency, judged)
         return [found[detector.name] for detector in detectors]
 
-    async def _of_learner(
+    async def _evaluate_learner(
         self, detector: TrainableDetector, seed: int, judged: Callable[[int], object]
     ) -> Evaluation:
         evaluations: list[Evaluation] = []

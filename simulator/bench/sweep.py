@@ -61,7 +61,7 @@ class Sweep(Frozen):
 
     @field_validator("configurations")
     @classmethod
-    def _set_the_same_options(
+    def _check_configurations(
         cls, listed: list[dict[str, Any]], info: ValidationInfo
     ) -> list[dict[str, Any]]:
         grid = info.data.get("grid")
@@ -77,7 +77,7 @@ class Sweep(Frozen):
 
     @field_validator("options")
     @classmethod
-    def _do_not_vary(cls, options: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    def _check_fixed_options(cls, options: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         varied = {
             name for one in (info.data.get("grid", {}), *info.data.get("configurations", ())) for name in one
         }
@@ -87,7 +87,7 @@ class Sweep(Frozen):
         return options
 
     @model_validator(mode="after")
-    def _can_be_done(self) -> Self:
+    def _check_number_of_runs(self) -> Self:
         combined = math.prod(map(len, self.grid.values())) if self.grid else 0
         runs = (combined + len(self.configurations)) * self.repeats
         if runs > MOST_RUNS:

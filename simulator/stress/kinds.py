@@ -126,7 +126,7 @@ def replace_detail(clean: Clean, library: SentenceBank, generator: random.Random
         if item.kind in ("contact", "quantity", "date")
     ]
 
-    def found(sentence: str) -> Iterator[Edit]:
+    def find_edits(sentence: str) -> Iterator[Edit]:
         keys = {item.key for item in find_items(sentence)}
         for item in find_items(sentence):
             for elsewhere, other in offered:
@@ -137,7 +137,7 @@ def replace_detail(clean: Clean, library: SentenceBank, generator: random.Random
                 ):
                     yield Edit(item.start, item.end, other.text)
 
-    return _make_one_edit(clean, found, generator)
+    return _make_one_edit(clean, find_edits, generator)
 
 
 def _is_same_form(one: Item, other: Item) -> bool:

@@ -231,12 +231,12 @@ async def plant_fluently(
     places = list(_draw_places(streams, kinds, count, seed, done))
     session = pool.session("planter", seed)
 
-    async def written(place: _Place) -> PlantedError | str:
+    async def write(place: _Place) -> PlantedError | str:
         found = await _generate_error(place, session)
         on_done()
         return found
 
-    outcomes = await asyncio.gather(*map(written, places))
+    outcomes = await asyncio.gather(*map(write, places))
     for place, outcome in zip(places, outcomes, strict=True):
         if isinstance(outcome, PlantedError):
             done.replies += build_labelled_pair(place.name, place.kind, outcome, "model")

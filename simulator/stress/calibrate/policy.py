@@ -73,7 +73,7 @@ class _TopicScores:
     controls: tuple[tuple[str, float], ...]
     errors: tuple[tuple[str, float], ...]
 
-    def of(self, groups: set[str], *, inside: bool) -> _TopicScores:
+    def select(self, groups: set[str], *, inside: bool) -> _TopicScores:
         """Return those inside some groups, or outside."""
         return _TopicScores(
             tuple(one for one in self.controls if (one[0] in groups) == inside),
@@ -180,8 +180,8 @@ def _test_held_out(
     """
     flagged = found = 0
     for fold in folds:
-        inside = scored.of(fold.tested_groups, inside=True)
-        others = [score for _, score in scored.of(fold.tested_groups, inside=False).controls]
+        inside = scored.select(fold.tested_groups, inside=True)
+        others = [score for _, score in scored.select(fold.tested_groups, inside=False).controls]
         threshold = raise_threshold(others, before) if others else None
         if threshold is None:
             return None, None

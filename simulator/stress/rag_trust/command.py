@@ -50,7 +50,7 @@ async def run_stress(config: StressConfig, folder: StressFolder, settings: RunSe
     async with open_pool(config.experiment, open_recording(settings), settings.transport) as pool:
         asking = AnswerCollector(config, pool, SentenceEmbedder(DEFAULT_EMBEDDING_MODEL))
         for task in wanted[: len(config.answering) * len(config.chatbots) * len(config.strategies)]:
-            read_chatbot_options(task.chatbot.kind, asking.options(task))
+            read_chatbot_options(task.chatbot.kind, asking.build_options(task))
         with folder.claimed():
             if settings.fresh:
                 folder.clear()

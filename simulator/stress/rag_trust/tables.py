@@ -160,7 +160,7 @@ def print_stress(report: StressReport, console: Console | None = None) -> None:
     console = console or build_console()
     for dimension in DIMENSIONS:
         columns = choose_columns(dimension, report.config.answering)
-        table = build_terminal_table(columns, report.groups(dimension), narrow=console.width < NARROW)
+        table = build_terminal_table(columns, report.group_rows(dimension), narrow=console.width < NARROW)
         console.print(Text(HEADINGS[dimension]))
         console.print(table)
         console.print()
@@ -176,7 +176,7 @@ def render_page(report: StressReport) -> str:
         dimensions=DIMENSIONS,
         headings=HEADINGS,
         columns=COLUMNS,
-        groups={dimension: report.groups(dimension) for dimension in DIMENSIONS},
+        groups={dimension: report.group_rows(dimension) for dimension in DIMENSIONS},
         strategies=list(report.config.strategies),
         plots={dimension: list(_plot_scores(report, dimension)) for dimension in DIMENSIONS},
     )
@@ -187,14 +187,14 @@ def _plot_scores(report: StressReport, dimension: Dimension) -> Iterator[Plot]:
 
     These are the paper's figures 1 and 2. A grid with a single level has no chart.
     """
-    grid = report.config.grid(dimension)
+    grid = report.config.get_grid(dimension)
     over, other = ("poison", "distractors") if dimension == "factuality" else ("distractors", "poison")
     levels, others = getattr(grid, over), getattr(grid, other)
     if len(levels) < 2:
         return
     scores = {
         (row.chatbot, row.strategy, getattr(row, over), getattr(row, other)): row.score
-        for row in report.of(dimension)
+        for row in report.get_rows(dimension)
     }
     for bot in report.config.chatbots:
         for fixed in others:
