@@ -91,8 +91,8 @@ def report(folder: Path, given: argparse.Namespace) -> None:
         for one in evaluations
         for row in build_planted_rows([one]) or ()
     }
-    accuracies = {one.detector: one for each in evaluations for one in count_planted([each]) or ()}
-    parts = [_found(rows), _by_depth(rows), _demo(demo, accuracies), *_gold(evaluations)]
+    demo_table = _demo(demo, _accuracies(evaluations))
+    parts = [_found(rows), _by_depth(rows), demo_table, *_gold(evaluations)]
     if missing:
         parts.append(
             f"Not measured, as the recording of the model's answers is not finished: {', '.join(missing)}."
@@ -130,19 +130,19 @@ Rows = Mapping[tuple[str, str, str], PlantedRow]
 
 def _found(rows: Rows) -> str:
     """Return the table of recall and pairs told apart, by kind."""
-    names = _names(rows)
+    names = list(dict.fromkeys(name for name, _, _ in rows))
+    every = [rows[name, ALL, ALL] for name in names]
     lines = [
         [_titled(kind), *(_recall(rows[name, kind, ALL]) for name in names)]
         for kind in (ALL, *KINDS)
         if (names[0], kind, ALL) in rows
     ]
-    alarms = ["clean twins flagged", *(_alarms(rows[name, ALL, ALL]) for name in names)]
+    alarms = [
+        "clean twins flagged",
+        *(format_with_interval(one.false_alarms, one.false_alarms_ci95, 3) for one in every),
+    ]
     head = ["kind", *(f"`{name}`" for name in names)]
     return "Recall; share of the pairs told apart; number of pairs:\n\n" + _table([head, *lines, alarms])
-
-
-def _names(rows: Rows) -> list[str]:
-    return list(dict.fromkeys(name for name, _, _ in rows))
 
 
 def _titled(kind: str) -> str:
@@ -154,25 +154,21 @@ def _recall(row: PlantedRow) -> str:
     return f"{recall}; {format_number(row.told_apart, 2)}; {row.pairs}"
 
 
-def _alarms(row: PlantedRow) -> str:
-    return format_with_interval(row.false_alarms, row.false_alarms_ci95, 3)
-
-
 def _by_depth(rows: Rows) -> str:
     """Return the table of recall by kind and by turns before the reply."""
+
+    def format_found(row: PlantedRow | None) -> str:
+        return NOTHING if row is None else f"{format_number(row.recall, 2)}; {row.pairs}"
+
     turns = sorted({turn for _, _, turn in rows if turn != ALL})
-    cells = [(name, turn) for name in _names(rows) for turn in turns]
+    cells = [(name, turn) for name in dict.fromkeys(name for name, _, _ in rows) for turn in turns]
     lines = [
-        [_titled(kind), *(_cell(rows.get((name, kind, turn))) for name, turn in cells)]
+        [_titled(kind), *(format_found(rows.get((name, kind, turn))) for name, turn in cells)]
         for kind in (ALL, *KINDS)
         if any((name, kind, turn) in rows for name, turn in cells)
     ]
     head = ["kind", *(f"`{name}`, {turn} before" for name, turn in cells)]
     return "Recall by turns before the reply; number of pairs:\n\n" + _table([head, *lines])
-
-
-def _cell(row: PlantedRow | None) -> str:
-    return NOTHING if row is None else f"{format_number(row.recall, 2)}; {row.pairs}"
 
 
 def _demo(demo: RunFolder, accuracies: Mapping[str, Accuracy]) -> str:
@@ -208,7 +204,7 @@ def _gold(evaluations: Sequence[Evaluation]) -> list[str]:
     by_all, by_whole = (
         {
             row.chatbot: row
-            for row in _rows(conversations, verdicts, _accuracies(_of_kinds(planted, kinds)))
+            for row in _rows(conversations, verdicts, _accuracies([_of_kinds(planted, kinds)]))
             if row.detector == GOLD_DETECTOR
         }
         for kinds in (tuple(KINDS), WHOLE)
@@ -229,8 +225,8 @@ def _gold(evaluations: Sequence[Evaluation]) -> list[str]:
     ]
 
 
-def _accuracies(planted: Evaluation) -> dict[str, Accuracy]:
-    return {one.detector: one for one in count_planted([planted]) or ()}
+def _accuracies(evaluations: Sequence[Evaluation]) -> dict[str, Accuracy]:
+    return {one.detector: one for each in evaluations for one in count_planted([each]) or ()}
 
 
 def _rows(

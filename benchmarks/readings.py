@@ -24,7 +24,7 @@ from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.halludetect.options import HalluDetectOptions
 from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
-from hallulab.detectors.halludetect.strategies import RoughAnalysis, WordReading, vote
+from hallulab.detectors.halludetect.strategies import WordReading, vote
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.spans import Region, cut_region, split_sentences
@@ -148,7 +148,9 @@ async def steps_of_word(pool: ModelPool) -> list[Left]:
             analyses, rated = [], []
         kept: dict[str, set[Region | None]] = {
             "the reply, before any step": set(regions),
-            "analysis: in at least one of three lists": _listed(analyses, reply.reply),
+            "analysis: in at least one of three lists": {
+                rated.region for analysis in analyses for rated in vote([analysis], reply.reply)
+            },
             "self-consistency: in most lists": {one.region for one in rated},
             "refiner: severity 4 or 5": {one.region for one in rated if one.severity >= PAPER_THRESHOLD},
         }
@@ -157,10 +159,6 @@ async def steps_of_word(pool: ModelPool) -> list[Left]:
             for region in regions:
                 counts[not is_wrong(region, reply)] += region in found
     return [Left(step, *counts) for step, counts in left.items()]
-
-
-def _listed(analyses: Sequence[RoughAnalysis], reply: str) -> set[Region | None]:
-    return {rated.region for analysis in analyses for rated in vote([analysis], reply)}
 
 
 def _pairs(found: Evaluation) -> list[tuple[Judgement, LabelledReply]]:

@@ -99,7 +99,9 @@ def names_it(
     best = max(evidence, key=lambda known: len(words & content_stems(known)), default="")
     main = words - content_stems(best)
     if main:
-        return "words", any(_is_mostly(content_stems(piece), main) for piece in pieces)
+        least, stems = min(2, len(main)), [content_stems(piece) for piece in pieces]
+        counts = [(len(piece & main), len(piece)) for piece in stems]
+        return "words", any(hits >= least and 3 * hits >= 2 * size for hits, size in counts)
     return "contrast", any(content_stems(piece) & words & content_stems(mark.reason) for piece in pieces)
 
 
@@ -111,10 +113,6 @@ def _is_wrong(item: Item, reason: str, evidence: list[str], user: str) -> bool:
     if item.kind == "name":
         return not set(item.key.split()) <= content_stems(there)
     return item.key not in {known.key for known in find_items(there)}
-
-
-def _is_mostly(piece: set[str], main: set[str]) -> bool:
-    return len(piece & main) >= min(2, len(main)) and 3 * len(piece & main) >= 2 * len(piece)
 
 
 def check_gold(folder: Path, show: bool) -> None:

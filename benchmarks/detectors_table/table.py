@@ -163,12 +163,9 @@ def _table(lines: Sequence[Line]) -> list[str]:
             continue
         name += "" if line.part is None else f" ({line.part} replies)"
         how = "5 folds" if line.learnt == "folds" else f"as shipped{f' {MARK}' if line.chosen_here else ''}"
-        found.append(format_row((name, *(_cell(column, line) for column in columns), how)))
+        cells = [f"{column.text(line)} {column.aside(line, format_bound)}".rstrip() for column in columns]
+        found.append(format_row((name, *cells, how)))
     return found
-
-
-def _cell(column: Column, line: Line) -> str:
-    return " ".join(filter(None, (column.text(line), column.aside(line, format_bound))))
 
 
 def _remarks(data: Described, lines: Sequence[Line]) -> list[str]:

@@ -111,14 +111,13 @@ def speedup(directory: Path, users: int) -> dict[str, float]:
     """Return how much faster two workers are than one, with `Experiment.concurrency` in each."""
     with stub(ANSWER_S) as base_url:
         seconds = {
-            workers: _seconds(base_url, workers, users, directory / str(workers)) for workers in (1, 2)
+            workers: needed_by(
+                "benchmarks.scale.cost", base_url, str(workers), str(users), str(directory / str(workers))
+            ).seconds
+            for workers in (1, 2)
         }
     print(f"{users} users: one worker {seconds[1]:.1f} s, two {seconds[2]:.1f} s", flush=True)
     return {"speedup_2_workers": round(seconds[1] / seconds[2], 2)}
-
-
-def _seconds(base_url: str, workers: int, users: int, folder: Path) -> float:
-    return needed_by("benchmarks.scale.cost", base_url, str(workers), str(users), str(folder)).seconds
 
 
 def main() -> None:

@@ -238,11 +238,11 @@ def _compute_deviation(values: Sequence[float | None]) -> float | None:
 
 def _mark_front(rows: Sequence[SweepRow], *columns: str) -> list[bool]:
     """Return which rows are optimal by these columns (lower costs are better) and by coverage."""
+
+    def get_criterion(row: SweepRow, column: str) -> float | None:
+        value: float | None = getattr(row, column)
+        return -value if value is not None and column in _COSTS else value
+
     return find_pareto_front(
-        [(row.coverage, *(_get_criterion(row, name) for name in columns)) for row in rows]
+        [tuple(get_criterion(row, name) for name in ("coverage", *columns)) for row in rows]
     )
-
-
-def _get_criterion(row: SweepRow, column: str) -> float | None:
-    value: float | None = getattr(row, column)
-    return -value if value is not None and column in _COSTS else value

@@ -69,31 +69,14 @@ def plant_command(settings: PlantSettings) -> Planting:
         OperationalError: the file cannot be written.
     """
     kinds = _check_kinds(settings, KINDS)
-    done = plant_source(
-        settings.source, kinds, settings.count, settings.turns, settings.contexts, settings.seed
-    )
+    material = load_material(settings.source, settings.turns, settings.contexts, settings.seed)
+    done = plant_material(material, settings.source, kinds, settings.count, settings.seed)
     write_labelled(settings.out / FILE, done.replies)
     return done
 
 
-def plant_source(
-    source: str,
-    kinds: Sequence[str],
-    count: int,
-    turns: Sequence[int],
-    contexts: Sequence[int],
-    seed: int,
-) -> Planting:
-    """Plant errors by rules; nothing is written. Arguments as in `PlantSettings`.
-
-    Raises:
-        UsageError: the source does not exist, nothing in it is clean, or no error found a place.
-    """
-    return plant_material(load_material(source, turns, contexts, seed), source, kinds, count, seed)
-
-
 def plant_material(read: Material, source: str, kinds: Sequence[str], count: int, seed: int) -> Planting:
-    """Plant errors by rules into what `load_material` read of a source; else as `plant_source`.
+    """Plant errors by rules into what `load_material` read of a source; nothing is written.
 
     Raises:
         UsageError: nothing in it is clean, or no error found a place.

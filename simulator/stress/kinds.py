@@ -130,22 +130,15 @@ def replace_detail(clean: Clean, library: SentenceBank, generator: random.Random
         keys = {item.key for item in find_items(sentence)}
         for item in find_items(sentence):
             for elsewhere, other in offered:
-                if (
-                    other.key not in keys
-                    and _is_same_form(item, other)
-                    and not _is_similar(elsewhere, sentence)
-                ):
+                same_form = item.kind == other.kind != "name" and _get_form(item) == _get_form(other)
+                if same_form and other.key not in keys and not _is_similar(elsewhere, sentence):
                     yield Edit(item.start, item.end, other.text)
 
     return _make_one_edit(clean, find_edits, generator)
 
 
-def _is_same_form(one: Item, other: Item) -> bool:
-    """Return whether two items have the same form: unit of amounts; mail, web or phone of contacts."""
-    return one.kind == other.kind != "name" and _get_form(one) == _get_form(other)
-
-
 def _get_form(item: Item) -> str:
+    """Return the form of an item: unit of amounts; mail, web or phone of contacts; words of dates."""
     if item.kind == "contact":
         letters = any(letter.isalpha() for letter in item.key)
         return "mail" if "@" in item.key else "web" if letters else "phone"

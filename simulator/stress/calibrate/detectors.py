@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from hallulab.agents.models.model import ModelPool
 from hallulab.agents.progress import bars
 from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
 from hallulab.detectors.base.thresholds import Fitted, folder, locate_fitted_file
@@ -106,7 +105,9 @@ async def calibrate_command(
     read = load_material(settings.source, TURNS, CONTEXTS, experiment.seed)
     given = [(name, _load_replies(name)) for name in settings.data]
     async with open_pool(experiment, open_recording(run)) as pool:
-        detectors = _build_detectors(experiment, pool)
+        detectors = make_detectors(experiment, pool, {})
+        for detector in detectors:
+            _require_threshold(type(detector), detector.name)
         replies, measured_on = _collect_replies(settings, read, given, experiment.seed)
         async with serve_models(pool, run, is_model_needed(detectors)):
             with bars(run.quiet) as shown:
@@ -174,18 +175,6 @@ def _require_threshold(kind: type, name: str) -> None:
     """Raise UsageError if a threshold cannot be fitted for detectors of a class."""
     if getattr(kind, "use_calibrated", None) is Detector.use_calibrated:
         raise UsageError(f"detector {name}: its threshold cannot be fitted. Leave it out with --detectors.")
-
-
-def _build_detectors(experiment: Experiment, pool: ModelPool) -> list[Detector]:
-    """Make the detectors.
-
-    Raises:
-        UsageError: one is wrong, or its threshold cannot be fitted.
-    """
-    detectors = make_detectors(experiment, pool, {})
-    for detector in detectors:
-        _require_threshold(type(detector), detector.name)
-    return detectors
 
 
 async def _calibrate_detector(

@@ -92,7 +92,8 @@ def build_topic_rows(
         labels: the scenario's thresholds by topic; these topics are sensitive, too.
         folds: each tests some groups.
     """
-    tagged = [_match_topics(reply, policy, labels) for reply in evaluation.replies]
+    subjects = (TopicSubject(reply.question, None, reply.passages) for reply in evaluation.replies)
+    tagged = [set(match_topics_by_rules(policy.topics, labels, subject)) for subject in subjects]
     sensitive = [name for name, topic in policy.topics.items() if topic.sensitive]
     return [
         _build_row(
@@ -100,12 +101,6 @@ def build_topic_rows(
         )
         for topic in dict.fromkeys([*sensitive, *labels])
     ]
-
-
-def _match_topics(reply: LabelledReply, policy: Policy, labels: Mapping[str, float]) -> set[str]:
-    return set(
-        match_topics_by_rules(policy.topics, labels, TopicSubject(reply.question, None, reply.passages))
-    )
 
 
 def _collect_scores(evaluation: Evaluation, chosen: Sequence[bool]) -> _TopicScores:
