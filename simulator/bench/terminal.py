@@ -16,10 +16,11 @@ from hallulab.scenarios.text.wording import (
     render_one_line,
     shorten_line,
 )
-from hallulab.simulator.bench.baselines import RankTest, RaterAgreement, SourceTest
+from hallulab.simulator.bench.baselines import RaterAgreement
 from hallulab.simulator.bench.chats import ChatFriedman, ChatReport
 from hallulab.simulator.bench.results import BenchData, BenchReport
 from hallulab.simulator.bench.rows import AnyRow, LevelRow, SpanRow
+from hallulab.simulator.bench.significance import RankTest, SourceTest
 from hallulab.simulator.bench.sweep import SweepReport
 from hallulab.simulator.bench.tables import (
     CHATBOTS,

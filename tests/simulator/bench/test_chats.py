@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
-import scipy.stats
 
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Judgement, Message, Span
 from hallulab.simulator.bench.chats import (
     ChatReport,
     build_chat_report,
-    compute_wilcoxon_p,
     score_conversations,
 )
 from hallulab.simulator.bench.evaluate import Evaluation
@@ -102,38 +99,6 @@ def test_p_values_of_a_metric_are_adjusted_together_but_for_pairs_that_never_dif
         ("a", "c", 0.03125, 0.0625),
         ("b", "c", None, None),
     ]
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "p"),
-    [
-        # All five differences are positive: 2 of the 2^5 sign patterns are as extreme.
-        ([1, 2, 3, 4, 5], [0, 0, 0, 0, 0], 2 / 32),
-        # All ranks are equal, so it is the sign test: 2 · (C(13, 0) + … + C(13, 3)) of 2^13 patterns.
-        ([1] * 10 + [0] * 3, [0] * 10 + [1] * 3, 756 / 2**13),
-        ([1] * 11 + [0] * 3, [0] * 11 + [1] * 3, 940 / 2**14),
-        # Ranks 1.5, −1.5, 3 and 4: of the 16 patterns of signs, 1 has the sum 10 and 2 have 8.5.
-        ([1, 0, 2, 3], [0, 1, 0, 0], 6 / 16),
-        # Equal pairs are left out: as with three positive differences.
-        ([1, 2, 3, 7], [0, 0, 0, 7], 2 / 8),
-        ([0.5, 0.5], [0.5, 0.5], None),
-    ],
-)
-def test_signed_rank_p_by_hand(first: list[float], second: list[float], p: float | None) -> None:
-    assert compute_wilcoxon_p(first, second) == p
-
-
-@pytest.mark.parametrize("n", [9, 60, 300])
-def test_without_ties_signed_rank_p_agrees_with_scipys_exact_one(n: int) -> None:
-    generator = np.random.default_rng(n)
-    differences = (np.arange(n) + 1) * generator.choice([-1, 1], n, p=[0.4, 0.6])
-    expected = scipy.stats.wilcoxon(differences, method="exact").pvalue
-    assert compute_wilcoxon_p(differences.tolist(), [0] * n) == pytest.approx(expected, rel=1e-9)
-
-
-def test_signed_rank_p_of_thousands_of_pairs_is_the_normal_approximation() -> None:
-    differences = [1.0] * 1100 + [-1.0] * 1000
-    assert compute_wilcoxon_p(differences, [0] * 2100) == scipy.stats.wilcoxon(differences).pvalue
 
 
 def test_replies_that_name_no_conversation_are_no_chats() -> None:

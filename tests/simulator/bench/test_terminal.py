@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from hallulab.simulator.bench.baselines import RaterAgreement, RatingNumbers, SourceTest
+from hallulab.simulator.bench.baselines import RaterAgreement, RatingNumbers
 from hallulab.simulator.bench.chats import ChatFriedman, ChatReport, Counted
 from hallulab.simulator.bench.evaluate import Evaluation, Missing
 from hallulab.simulator.bench.results import measure
 from hallulab.simulator.bench.rows import SpanRow
+from hallulab.simulator.bench.significance import SourceTest
 from hallulab.simulator.bench.terminal import (
     explain_chats_counted,
     print_report,
