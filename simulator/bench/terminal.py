@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from hallulab.scenarios.text.wording import (
     NOTHING,
     choose_noun,
     format_count,
     format_number,
-    render_one_line,
     shorten_line,
 )
 from hallulab.simulator.bench.baselines import RaterAgreement
@@ -33,7 +30,7 @@ from hallulab.simulator.bench.tables import (
     build_sweep_columns,
 )
 from hallulab.simulator.measure.intervals import LEAST_FOR_INTERVAL, explain_no_interval
-from hallulab.simulator.report.columns import NARROW, Column, build_terminal_table
+from hallulab.simulator.report.printing import print_line, print_table
 from hallulab.simulator.report.terminal import build_console
 
 _HOW_TUNED = (
@@ -48,40 +45,30 @@ def print_report(report: BenchReport, console: Console | None = None) -> None:
     console = console or build_console()
     for level in report.levels:
         rows = report.at(level)
-        _print_table(console, _render_heading(rows[0]), SPANS if level == "span" else LEVELS, [rows])
-    _print_table(console, "Cost and failures", COSTS, [report.replies])
+        print_table(
+            console, _render_heading(rows[0]), SPANS if level == "span" else LEVELS, [rows], format_bound
+        )
+    print_table(console, "Cost and failures", COSTS, [report.replies], format_bound)
     if report.parts_by_meta:
-        _print_table(console, "Replies by fields of meta", PARTS, [report.parts_by_meta])
+        print_table(console, "Replies by fields of meta", PARTS, [report.parts_by_meta], format_bound)
     if report.friedman is not None:
-        _print_line(console, render_friedman_line(report.friedman))
+        print_line(console, render_friedman_line(report.friedman))
     if report.chats is not None:
         _print_chats(report.chats, console)
     if report.chatbots is not None:
         heading = "Hallucinations per turn (HPT-1) of each chatbot, by the labels and by detectors"
-        _print_table(console, heading, CHATBOTS, [report.chatbots])
+        print_table(console, heading, CHATBOTS, [report.chatbots], format_bound)
     if report.planted is not None:
         by_detector = [
             [row for row in report.planted_margins if row.detector == name]
             for name in dict.fromkeys(row.detector for row in report.planted)
         ]
         heading = "Planted errors, by kind, turns before the reply, and passages of the evidence"
-        _print_table(console, heading, PLANTED, by_detector)
+        print_table(console, heading, PLANTED, by_detector, format_bound)
     for note in (_HOW_TUNED, *report_notes(report), *render_reason_lines(report.replies)):
-        _print_line(console, note)
+        print_line(console, note)
     if report.sweep is not None:
         print_sweep(report.sweep, console)
-
-
-def _print_table(
-    console: Console, heading: str, columns: Sequence[Column], groups: Sequence[Sequence[Any]]
-) -> None:
-    _print_line(console, heading)
-    narrow = console.width < NARROW
-    console.print(build_terminal_table(columns, groups, narrow=narrow, bound=format_bound))
-
-
-def _print_line(console: Console, text: str) -> None:
-    console.print(Text(render_one_line(text)))
 
 
 def format_bound(bound: float) -> str:
@@ -267,14 +254,20 @@ def _render_heading(row: AnyRow) -> str:
 
 
 def _print_chats(chats: ChatReport, console: Console) -> None:
-    _print_table(console, f"Means over conversations. {explain_chats_counted(chats)}", CHATS, [chats.rows])
+    print_table(
+        console,
+        f"Means over conversations. {explain_chats_counted(chats)}",
+        CHATS,
+        [chats.rows],
+        format_bound,
+    )
     tests = [
         f"{test.metric}, {test.a} − {test.b}: {format_number(test.difference, 3)} over {test.conversations} "
         f"chats, {format_p_value(test.p_holm)} (Wilcoxon, Holm)"
         for test in chats.tests
     ]
     for line in (*render_chat_friedman_lines(chats.friedman), *tests):
-        _print_line(console, line)
+        print_line(console, line)
 
 
 def print_sweep(sweep: SweepReport, console: Console) -> None:
@@ -282,11 +275,11 @@ def print_sweep(sweep: SweepReport, console: Console) -> None:
     rows = [row.model_copy(update={"name": row.name.rsplit("-", 1)[-1]}) for row in sweep.best_first]
     varied = sweep.file.varied
     heading = f"Sweep of {sweep.file.detector}, {sweep.file.repeats} seeds each. Config: {' / '.join(varied)}"
-    _print_table(console, heading, build_sweep_columns(varied), [rows])
-    _print_line(
+    print_table(console, heading, build_sweep_columns(varied), [rows], format_bound)
+    print_line(
         console,
         "Front: none is as good, as cheap, and covers as much; F1 and T tokens, L latency; P: P and R.",
     )
-    _print_line(
+    print_line(
         console, "p50: of what the requests of a reply took, added up; without requests, by the clock."
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.text import Text
 
-from hallulab.scenarios.text.wording import format_count, render_one_line
-from hallulab.simulator.report.columns import NARROW, Column, build_decimal_format, build_terminal_table
+from hallulab.scenarios.text.wording import format_count
+from hallulab.simulator.report.columns import Column, build_decimal_format
+from hallulab.simulator.report.printing import print_line, print_table
 from hallulab.simulator.report.terminal import build_console
 from hallulab.simulator.stress.calibrate.detectors import CalibrationReport
 from hallulab.simulator.stress.calibrate.policy import MOST_FLAGGED, PolicyFit
@@ -56,26 +56,25 @@ TABLES = {"Thresholds": COLUMNS, "Thresholds of topics": TOPICS}
 def print_calibration(report: CalibrationReport, console: Console | None = None) -> None:
     """Print the thresholds, what they were fitted to, and why some are missing."""
     console = console or build_console()
-    console.print(Text(render_one_line(f"Thresholds fitted to {report.measured_on}")))
-    console.print(build_terminal_table(COLUMNS, [report.detectors], narrow=console.width < NARROW))
+    print_table(console, f"Thresholds fitted to {report.measured_on}", COLUMNS, [report.detectors])
     for row in report.detectors:
         if row.not_fitted is not None:
-            console.print(Text(render_one_line(f"{row.detector}: keeps its threshold, as {row.not_fitted}.")))
+            print_line(console, f"{row.detector}: keeps its threshold, as {row.not_fitted}.")
     for note in report.notes:
-        console.print(Text(f"Note: {note}."))
+        print_line(console, f"Note: {note}.")
 
 
 def print_policy(found: PolicyFit, console: Console | None = None) -> None:
     """Print the topics' thresholds, and why some are missing."""
     console = console or build_console()
     pairs = format_count(found.pairs, "error")
-    told = f"Thresholds of {found.detector} on {pairs} planted into {found.source}, with clean twins"
-    console.print(Text(render_one_line(told)))
-    console.print(build_terminal_table(TOPICS, [found.rows]))
+    heading = f"Thresholds of {found.detector} on {pairs} planted into {found.source}, with clean twins"
+    print_table(console, heading, TOPICS, [found.rows])
     for row in found.rows:
         if row.not_fitted is not None:
-            console.print(Text(render_one_line(f"{row.topic}: stays as it is: {row.not_fitted}.")))
-    rule = (
-        f"τ is as before where at most {MOST_FLAGGED:.0%} of the controls reach it, else the lowest with that"
+            print_line(console, f"{row.topic}: stays as it is: {row.not_fitted}.")
+    print_line(
+        console,
+        f"Note: τ is as before where at most {MOST_FLAGGED:.0%} of the controls reach it, else the lowest "
+        "with that.",
     )
-    console.print(Text(f"Note: {rule}."))

@@ -6,16 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rich.console import Console
-from rich.text import Text
 
-from hallulab.scenarios.text.wording import render_one_line
 from hallulab.simulator.report.columns import (
-    NARROW,
     Column,
     Format,
     build_decimal_format,
     build_grouped_format,
-    build_terminal_table,
 )
 from hallulab.simulator.report.plot import (
     CurveLine,
@@ -27,6 +23,7 @@ from hallulab.simulator.report.plot import (
     scale_x,
     scale_y,
 )
+from hallulab.simulator.report.printing import print_line, print_table
 from hallulab.simulator.report.tables import is_lacking
 from hallulab.simulator.report.terminal import build_console
 from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, Dimension
@@ -160,12 +157,10 @@ def print_stress(report: StressReport, console: Console | None = None) -> None:
     console = console or build_console()
     for dimension in DIMENSIONS:
         columns = choose_columns(dimension, report.config.answering)
-        table = build_terminal_table(columns, report.group_rows(dimension), narrow=console.width < NARROW)
-        console.print(Text(HEADINGS[dimension]))
-        console.print(table)
+        print_table(console, HEADINGS[dimension], columns, report.group_rows(dimension))
         console.print()
     for note in report.notes:
-        console.print(Text(render_one_line(note)))
+        print_line(console, note)
 
 
 def render_page(report: StressReport) -> str:
