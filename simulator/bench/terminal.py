@@ -45,19 +45,18 @@ def print_report(report: BenchReport, console: Console | None = None) -> None:
     console = console or build_console()
     for level in report.levels:
         rows = report.at(level)
-        print_table(
-            console, _render_heading(rows[0]), SPANS if level == "span" else LEVELS, [rows], format_bound
-        )
-    print_table(console, "Cost and failures", COSTS, [report.replies], format_bound)
+        columns = SPANS if level == "span" else LEVELS
+        print_table(console, _render_heading(rows[0]), columns, [rows], format_bound)
+    print_table(console, "Cost and failures", COSTS, [report.replies])
     if report.parts_by_meta:
-        print_table(console, "Replies by fields of meta", PARTS, [report.parts_by_meta], format_bound)
+        print_table(console, "Replies by fields of meta", PARTS, [report.parts_by_meta])
     if report.friedman is not None:
         print_line(console, render_friedman_line(report.friedman))
     if report.chats is not None:
         _print_chats(report.chats, console)
     if report.chatbots is not None:
         heading = "Hallucinations per turn (HPT-1) of each chatbot, by the labels and by detectors"
-        print_table(console, heading, CHATBOTS, [report.chatbots], format_bound)
+        print_table(console, heading, CHATBOTS, [report.chatbots])
     if report.planted is not None:
         by_detector = [
             [row for row in report.planted_margins if row.detector == name]
@@ -254,13 +253,7 @@ def _render_heading(row: AnyRow) -> str:
 
 
 def _print_chats(chats: ChatReport, console: Console) -> None:
-    print_table(
-        console,
-        f"Means over conversations. {explain_chats_counted(chats)}",
-        CHATS,
-        [chats.rows],
-        format_bound,
-    )
+    print_table(console, f"Means over conversations. {explain_chats_counted(chats)}", CHATS, [chats.rows])
     tests = [
         f"{test.metric}, {test.a} − {test.b}: {format_number(test.difference, 3)} over {test.conversations} "
         f"chats, {format_p_value(test.p_holm)} (Wilcoxon, Holm)"
@@ -275,7 +268,7 @@ def print_sweep(sweep: SweepReport, console: Console) -> None:
     rows = [row.model_copy(update={"name": row.name.rsplit("-", 1)[-1]}) for row in sweep.best_first]
     varied = sweep.file.varied
     heading = f"Sweep of {sweep.file.detector}, {sweep.file.repeats} seeds each. Config: {' / '.join(varied)}"
-    print_table(console, heading, build_sweep_columns(varied), [rows], format_bound)
+    print_table(console, heading, build_sweep_columns(varied), [rows])
     print_line(
         console,
         "Front: none is as good, as cheap, and covers as much; F1 and T tokens, L latency; P: P and R.",
