@@ -8,7 +8,7 @@ from hallulab.simulator.bench.tables import TABLES as BENCH
 from hallulab.simulator.report.columns import Column, render_glossary
 from hallulab.simulator.report.realism import TABLES as REALISM
 from hallulab.simulator.report.tables import TABLES as RUN
-from hallulab.simulator.stress.calibration_table import TABLES as CALIBRATE
+from hallulab.simulator.stress.calibrate.tables import TABLES as CALIBRATE
 from hallulab.simulator.stress.rag_trust.tables import TABLES as STRESS
 
 _HEAD = """# What the columns mean
@@ -19,7 +19,7 @@ The terminal has the columns that fit, in the same order, under shorter headings
 
 `python -m benchmarks.glossary > docs/metrics.md` makes this page from the columns, declared in
 `simulator/report/tables.py`, `simulator/report/realism.py`, `simulator/bench/tables.py`,
-`simulator/stress/calibration_table.py` and `simulator/stress/rag_trust/tables.py`.
+`simulator/stress/calibrate/tables.py` and `simulator/stress/rag_trust/tables.py`.
 [methods.md](methods.md), [realism.md](realism.md), [bench.md](bench.md) and [rag-trust.md](rag-trust.md) say
 how the numbers are counted.
 """

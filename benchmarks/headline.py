@@ -6,14 +6,12 @@ our numbers stand those of the HalluDetect paper (tables 3 and 5, appendix B.8),
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hallulab.scenarios.errors import HallulabError, UsageError
+from benchmarks.command import build_parser, format_table, get_exit_code
 from hallulab.scenarios.text.wording import (
-    clean_for_terminal,
     format_count,
     format_number,
     format_with_interval,
@@ -51,19 +49,10 @@ _COLUMNS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; return the exit code, as of `hallulab`."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.headline",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = build_parser("headline", __doc__)
     parser.add_argument("run", type=Path, metavar="RUN", help="run folder with a report")
     given = parser.parse_args(arguments)
-    try:
-        print(page(given.run), end="")
-    except HallulabError as error:
-        print(clean_for_terminal(f"error: {error}"), file=sys.stderr)
-        return 2 if isinstance(error, UsageError) else 1
-    return 0
+    return get_exit_code(lambda: print(page(given.run), end=""))
 
 
 def page(run: Path) -> str:
@@ -107,7 +96,7 @@ def _rates(report: RunReport) -> str:
         lines.append(
             (THEIRS, chatbot, str(calls), f"{hpt_1:.2f}", f"{hpt_2:.2f}", *percent, f"{100 * chats:.0f}", "")
         )
-    return _markdown(_COLUMNS, lines)
+    return format_table(_COLUMNS, lines)
 
 
 def _differences(report: RunReport) -> str:
@@ -145,7 +134,7 @@ def _lengths(report: RunReport) -> str:
         for one in report.conversations
         if one.chatbot in PAPER
     ]
-    return _markdown(("chatbot", "turns", "tokens", f"turns, {THEIRS}", f"tokens, {THEIRS}"), lines)
+    return format_table(("chatbot", "turns", "tokens", f"turns, {THEIRS}", f"tokens, {THEIRS}"), lines)
 
 
 def _cost(report: RunReport) -> str:
@@ -161,11 +150,6 @@ def _cost(report: RunReport) -> str:
         f"Tokens read and written a conversation, as multiples of Vanilla's ({chats} a chatbot): "
         f"{', '.join(said)}; in the paper HalluDetect {PAPER_COST} times in 23 calls."
     )
-
-
-def _markdown(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    head = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
-    return "\n".join([*head, *(f"| {' | '.join(line)} |" for line in lines)])
 
 
 if __name__ == "__main__":

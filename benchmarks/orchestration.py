@@ -12,7 +12,6 @@ The last line of the output is a JSON object.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import json
@@ -28,6 +27,7 @@ from typing import Any
 import httpx2
 from openai import AsyncOpenAI
 
+from benchmarks.command import build_parser
 from hallulab.agents.machine.cache import silent
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings
@@ -204,7 +204,7 @@ async def against_vllm(model: str) -> dict[str, float]:
 
 async def main() -> None:
     """Measure, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = build_parser("orchestration", __doc__)
     parser.add_argument("--live", action="store_true", help="also measure against a real vLLM")
     parser.add_argument("--model", default="smollm2-135m", help="the model of --live")
     parser.add_argument("--personas", type=int, default=PERSONAS, help="how many meet the five chatbots")

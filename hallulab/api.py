@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from hallulab.simulator.experiment.config import Experiment
     from hallulab.simulator.report.export import ExportCounts
     from hallulab.simulator.report.selection import SelectionCounts
-    from hallulab.simulator.stress.calibrate import CalibrationReport
+    from hallulab.simulator.stress.calibrate.detectors import CalibrationReport
+    from hallulab.simulator.stress.calibrate.policy import PolicyFit
     from hallulab.simulator.stress.plant import Planting
-    from hallulab.simulator.stress.policy import PolicyFit
 
 Parameters = ParamSpec("Parameters")
 Options = TypeVar("Options")
@@ -306,7 +306,7 @@ async def _calibrate(options: CalibrateOptions) -> CalibrationReport | PolicyFit
 
     With `policy` and `out`, fit the thresholds of the policy's topics instead, and write it.
     """
-    from hallulab.simulator.stress.policy import calibrate_from_options
+    from hallulab.simulator.stress.calibrate.policy import calibrate_from_options
 
     return await calibrate_from_options(options)
 

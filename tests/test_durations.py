@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import durations
-from tests.durations import complaint, known_tests, name_of, yardstick
-from tests.write_durations import format_durations
+from tests.durations import complaint, format_durations, known_tests, name_of, yardstick
 
 pytest_plugins = ["pytester"]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from benchmarks.command import find_recording
 from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.errors import UsageError
@@ -160,7 +161,5 @@ def growing(folder: Path, dataset: str, detector: str) -> Path:
 
 
 def recorded(folder: Path, dataset: str, detector: str) -> Path | None:
-    """Return the recording to replay, a growing one before a packed one; None where neither has content."""
-    plain = growing(folder, dataset, detector)
-    packed = plain.with_name(f"{plain.name}.gz")
-    return next((path for path in (plain, packed) if path.is_file() and path.stat().st_size), None)
+    """Return the recording to replay; None where there is none."""
+    return find_recording(growing(folder, dataset, detector))

@@ -95,11 +95,11 @@ class _NumberParser:
     def __bool__(self) -> bool:
         return self._begun
 
-    def figures(self, value: Decimal) -> None:
+    def begin(self, value: Decimal) -> None:
         """Begin with a number in figures."""
         self._part, self._begun = value, True
 
-    def takes(self, value: int) -> bool:
+    def add(self, value: int) -> bool:
         """Add a word's value if it continues the number (`one` after `twenty`, not after `two`)."""
         if self._begun and not 0 < value < self._room:
             return False
@@ -132,10 +132,10 @@ def _convert_to_figures(tokens: Sequence[str]) -> Iterator[str]:
         if token in _SCALES:
             number.scale(_SCALES[token])
         elif value is not None:
-            if not number.takes(value):
+            if not number.add(value):
                 yield str(number)
                 number = _NumberParser()
-                number.takes(value)
+                number.add(value)
         else:
             if number:
                 yield str(number)
@@ -143,7 +143,7 @@ def _convert_to_figures(tokens: Sequence[str]) -> Iterator[str]:
             if figures is None:
                 yield token
             else:
-                number.figures(Decimal(figures[1]))
+                number.begin(Decimal(figures[1]))
         if number and (token in _ORDINALS or (figures and figures[2])):
             yield f"{number}th"
             number = _NumberParser()

@@ -64,7 +64,9 @@ async def build_from_options(options: BuildOptions) -> Derived:
         {"--out": out},
         (data / FILE, data / OFFICIAL, options.config_path, settings.replay, settings.record),
     )
-    questions = _choose_questions(read_hotpotqa(data), options)
+    found = read_hotpotqa(data)
+    require_unique_ids(found, data)
+    questions = _choose_questions(found, options)
     async with open_pool(experiment, open_recording(settings)) as pool, serve_models(pool, settings):
         with bars(options.quiet) as shown:
             task = shown.add_task("questions", total=len(questions))
@@ -86,13 +88,13 @@ async def build_from_options(options: BuildOptions) -> Derived:
 
 
 def _choose_questions(questions: Sequence[HotpotQuestion], options: BuildOptions) -> list[HotpotQuestion]:
-    """Choose at most `limit` questions, in the file's order. A higher limit keeps those of a lower one.
-
-    Raises:
-        UsageError: two questions have the same identifier, so two replies of the labelled file would have it.
-    """
-    (most, times), *_ = Counter(question.id for question in questions).most_common(1) or [("", 0)]
-    if times > 1:
-        raise UsageError(f"{options.data}: two questions have the _id {most}. Give each its own.")
+    """Choose at most `limit` questions, in the file's order. A higher limit keeps those of a lower one."""
     drawn = random.Random(options.seed).sample(range(len(questions)), len(questions))  # noqa: S311 - a seeded choice of data
     return [questions[position] for position in sorted(drawn[: options.limit])]
+
+
+def require_unique_ids(questions: Sequence[HotpotQuestion], data: Path) -> None:
+    """Raise UsageError if two questions have the same identifier, so that two replies would have it."""
+    (most, times), *_ = Counter(question.id for question in questions).most_common(1) or [("", 0)]
+    if times > 1:
+        raise UsageError(f"{data}: two questions have the _id {most}. Give each its own.")

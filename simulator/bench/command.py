@@ -200,22 +200,16 @@ def _split_data(
         UsageError: `--train` or `--folds` is given and no detector learns, or the data cannot be cut.
     """
     learning = any(isinstance(detector, TrainableDetector) for detector in detectors)
-    if options.folds is not None:
-        if not learning:
+    for flag, given in (("--folds", options.folds), ("--train", options.train)):
+        if given is not None and not learning:
             raise UsageError(
-                f"--folds {options.folds}: no detector here learns. Leave --folds out, or name one that does."
+                f"{flag} {given}: no detector here learns. Leave {flag} out, or name one that does."
             )
-        if data:
-            return split_into_folds(data, options.folds, seed)
-    if train is None and is_planted(data):
-        return [Split((), tuple(data), "all replies")]
+    if options.folds is not None and data:
+        return split_into_folds(data, options.folds, seed)
     if train is not None:
-        if not learning:
-            raise UsageError(
-                f"--train {options.train}: no detector here learns. Leave --train out, or name one that does."
-            )
         return [Split(tuple(train), tuple(data), f"learnt from {options.train}")]
-    if not learning or not data:
+    if not learning or not data or is_planted(data):
         return [Split((), tuple(data), "all replies")]
     return [split_replies(data, seed)]
 

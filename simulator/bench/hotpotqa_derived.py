@@ -204,11 +204,11 @@ def _prompt_misplaced(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessa
     prompt = load_prompt("hallulab.simulator.bench", "misplaced_answer")
     asked = set(split_words(question.question))
 
-    def shared(position: int) -> int:
+    def count_shared(position: int) -> int:
         return len(asked & set(split_words(_format_paragraph(question, position))))
 
     others = [at for at in range(len(question.context)) if at not in question.supporting]
-    for position in sorted(others, key=shared, reverse=True)[:TRIES]:
+    for position in sorted(others, key=count_shared, reverse=True)[:TRIES]:
         messages = prompt.fill(
             passage=_format_paragraph(question, position),
             question=question.question,

@@ -17,10 +17,8 @@ from hallulab.simulator.bench.baselines import (
     FLAG_ALL,
     MAJORITY,
     RaterAgreement,
-    SourceTest,
     flag_all,
     predict_majority,
-    run_friedman_test,
 )
 from hallulab.simulator.bench.chats import ChatbotRows, ChatReport, build_chat_report, build_chatbot_rows
 from hallulab.simulator.bench.evaluate import Evaluation
@@ -42,6 +40,7 @@ from hallulab.simulator.bench.rows import (
     build_span_row,
     count_items,
 )
+from hallulab.simulator.bench.significance import SourceTest, run_friedman_test
 from hallulab.simulator.bench.sweep import SweepReport
 from hallulab.simulator.bench.thresholds import Thresholds
 from hallulab.simulator.measure.detection import (

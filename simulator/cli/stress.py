@@ -54,8 +54,8 @@ def calibrate(options: CalibrateOptions, as_json: AsJson = False) -> None:
     The fits are kept, and used wherever the same model is asked the same. What stands after `--` is passed
     on to the model server.
     """
-    from hallulab.simulator.stress.calibration_table import print_calibration, print_policy
-    from hallulab.simulator.stress.policy import PolicyFit, calibrate_from_options
+    from hallulab.simulator.stress.calibrate.policy import PolicyFit, calibrate_from_options
+    from hallulab.simulator.stress.calibrate.tables import print_calibration, print_policy
 
     report = run_until_stopped(calibrate_from_options(options))
     if as_json:

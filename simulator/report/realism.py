@@ -239,7 +239,7 @@ def render_page(found: Realism) -> str:
         "hallulab.simulator.report",
         "realism.html",
         load_asset("hallulab.simulator.report", "page.css")
-        + load_asset("hallulab.simulator.bench", "page.css"),
+        + load_asset("hallulab.simulator.report", "plot.css"),
         found=found,
         notes=describe_realism(found),
         columns=REALISM,

@@ -55,8 +55,8 @@ async def plant_from_options(options: PlantOptions) -> Planting:
         return await _plant_fluently(options)
     _refuse_models(options)
     kinds = _check_kinds(options, KINDS)
-    source, turns, contexts = options.source, options.turns, options.contexts
-    done = plant_source(source, kinds, options.count, turns, contexts, options.seed)
+    material = load_material(options.source, options.turns, options.contexts, options.seed)
+    done = plant_material(material, options.source, kinds, options.count, options.seed)
     write_labelled(Path(options.out) / FILE, done.replies)
     return done
 
@@ -71,24 +71,8 @@ def _refuse_models(options: PlantOptions) -> None:
         )
 
 
-def plant_source(
-    source: str,
-    kinds: Sequence[str],
-    count: int,
-    turns: Sequence[int],
-    contexts: Sequence[int],
-    seed: int,
-) -> Planting:
-    """Plant errors by rules; nothing is written. Arguments as in `PlantOptions`.
-
-    Raises:
-        UsageError: the source does not exist, nothing in it is clean, or no error found a place.
-    """
-    return plant_material(load_material(source, turns, contexts, seed), source, kinds, count, seed)
-
-
 def plant_material(read: Material, source: str, kinds: Sequence[str], count: int, seed: int) -> Planting:
-    """Plant errors by rules into what `load_material` read of a source; else as `plant_source`.
+    """Plant errors by rules into what `load_material` read of a source; nothing is written.
 
     Raises:
         UsageError: nothing in it is clean, or no error found a place.

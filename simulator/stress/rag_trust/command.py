@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 from hallulab.agents.progress import bars
@@ -13,10 +12,11 @@ from hallulab.chatbots.registry import read_chatbot_options
 from hallulab.scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.text.wording import shorten_line
+from hallulab.simulator.bench.build import require_unique_ids
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.options.commands import StressOptions
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.report.columns import format_csv
+from hallulab.simulator.report.columns import Column, format_csv
 from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time, write_together
 from hallulab.simulator.runs.outputs import check_outputs
 from hallulab.simulator.stress.rag_trust.answers import AnswerCollector, ask_all
@@ -72,7 +72,7 @@ async def run_stress(config: StressConfig, folder: StressFolder, settings: RunSe
     async with open_pool(config.experiment, open_recording(settings), settings.transport) as pool:
         asking = AnswerCollector(config, pool, SentenceEmbedder(DEFAULT_EMBEDDING_MODEL))
         for task in wanted[: len(config.answering) * len(config.chatbots) * len(config.strategies)]:
-            read_chatbot_options(task.chatbot.kind, asking.options(task))
+            read_chatbot_options(task.chatbot.kind, asking.build_options(task))
         with folder.claimed():
             if settings.fresh:
                 folder.clear()
@@ -96,9 +96,7 @@ def _read(data: Path) -> tuple[HotpotQuestion, ...]:
     questions = read_hotpotqa(data)
     if not questions:
         raise UsageError(f"{data}: there is no question in it. Give HotpotQA's distractor setting.")
-    (most, times), *_ = Counter(question.id for question in questions).most_common(1)
-    if times > 1:
-        raise UsageError(f"{data}: two questions have the _id {most}. Give each its own.")
+    require_unique_ids(questions, data)
     return questions
 
 
@@ -112,8 +110,7 @@ def _require_an_answer(answers: list[MeasuredAnswer]) -> None:
 
 def _write(folder: StressFolder, report: StressReport) -> None:
     every = {column.value: column for dimension in DIMENSIONS for column in COLUMNS[dimension]}
-    first = COLUMNS["factuality"][0]
-    columns = [type(first)("Dimension", "dimension", "what is scored", kind="text"), *every.values()]
+    columns = [Column("Dimension", "dimension", "what is scored", kind="text"), *every.values()]
     write_together(
         {
             folder.report: report.text(),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from hallulab.agents.models.model import ModelPool
 from hallulab.agents.progress import bars
 from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
 from hallulab.detectors.base.thresholds import Fitted, folder, locate_fitted_file
@@ -16,20 +15,19 @@ from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.evaluate import evaluate
-from hallulab.simulator.bench.thresholds import Fit, count_groups, fit
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.intervals import Rounded
 from hallulab.simulator.options.commands import CalibrateOptions
 from hallulab.simulator.runs.folder import write_together
+from hallulab.simulator.stress.calibrate.fit import FittedThreshold, count_groups, fit_threshold
 from hallulab.simulator.stress.command import Material, is_of_replies, load_material, plant_material
 from hallulab.simulator.stress.kinds import KINDS
 
 TURNS = (0, 2, 4)
 CONTEXTS = (1, 4, 8)
 """Turns before a reply, and passages of its evidence, as by `hallulab plant`."""
-
 
 QUOTED = (
     "the clean twins are sentences copied from the documents. A chatbot says things in its own words, which "
@@ -94,7 +92,9 @@ async def calibrate_detectors(options: CalibrateOptions, experiment: Experiment)
     read = load_material(source, TURNS, CONTEXTS, experiment.seed)
     given = [(name, _load_replies(name)) for name in options.data]
     async with open_pool(experiment, open_recording(settings)) as pool:
-        detectors = _build_detectors(experiment, pool)
+        detectors = make_detectors(experiment, pool, {})
+        for detector in detectors:
+            _require_threshold(type(detector), detector.name)
         replies, measured_on = _collect_replies(source, options.count, read, given, experiment.seed)
         async with serve_models(pool, settings, is_model_needed(detectors)):
             with bars(options.quiet) as shown:
@@ -165,18 +165,6 @@ def _require_threshold(kind: type, name: str) -> None:
         raise UsageError(f"detector {name}: its threshold cannot be fitted. Leave it out with --detectors.")
 
 
-def _build_detectors(experiment: Experiment, pool: ModelPool) -> list[Detector]:
-    """Make the detectors.
-
-    Raises:
-        UsageError: one is wrong, or its threshold cannot be fitted.
-    """
-    detectors = make_detectors(experiment, pool, {})
-    for detector in detectors:
-        _require_threshold(type(detector), detector.name)
-    return detectors
-
-
 async def _calibrate_detector(
     detector: Detector,
     replies: Sequence[LabelledReply],
@@ -186,7 +174,7 @@ async def _calibrate_detector(
 ) -> tuple[Calibrated, Fitted | None]:
     """Fit a detector's threshold, and judge again by it: the pool still has the model's answers."""
     first = await evaluate(detector, replies, experiment.concurrency, judged)
-    fitted = fit(first, experiment.seed)
+    fitted = fit_threshold(first, experiment.seed)
     scored = sum(judgement.outcome == "scored" for judgement in first.judgements)
     row = Calibrated(
         detector=detector.name,
@@ -196,7 +184,7 @@ async def _calibrate_detector(
         before=first.threshold,
         before_protocol=first.threshold_protocol,
     )
-    if not isinstance(fitted, Fit):
+    if not isinstance(fitted, FittedThreshold):
         return row.model_copy(update={"not_fitted": fitted}), None
     detector.use_calibrated(fitted.threshold)
     again = await evaluate(detector, replies, experiment.concurrency)

@@ -1,9 +1,9 @@
 """What `hallulab calibrate --policy` does: fit a safeguard's threshold for each sensitive topic.
 
-Fit a safeguard's threshold for each sensitive topic, so that it does not flag the truth.
-A grounded control is a reply in the documents' own words: the clean twin of a planted error. The threshold of
-a topic stays as it is if at most `MOST_FLAGGED` of the controls reach it; else it becomes the lowest one that
-no more of them reach. Documents are held out in folds to measure it.
+A safeguard must not flag the truth. A grounded control is a reply in the documents' own words: the clean
+twin of a planted error. The threshold of a topic stays as it is if at most `MOST_FLAGGED` of the controls
+reach it; else it becomes the lowest one that no more of them reach. Documents are held out in folds to
+measure it.
 """
 
 from __future__ import annotations
@@ -29,17 +29,21 @@ from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.planted import TWIN
 from hallulab.simulator.bench.split import Split, split_into_folds
-from hallulab.simulator.bench.thresholds import PARTS
 from hallulab.simulator.experiment.config import Component, Experiment, load_experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.intervals import Rounded
 from hallulab.simulator.options.commands import CalibrateOptions
 from hallulab.simulator.options.groups import Chosen
-from hallulab.simulator.report.columns import Column, build_decimal_format
 from hallulab.simulator.runs.folder import write_atomically
 from hallulab.simulator.runs.outputs import check_outputs
-from hallulab.simulator.stress.calibrate import CONTEXTS, TURNS, CalibrationReport, calibrate_detectors
+from hallulab.simulator.stress.calibrate.detectors import (
+    CONTEXTS,
+    TURNS,
+    CalibrationReport,
+    calibrate_detectors,
+)
+from hallulab.simulator.stress.calibrate.fit import PARTS, TOO_FEW_GROUPS
 from hallulab.simulator.stress.command import Material, load_material, load_topic_thresholds, plant_material
 from hallulab.simulator.stress.kinds import KINDS
 
@@ -69,29 +73,6 @@ class TopicRow(Frozen):
     """Why there is no threshold."""
 
 
-_PERCENT = build_decimal_format(0, 100)
-
-TOPICS = (
-    Column("Topic", "topic", "", kind="name", short="Topic"),
-    Column("Controls", "controls", "different grounded replies on the topic that were scored",
-           short="Con-\ntrols"),
-    Column("Errors", "errors", "replies with a planted error that were scored", short="Errors"),
-    Column("τ before", "before", "threshold before", build_decimal_format(3), short="τ before"),
-    Column("Flagged % before", "flagged_before", "share of the controls that reach the threshold before",
-           _PERCENT, short="Flagged\n% before"),
-    Column("Recall % before", "recall_before", "share of the errors that reach it", _PERCENT,
-           short="Recall\n% before"),
-    Column("τ", "threshold", "the fitted threshold", build_decimal_format(3), short="τ"),
-    Column("Flagged %", "flagged", "share of the controls that reach it", _PERCENT, short="Flag-\nged %"),
-    Column("Recall %", "recall", "share of the errors that reach it", _PERCENT, short="Recall\n%"),
-    Column("Flagged % held out", "flagged_held_out", "the same for thresholds fitted to other documents",
-           _PERCENT, short="Flagged %\nheld out"),
-    Column("Recall % held out", "recall_held_out", "likewise, of the errors", _PERCENT,
-           short="Recall %\nheld out"),
-)  # fmt: skip
-"""The columns of `hallulab calibrate --policy`."""
-
-
 @dataclass(frozen=True)
 class _TopicScores:
     """The scores of a topic's replies, with their groups."""
@@ -99,7 +80,7 @@ class _TopicScores:
     controls: tuple[tuple[str, float], ...]
     errors: tuple[tuple[str, float], ...]
 
-    def of(self, groups: set[str], *, inside: bool) -> _TopicScores:
+    def select(self, groups: set[str], *, inside: bool) -> _TopicScores:
         """Return those inside some groups, or outside."""
         return _TopicScores(
             tuple(one for one in self.controls if (one[0] in groups) == inside),
@@ -118,7 +99,8 @@ def build_topic_rows(
         labels: the scenario's thresholds by topic; these topics are sensitive, too.
         folds: each tests some groups.
     """
-    tagged = [_match_topics(reply, policy, labels) for reply in evaluation.replies]
+    subjects = (TopicSubject(reply.question, None, reply.passages) for reply in evaluation.replies)
+    tagged = [set(match_topics_by_rules(policy.topics, labels, subject)) for subject in subjects]
     sensitive = [name for name, topic in policy.topics.items() if topic.sensitive]
     return [
         _build_row(
@@ -126,12 +108,6 @@ def build_topic_rows(
         )
         for topic in dict.fromkeys([*sensitive, *labels])
     ]
-
-
-def _match_topics(reply: LabelledReply, policy: Policy, labels: Mapping[str, float]) -> set[str]:
-    return set(
-        match_topics_by_rules(policy.topics, labels, TopicSubject(reply.question, None, reply.passages))
-    )
 
 
 def _collect_scores(evaluation: Evaluation, chosen: Sequence[bool]) -> _TopicScores:
@@ -164,7 +140,7 @@ def _build_row(
     if row.controls < LEAST_CONTROLS:
         told = f"{row.controls} grounded controls, and {LEAST_CONTROLS} are needed (--count plants more)"
         return row.model_copy(update={"not_fitted": told})
-    threshold = fit_threshold([score for _, score in scored.controls], before)
+    threshold = raise_threshold([score for _, score in scored.controls], before)
     if threshold is None:
         told = f"more than {MOST_FLAGGED:.0%} of the grounded controls have the highest score"
         return row.model_copy(update={"not_fitted": told})
@@ -180,7 +156,7 @@ def _build_row(
     )
 
 
-def fit_threshold(controls: Sequence[float], before: float) -> float | None:
+def raise_threshold(controls: Sequence[float], before: float) -> float | None:
     """Return `before`, or the lowest threshold that at most `MOST_FLAGGED` of the controls reach.
 
     None: that would be above 1.
@@ -206,9 +182,9 @@ def _test_held_out(
     """
     flagged = found = 0
     for fold in folds:
-        inside = scored.of(fold.tested_groups, inside=True)
-        others = [score for _, score in scored.of(fold.tested_groups, inside=False).controls]
-        threshold = fit_threshold(others, before) if others else None
+        inside = scored.select(fold.tested_groups, inside=True)
+        others = [score for _, score in scored.select(fold.tested_groups, inside=False).controls]
+        threshold = raise_threshold(others, before) if others else None
         if threshold is None:
             return None, None
         flagged += sum(score >= threshold for _, score in inside.controls)
@@ -332,12 +308,10 @@ def _plant_pairs(source: str, count: int, read: Material, seed: int) -> list[Lab
 
 
 def _split_folds(replies: Sequence[LabelledReply], seed: int) -> list[Split]:
-    groups = {reply.group for reply in replies}
-    if len(groups) < PARTS:
-        raise UsageError(
-            f"the replies are of fewer than {PARTS} groups (documents), so none can be held out. Give more."
-        )
-    return split_into_folds(replies, PARTS, seed)
+    try:
+        return split_into_folds(replies, PARTS, seed)
+    except UsageError as error:
+        raise UsageError(f"{TOO_FEW_GROUPS}. Give more.") from error
 
 
 def _require_probabilities(detector: Detector) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,43 +11,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.detectors.base.thresholds import GroupCounts, UnitCounts
-from hallulab.scenarios.labelled import GoldSpan, LabelledReply
-from hallulab.scenarios.transcript import Judgement, Span
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.thresholds import Fit, count_groups, find_best_cut, fit
+from hallulab.simulator.stress.calibrate.fit import (
+    FittedThreshold,
+    count_groups,
+    find_best_cut,
+    fit_threshold,
+)
+from tests.builders import labelled, places
+from tests.simulator.bench.material import FAILED, evaluation, judged
 
 TEXT = "It is Rs 500. Come at 9."
 """Sentences [0, 13) and [14, 24)."""
 
 
 def reply(name: str, label: bool, group: str, dataset: str = "a") -> LabelledReply:
-    return LabelledReply(
-        id=name,
-        dataset=dataset,
-        task="qa",
-        passages=(),
-        reply=TEXT,
-        label=label,
-        spans=(GoldSpan(start=6, end=12),) if label else (),
-        group=group,
-    )
+    spans = places((6, 12)) if label else ()
+    return labelled(TEXT, label, id=name, dataset=dataset, spans=spans, group=group)
 
 
-def said(score: float, *spans: tuple[int, int], flagged: bool | None = None) -> Judgement:
-    places = tuple(Span(start=start, end=end, text=TEXT[start:end]) for start, end in spans)
-    return Judgement(
-        outcome="scored", score=score, flagged=bool(spans) if flagged is None else flagged, spans=places
-    )
-
-
-def evaluation(replies: Sequence[LabelledReply], judgements: Sequence[Judgement]) -> Evaluation:
-    return Evaluation("d", 0.5, "given", tuple(replies), tuple(judgements), 1.0)
+def said(score: float, *spans: tuple[int, int], **fields: Any) -> Judgement:
+    return judged(*spans, text=TEXT, score=score, **fields)
 
 
 def separated(each: int, groups: int) -> Evaluation:
     """Wrong replies score 0.8, clean ones 0.3."""
     replies = [reply(f"{label}{n}", label, f"g{n % groups}") for label in (True, False) for n in range(each)]
-    return evaluation(replies, [said(0.8 if one.label else 0.3) for one in replies])
+    return evaluation(replies, *(said(0.8 if one.label else 0.3) for one in replies))
 
 
 def cut(labels: Sequence[int], scores: Sequence[float], weights: Sequence[float] | None = None) -> float:
@@ -87,8 +80,8 @@ def test_no_other_cut_has_a_larger_balanced_accuracy(items: list[tuple[bool, int
 
 
 def test_a_threshold_that_parts_the_replies_is_found_and_holds_on_other_parts() -> None:
-    found = fit(separated(20, 5), seed=0)
-    assert isinstance(found, Fit)
+    found = fit_threshold(separated(20, 5), seed=0)
+    assert isinstance(found, FittedThreshold)
     assert found.threshold == 0.55
     assert dict(found.held_out) == {"sensitivity": 1.0, "specificity": 1.0, "balanced_accuracy": 1.0}
 
@@ -103,13 +96,13 @@ def test_a_threshold_that_parts_the_replies_is_found_and_holds_on_other_parts() 
 def test_too_few_replies_or_groups_are_the_reason_for_no_threshold(
     each: int, groups: int, reason: str
 ) -> None:
-    assert fit(separated(each, groups), seed=0) == reason
+    assert fit_threshold(separated(each, groups), seed=0) == reason
 
 
 def test_failures_and_abstentions_do_not_count_as_replies() -> None:
     whole = separated(20, 5)
-    failed = (Judgement(outcome="failed", error="no answer"), *whole.judgements[1:])
-    assert fit(evaluation(whole.replies, failed), seed=0) == (
+    failed = evaluation(whole.replies, FAILED, *whole.judgements[1:])
+    assert fit_threshold(failed, seed=0) == (
         "it scored 19 hallucinated and 20 clean replies, and a threshold takes 20 of each"
     )
 
@@ -121,8 +114,8 @@ def test_each_data_set_counts_the_same_whatever_its_size() -> None:
     large = [reply(f"l{n}", True, f"g{n % 5}", "large") for n in range(40)]
     large += [reply(f"m{n}", False, f"g{n % 5}", "large") for n in range(30)]
     scores = [0.4] * 20 + [0.1] * 20 + [0.8] * 40 + [0.4] * 30
-    found = fit(evaluation([*small, *large], [said(score) for score in scores]), seed=0)
-    assert isinstance(found, Fit)
+    found = fit_threshold(evaluation([*small, *large], *map(said, scores)), seed=0)
+    assert isinstance(found, FittedThreshold)
     # Flagging 0.4 finds all of the small set's and flags all clean ones of the large: equal to 0.6, which
     # is higher. With replies counted one by one, 20 of 60 against 30 of 50 would say the same.
     assert found.threshold == 0.6
@@ -135,9 +128,9 @@ def test_replies_and_sentences_are_counted_by_group() -> None:
         said(0.9, (6, 12)),
         said(0.7, (14, 18)),
         said(0.6, flagged=True),  # flagged without a place: no sentence counts
-        Judgement(outcome="failed", error="no answer"),
+        FAILED,
     ]
-    assert count_groups(evaluation(replies, judgements)) == (
+    assert count_groups(evaluation(replies, *judgements)) == (
         GroupCounts(
             replies=UnitCounts(clean=1, clean_flagged=1, wrong=1, wrong_flagged=1),
             sentences=UnitCounts(clean=3, clean_flagged=1, wrong=1, wrong_flagged=1),

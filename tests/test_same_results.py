@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.same_results import main
+from tests.same_results import main
 
 
 def run_of(folder: Path, identity: str, score: float) -> Path:

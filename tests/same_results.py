@@ -1,4 +1,4 @@
-"""Check whether two run folders hold the same results: `python -m benchmarks.same_results BEFORE AFTER`.
+"""Check whether two run folders hold the same results: `python -m tests.same_results BEFORE AFTER`.
 
 For changes that must not change behaviour. Replies, passages, stops, scores, flags, spans, units and the
 tables of the report are compared. Identifiers, versions, times and recorded costs are not, as they may change

@@ -1,4 +1,4 @@
-"""Show that nothing is lost where everything fails: `python -m benchmarks.faults [--kills N] [--repeats N]`.
+"""Show that nothing is lost where everything fails: `python -m tests.faults [--kills N] [--repeats N]`.
 
 1. The five chatbots meet the detectors at an endpoint that fails 30% of its requests, in every way that
    servers fail (`hallulab/testing/faulty_endpoint.py`). The run is compared with one at the same endpoint in
@@ -19,12 +19,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.same_results import differences, results_of
 from hallulab.agents.models.redaction import Redaction
 from hallulab.testing import forked_runs
 from hallulab.testing.faulty_endpoint import FaultyEndpoint, faulty_endpoint
 from hallulab.testing.kill_points import kill_and_resume
 from hallulab.testing.recorded_run import KEY, make_workspace, record_run
+from tests.same_results import differences, results_of
 
 DETECTORS = "halludetect,metarag,lexical,direct-judge,self-check,evidence-chain-lexical"
 """Ours that need no weights of their own; the last but one asks for samples, the last asks no model."""

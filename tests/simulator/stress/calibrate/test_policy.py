@@ -12,7 +12,7 @@ from hallulab.chatbots.guarded.policy import Policy
 from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.split import split_into_folds
-from hallulab.simulator.stress.policy import apply_thresholds, build_topic_rows, fit_threshold
+from hallulab.simulator.stress.calibrate.policy import apply_thresholds, build_topic_rows, raise_threshold
 from tests.builders import labelled
 
 
@@ -84,7 +84,7 @@ def test_a_topic_of_the_scenario_is_fitted_and_enters_the_policy() -> None:
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=200), st.floats(0, 1))
 def test_at_most_a_tenth_reaches_the_threshold(controls: list[float], before: float) -> None:
-    found = fit_threshold(controls, before)
+    found = raise_threshold(controls, before)
     if found is None:
         assert sum(score == 1 or score * 1000 >= 999 for score in controls) > len(controls) // 10
         return

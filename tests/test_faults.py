@@ -1,4 +1,4 @@
-"""What `python -m benchmarks.faults` shows, in its short form."""
+"""What `python -m tests.faults` shows, in its short form."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.faults import at_faulty_endpoint, compared
 from hallulab.testing.kill_points import kill_and_resume
 from hallulab.testing.recorded_run import make_workspace, record_run
+from tests.faults import at_faulty_endpoint, compared
 
 
 @pytest.fixture(scope="module")
