@@ -22,7 +22,7 @@ from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import DetectorContext
-from hallulab.detectors.halludetect.options import HalluDetectOptions
+from hallulab.detectors.halludetect.detector import HalluDetectOptions
 from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
 from hallulab.detectors.halludetect.strategies import RoughAnalysis, WordReading, vote
 from hallulab.detectors.registry import make_detector

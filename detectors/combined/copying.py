@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hallulab.detectors.features.batch import Batch, split_pieces
+from hallulab.detectors.features.batch import Batch, Flags, Integers, Numbers, find_all, split_pieces
 from hallulab.detectors.features.matching import count_table, find_best_match, held
-from hallulab.detectors.features.tokens import Flags, Integers, Numbers, find_all
 from hallulab.scenarios.text.spans import split_sentences
 
 COPY_FEATURES = (

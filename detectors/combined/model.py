@@ -17,11 +17,10 @@ import numpy as np
 
 from hallulab.detectors.base.trained_file import read_classifier, read_trained, write_trained
 from hallulab.detectors.combined.copying import measure_copying
-from hallulab.detectors.features.batch import Batch, ReplyWithEvidence, make_batch
+from hallulab.detectors.features.batch import Batch, Flags, Integers, Numbers, ReplyWithEvidence, make_batch
 from hallulab.detectors.features.features import Features, measure
 from hallulab.detectors.features.judgements import LevelThresholds, Scores, reply_scores
 from hallulab.detectors.features.matching import DocumentFrequency
-from hallulab.detectors.features.tokens import Flags, Integers, Numbers
 
 TASKS = ("qa", "summary", "data2txt")
 """See `task_of`; each is an input of its own."""

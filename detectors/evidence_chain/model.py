@@ -10,11 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from hallulab.detectors.base.trained_file import read_classifier, read_trained, write_trained
-from hallulab.detectors.features.batch import Batch, ReplyWithEvidence, make_batch
+from hallulab.detectors.features.batch import Batch, Numbers, ReplyWithEvidence, make_batch
 from hallulab.detectors.features.features import Features, FeatureSet, measure
 from hallulab.detectors.features.judgements import LevelThresholds, Scores, reply_scores
 from hallulab.detectors.features.matching import DocumentFrequency
-from hallulab.detectors.features.tokens import Numbers
 from hallulab.detectors.features.trained_detector import RuleOptions
 
 Method = Literal["lexical", "bm25", "tfidf", "nli-rules", "lr", "rf"]

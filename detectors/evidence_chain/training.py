@@ -22,10 +22,9 @@ from hallulab.detectors.evidence_chain.model import (
     build_model_inputs,
     categories_of,
 )
-from hallulab.detectors.features.batch import Batch, make_batch, make_case
+from hallulab.detectors.features.batch import Batch, Flags, make_batch, make_case
 from hallulab.detectors.features.features import Features, FeatureSet, measure
 from hallulab.detectors.features.judgements import LevelThresholds, Scores
-from hallulab.detectors.features.tokens import Flags
 from hallulab.detectors.features.trained_detector import assign_parts, choose_threshold, count_forms, gold
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest

@@ -12,14 +12,21 @@ import numpy as np
 
 from hallulab.detectors.features.batch import (
     Batch,
+    Flags,
+    Integers,
+    Numbers,
     compute_content_share,
     compute_ratio,
     per_sentence,
     worst_of_word,
 )
-from hallulab.detectors.features.matching import Terms, make_terms, match_by_overlap
-from hallulab.detectors.features.mismatch import find_denied_tokens, find_entity_mismatches
-from hallulab.detectors.features.tokens import Flags, Integers, Numbers
+from hallulab.detectors.features.matching import (
+    Terms,
+    find_denied_tokens,
+    find_entity_mismatches,
+    make_terms,
+    match_by_overlap,
+)
 
 EXTRA_FEATURES = (
     "rare_coverage",  # share of content stems, by rarity, that the source holds

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from hallulab.detectors.features.batch import Batch, ReplyWithEvidence
+from hallulab.detectors.features.batch import Batch, Numbers, ReplyWithEvidence
 from hallulab.detectors.features.features import PAPER_FEATURES, Attribution, Features
-from hallulab.detectors.features.tokens import Numbers
 from hallulab.scenarios.transcript import Frozen, Judgement, Span
 
 

@@ -11,11 +11,18 @@ from pydantic import Field
 from hallulab.agents.versions import compute_version
 from hallulab.detectors.base.protocol import TrainableDetector, Traits
 from hallulab.detectors.base.thresholds import find_fitted
-from hallulab.detectors.features.batch import Batch, Pieces, ReplyWithEvidence, make_case
+from hallulab.detectors.features.batch import (
+    Batch,
+    Flags,
+    Integers,
+    Numbers,
+    Pieces,
+    ReplyWithEvidence,
+    make_case,
+)
 from hallulab.detectors.features.features import Attribution
 from hallulab.detectors.features.judgements import LevelThresholds, Scores, judge_blocks
 from hallulab.detectors.features.matching import DocumentFrequency
-from hallulab.detectors.features.tokens import Flags, Integers, Numbers
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import LabelledReply

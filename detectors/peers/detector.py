@@ -27,13 +27,19 @@ from hallulab.detectors.base.judging import (
 )
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
 from hallulab.detectors.peers.process import (
+    Abstained,
     Answerer,
+    Failed,
+    Judged,
     PeerProcess,
+    PeerPrompt,
+    ReplySpan,
+    Request,
+    Text,
     is_installed,
     locate_peer_python,
     read_peer_requirements,
 )
-from hallulab.detectors.peers.protocol import Abstained, Failed, Judged, PeerPrompt, ReplySpan, Request, Text
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file, is_there

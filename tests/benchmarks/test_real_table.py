@@ -154,7 +154,7 @@ def test_another_model_and_other_detectors_are_told(
         "hallulab.detectors.lexical.detector",
         "hallulab.detectors.halludetect.mixture",
         "hallulab.detectors.evidence_chain.model",
-        "hallulab.detectors.features.tokens",
+        "hallulab.detectors.features.batch",
         "hallulab.detectors.base.protocol",
         "hallulab.scenarios.text.spans",
         "hallulab.scenarios.labelled",

@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 
 from hallulab.detectors.evidence_chain.training import hold_out, make_regression
-from hallulab.detectors.features.batch import Batch, make_batch, make_case
+from hallulab.detectors.features.batch import Batch, Flags, Integers, Numbers, make_batch, make_case
 from hallulab.detectors.features.features import PAPER_FEATURES, Attribution, measure
 from hallulab.detectors.features.judgements import Scores
 from hallulab.detectors.features.matching import Match
-from hallulab.detectors.features.tokens import Flags, Integers, Numbers
 from hallulab.detectors.features.trained_detector import choose_threshold, count_forms, gold
 from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
 from hallulab.scenarios.datasets.loader import SCHEMA

@@ -9,7 +9,7 @@ import pytest
 
 from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.detectors.metarag.decomposition import Decomposition, decompose, parse_factoids
+from hallulab.detectors.metarag.steps import Decomposition, decompose, parse_factoids
 from hallulab.scenarios.text.spans import split_sentences
 from tests.scripted import Script, completion, last_user, scripted_pool
 

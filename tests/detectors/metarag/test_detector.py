@@ -13,7 +13,7 @@ from hallulab.agents.models.client import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.metarag.detector import MetaRagDetector
-from hallulab.detectors.metarag.verification import read_decision
+from hallulab.detectors.metarag.steps import read_decision
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Passage, TurnView
 from tests.scripted import Script, ScriptedTransport, last_user, scripted_pool

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.detectors.metarag.scoring import (
+from hallulab.detectors.metarag.steps import (
     PENALTIES,
     Decision,
     Relation,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.detectors.peers.protocol import Judged, read_message
+from hallulab.detectors.peers.process import Judged, read_message
 from hallulab.detectors.peers.workers import (
     hhem_worker,
     lettucedetect_worker,
