@@ -214,6 +214,8 @@ class CombinedDetector(TrainedDetector[CombinedModel]):
     The model in the package learnt from RAGTruth, WiCE and BEGIN.
     """
 
+    KIND = "combined"
+
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", RuleOptions, context.options)
         super().__init__(

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from hallulab.agents.versions import compute_version
 from hallulab.detectors.base.protocol import TrainableDetector, Traits
-from hallulab.detectors.base.thresholds import find_fitted
+from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.detectors.features.batch import (
     Batch,
     Flags,
@@ -61,7 +61,7 @@ class TrainedModel(Protocol):
 Model = TypeVar("Model", bound=TrainedModel)
 
 
-class TrainedDetector(TrainableDetector, Generic[Model]):
+class TrainedDetector(PolicyDetector, TrainableDetector, Generic[Model]):
     """Judges replies in batches, by the model that it was made with or trained since.
 
     Args:
@@ -92,22 +92,10 @@ class TrainedDetector(TrainableDetector, Generic[Model]):
         thresholds = self._model.thresholds.model_copy(update={"response": self.threshold})
         return judge_blocks(cases, self._model.score, thresholds, self._options.attribution)
 
-    def use_calibrated(self, threshold: float) -> None:
-        """See `Detector.use_calibrated`."""
-        self.threshold = threshold
-        self.threshold_protocol = "calibrated"
-        self.version = self._identity(threshold)
-
     def _use(self, model: Model) -> None:
         self._model = model
-        given = self._options.threshold
-        self.threshold = model.thresholds.response if given is None else given
-        self.threshold_protocol = "tuned" if given is None else "given"
-        self.version = self._identity(given)
-        self.scoring = self._identity(None)
-        fitted = find_fitted(self.scoring) if given is None else None
-        if fitted is not None:
-            self.use_calibrated(fitted.threshold)
+        tuned = model.thresholds.response
+        self.follow(ThresholdPolicy(self._options.threshold, lambda: (tuned, "tuned"), self._identity))
 
     def _identity(self, threshold: float | None) -> str:
         options = self._options.model_copy(update={"threshold": threshold})

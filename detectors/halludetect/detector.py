@@ -12,10 +12,9 @@ from pydantic import Field
 from hallulab.agents.models.model import Session
 from hallulab.agents.retrieval.knowledge import load_reformulation_prompt
 from hallulab.agents.served_model import find_catalogue_name
-from hallulab.detectors.base.judging import Abstention, find_best_passage
+from hallulab.detectors.base.judging import Abstention, Scale, ServedDetector, find_best_passage
 from hallulab.detectors.base.protocol import DetectorContext, Traits
 from hallulab.detectors.base.questions import claims_nothing, list_calibrations
-from hallulab.detectors.base.served import Scale, ServedDetector
 from hallulab.detectors.halludetect.evidence import EvidenceContext
 from hallulab.detectors.halludetect.mixture import MixtureReading, find_mixture
 from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
@@ -33,8 +32,7 @@ class HalluDetectOptions(Frozen):
     """Options of the detector `halludetect`."""
 
     threshold: float | None = Field(default=None, gt=1.0, le=5.0)
-    """Severity from which a hallucination is kept. None: the one tuned for the model if there is one, else
-    the paper's 4."""
+    """Severity from which a hallucination is kept. None: the paper's 4."""
     reading: Literal["auto"] | Kind = "auto"
     """How the analysis is done. `word`: the model writes a list of hallucinations, as in the paper, which
     takes a capable model. `mixture`: one question a sentence on the turn's own passages, weighed with its
@@ -71,6 +69,7 @@ class HalluDetectDetector(ServedDetector):
         UsageError: an option is unknown or wrong, or the model is not in the pool.
     """
 
+    KIND = "halludetect"
     traits = Traits(probabilities=False)
     """A severity is no probability."""
 
@@ -92,9 +91,8 @@ class HalluDetectDetector(ServedDetector):
         # The models of the catalogue are small.
         return "word" if model is None else "probability"
 
-    @property
-    def warnings(self) -> tuple[str, ...]:  # type: ignore[override] # it depends on the served model
-        """See `Detector.warnings`: small models do not follow the paper's pipeline."""
+    def _find_warnings(self) -> tuple[str, ...]:
+        """Return a warning if a small model shall follow the paper's pipeline, which it does not."""
         model = find_catalogue_name(self._client)
         if self._kind != "word" or model is None:
             return ()
@@ -102,6 +100,8 @@ class HalluDetectDetector(ServedDetector):
             f"{self.name}: {model} is too small for `reading: word`, whose filter it does not follow: most "
             "clean replies are flagged (docs/methods.md). Leave `reading` out.",
         )
+
+    warnings = cached_property(_find_warnings)
 
     @cached_property
     def _reading(self) -> JudgingStrategy:
@@ -126,7 +126,6 @@ class HalluDetectDetector(ServedDetector):
             (load_reformulation_prompt(), *self._reading.prompts),
             untuned=PAPER_THRESHOLD,
             published=self._kind == "word",
-            place=("halludetect", self._kind),
             corrections=corrections,
             in_force={"reading": self._kind},
         )

@@ -9,9 +9,8 @@ from pydantic import Field
 
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
-from hallulab.detectors.base.judging import Abstention, make_flagged_spans
+from hallulab.detectors.base.judging import Abstention, Scale, ServedDetector, make_flagged_spans
 from hallulab.detectors.base.protocol import DetectorContext, Traits
-from hallulab.detectors.base.served import Scale, ServedDetector
 from hallulab.detectors.logic_graph.relations import (
     Weighting,
     compute_distances,
@@ -126,6 +125,8 @@ class LogicGraphDetector(ServedDetector):
             model that the options name cannot be had.
     """
 
+    KIND = "logic-graph"
+
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", LogicGraphOptions, context.options)
         self._options = options
@@ -142,7 +143,7 @@ class LogicGraphDetector(ServedDetector):
             prompts,
             untuned=PAPER_THRESHOLD,
             published=_is_as_published(options),
-            place=("logic-graph", options.entailment) if usual else None,
+            tuned=options.entailment if usual else None,
         )
         super().__init__(name, context, options, lambda: scale, asked=None if prompts else {})
 

@@ -14,13 +14,14 @@ from hallulab.agents.served_model import find_catalogue_name
 from hallulab.detectors.base.judging import (
     Abstention,
     PromptEvidence,
+    Scale,
+    ServedDetector,
     format_evidence,
     gather_all,
     make_flagged_spans,
 )
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.base.questions import list_calibrations
-from hallulab.detectors.base.served import Scale, ServedDetector
 from hallulab.detectors.base.wrong_items.explanation import explain
 from hallulab.detectors.metarag.steps import (
     MIDWAY_TAU,
@@ -92,6 +93,8 @@ class MetaRagDetector(ServedDetector):
         UsageError: an option is unknown or wrong, or names a model that the pool does not have.
     """
 
+    KIND = "metarag"
+
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", MetaRagOptions, context.options)
         if options.identity_thresholds is None:
@@ -129,7 +132,7 @@ class MetaRagDetector(ServedDetector):
             (self._decomposition, self._mutation, self._verifier.prompt),
             untuned=PAPER_TAU if by_word else MIDWAY_TAU,
             published=by_word,
-            place=("metarag", readings[0]) if len(set(readings)) == 1 else None,
+            tuned=readings[0] if len(set(readings)) == 1 else None,
             corrections=first if readings[0] == "probability" else None,
             in_force={"reading": readings},
         )

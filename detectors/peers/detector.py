@@ -79,8 +79,8 @@ class PeerDetector(Detector):
         UsageError: an option is unknown or wrong, or `weights` names a folder that holds no model.
     """
 
-    peer: ClassVar[str]
-    """Name of the peer."""
+    KIND: ClassVar[str]
+    """Name of the peer, too."""
     published: ClassVar[float]
     """Its published threshold."""
     weights: ClassVar[str | None]
@@ -122,17 +122,16 @@ class PeerDetector(Detector):
         self._handover = threading.Lock()
         self._numbers = count()
 
-    @property
-    def warnings(self) -> tuple[str, ...]:  # type: ignore[override] # it depends on what is there
-        """See `Detector.warnings`: what the first reply fetches, and how large it is."""
-        fetched = [] if is_installed(self.peer) else [f"its packages ({PACKAGES})"]
+    def _find_warnings(self) -> tuple[str, ...]:
+        """Return what the first reply fetches, and how large it is."""
+        fetched = [] if is_installed(self.KIND) else [f"its packages ({PACKAGES})"]
         if self.weights_size is not None and self._configured.weights == self.weights:
             fetched.append(f"the weights {self.weights} from the hub, once ({self.weights_size})")
         return (f"{self.name} fetches {' and '.join(fetched)}.",) if fetched else ()
 
-    @cached_property
-    def version(self) -> str:  # type: ignore[override] # a cached property is writable
-        """See `Detector.version`."""
+    warnings = cached_property(_find_warnings)
+
+    def _compute_version(self) -> str:
         return digest(
             [
                 compute_version(
@@ -142,11 +141,13 @@ class PeerDetector(Detector):
                     models={client.endpoint.model: identify_model(client) for client in self._asked},
                     seed=self._context.seed if self.traits.needs_model else None,
                 ),
-                read_peer_requirements(self.peer),
-                _program(self.peer),
+                read_peer_requirements(self.KIND),
+                _program(self.KIND),
                 [_files(Path(model)) for model in self._models],
             ]
         )[:16]
+
+    version = cached_property(_compute_version)
 
     async def detect(self, view: TurnView) -> Judgement:
         """See `Detector.detect`. Abstains when the reply has no words and when there is no evidence."""
@@ -175,7 +176,7 @@ class PeerDetector(Detector):
         if isinstance(said, Abstained):
             raise Abstention(said.abstained)
         if isinstance(said, Failed):
-            raise WorkerError(f"{self.peer} failed on this reply: {said.error}")
+            raise WorkerError(f"{self.KIND} failed on this reply: {said.error}")
         return self._judgement(said, view)
 
     def close(self) -> None:
@@ -190,7 +191,7 @@ class PeerDetector(Detector):
         with self._turn:
             with self._handover:
                 if unwanted.is_set():
-                    raise WorkerError(f"{self.peer}: the reply was given up while it waited.")
+                    raise WorkerError(f"{self.KIND}: the reply was given up while it waited.")
                 self._current = request.id
             try:
                 return self._judged(request, answer)
@@ -203,7 +204,7 @@ class PeerDetector(Detector):
         try:
             return worker.judge(request, answer, self._timeout_s)
         except WorkerError as error:
-            raise WorkerError(f"{self.peer}: {error}.") from error
+            raise WorkerError(f"{self.KIND}: {error}.") from error
 
     def _started(self) -> PeerProcess:
         """Return the worker; if it cannot start, do not try again."""
@@ -211,17 +212,17 @@ class PeerDetector(Detector):
             raise WorkerError(self._unusable)
         if self._worker is None or self._worker.stopped:
             try:
-                self._worker = PeerProcess(build_worker_command(self.peer))
+                self._worker = PeerProcess(build_worker_command(self.KIND))
                 self._worker.load(self._configuration)
             except WorkerStopped as error:
-                raise WorkerError(f"{self.peer}: {error}.") from error
+                raise WorkerError(f"{self.KIND}: {error}.") from error
             except WorkerError as error:
                 remedy = (
                     "; where the model hub cannot be reached, name a folder with the model in `weights`"
                     if self._configuration["weights"]
                     else ""
                 )
-                self._unusable = f"{self.peer}: {error}{remedy}."
+                self._unusable = f"{self.KIND}: {error}{remedy}."
                 raise WorkerError(self._unusable) from error
             except OperationalError as error:
                 self._unusable = str(error)
@@ -232,7 +233,7 @@ class PeerDetector(Detector):
         for place in (*(said.spans or ()), *said.units):
             if place.end is not None and place.end > len(view.reply):
                 raise WorkerError(
-                    f"{self.peer}: its worker gave [{place.start}, {place.end}), which ends after the reply "
+                    f"{self.KIND}: its worker gave [{place.start}, {place.end}), which ends after the reply "
                     f"of {len(view.reply)} characters."
                 )
         spans = None if said.spans is None else tuple(self._span(span, view) for span in said.spans)
@@ -263,7 +264,7 @@ class PeerDetector(Detector):
             end=span.end,
             text=text,
             score=span.score,
-            reason=f"{self.peer} gives it {span.score:.2f}",
+            reason=f"{self.KIND} gives it {span.score:.2f}",
             evidence=find_best_passage(text, view.passages),
         )
 
@@ -271,7 +272,7 @@ class PeerDetector(Detector):
 class LettuceDetectDetector(PeerDetector):
     """LettuceDetect: a token classifier on ModernBERT marks words. Not yet run on its published weights."""
 
-    peer = "lettucedetect"
+    KIND = "lettucedetect"
     published = 0.5
     weights = "KRLabsOrg/lettucedect-base-modernbert-en-v1"
     weights_size = "about 0.6 GB"
@@ -290,7 +291,7 @@ class HhemOptions(PeerOptions):
 class HhemDetector(PeerDetector):
     """HHEM-2.1-Open, Vectara's consistency classifier on T5. Not yet run on its published weights."""
 
-    peer = "hhem"
+    KIND = "hhem"
     published = 0.5
     weights = "vectara/hallucination_evaluation_model"
     weights_size = "about 0.5 GB"
@@ -301,7 +302,7 @@ class HhemDetector(PeerDetector):
 class MiniCheckDetector(PeerDetector):
     """MiniCheck-Flan-T5-Large checks sentences against the evidence. Not yet run on its published weights."""
 
-    peer = "minicheck"
+    KIND = "minicheck"
     published = 0.5
     weights = "lytang/MiniCheck-Flan-T5-Large"
     weights_size = "about 3 GB"
@@ -313,7 +314,7 @@ class RefCheckerDetector(PeerDetector):
     Triplets are extracted and checked by the served model; with `weights`, an NLI model checks them.
     """
 
-    peer = "refchecker"
+    KIND = "refchecker"
     published = 0.001
     """The package's strict aggregation: one triplet that is not entailed is enough."""
     weights = None

@@ -88,7 +88,7 @@ def edit(path: Path, old: str, new: str) -> None:
         (KEPT / "wice" / "claims.jsonl", "9 euros", "8 euros", "samples"),
         (CONSTRAINTS, "numpy==", "numpy==1", "libraries"),
         (Path("detectors/metarag/prompts/mutation.txt"), "e", "é", "prompts-and-learnt-models"),
-        (Path("detectors/base/thresholds.yaml"), ": 0.", ": 0.0", "prompts-and-learnt-models"),
+        (Path("detectors/metarag/tuned.yaml"), ": 0.", ": 0.0", "prompts-and-learnt-models"),
         (Path("agents/prompts/json_answer.txt"), "e", "é", "prompts-and-learnt-models"),
     ],
     ids=lambda value: str(value) if isinstance(value, Path) else "",
@@ -108,7 +108,7 @@ def test_what_has_changed_is_told_with_the_command_to_run(
     ("path", "old", "new"),
     [
         (PAGE, "Introduction.", "Another introduction."),
-        (Path("detectors/base/thresholds.yaml"), "# ", "# Indeed: "),
+        (Path("detectors/metarag/tuned.yaml"), "# ", "# Indeed: "),
         (CONSTRAINTS, "ruff==", "ruff==1"),
     ],
     ids=lambda value: str(value) if isinstance(value, Path) else "",
