@@ -32,12 +32,15 @@ from hallulab.detectors.features.batch import Flags, Integers, Numbers, make_bat
 from hallulab.detectors.features.features import NOVEL, measure
 from hallulab.detectors.features.judgements import LevelThresholds, Scores
 from hallulab.detectors.features.trained_detector import (
+    SHALLOW,
     RuleOptions,
     TrainedDetector,
     assign_parts,
     choose_threshold,
     count_forms,
     gold,
+    make_forest,
+    make_scaled_regression,
 )
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.errors import UsageError
@@ -134,12 +137,12 @@ class _Material:
             words=_fit(_make_boosting(self.seed), measured.words(at_words), self.word_labels[at_words]),
             sentences=None
             if self.sentence_labels[self.has_spans[measured.batch.sentences.reply]].all()
-            else _fit(_make_forest(self.seed), measured.sentences[at_sentences], labels),
+            else _fit(make_forest(SHALLOW, self.seed), measured.sentences[at_sentences], labels),
         )
 
     def _whole(self, inputs: Numbers, learnt: Flags) -> ReplyClassifiers:
         return ReplyClassifiers(
-            linear=_fit(_make_regression(), inputs[learnt], self.labels[learnt]),
+            linear=_fit(make_scaled_regression(C=0.02, max_iter=3000), inputs[learnt], self.labels[learnt]),
             trees=_fit(_make_randomised(self.seed), inputs[learnt], self.labels[learnt]),
         )
 
@@ -181,14 +184,6 @@ def _make_boosting(seed: int) -> Any:
     )
 
 
-def _make_forest(seed: int) -> Any:
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(
-        100, max_depth=8, min_samples_leaf=6, class_weight="balanced_subsample", random_state=seed, n_jobs=1
-    )
-
-
 def _make_randomised(seed: int) -> Any:
     """Make the trees for replies: replies are few and have many inputs."""
     from sklearn.ensemble import ExtraTreesClassifier
@@ -196,14 +191,6 @@ def _make_randomised(seed: int) -> Any:
     return ExtraTreesClassifier(
         150, max_depth=8, min_samples_leaf=4, max_features=0.3, random_state=seed, n_jobs=1
     )
-
-
-def _make_regression() -> Any:
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    return make_pipeline(StandardScaler(), LogisticRegression(C=0.02, max_iter=3000))
 
 
 class CombinedDetector(TrainedDetector[CombinedModel]):

@@ -25,7 +25,16 @@ from hallulab.detectors.evidence_chain.model import (
 from hallulab.detectors.features.batch import Batch, Flags, make_batch, make_case
 from hallulab.detectors.features.features import Features, FeatureSet, measure
 from hallulab.detectors.features.judgements import LevelThresholds, Scores
-from hallulab.detectors.features.trained_detector import assign_parts, choose_threshold, count_forms, gold
+from hallulab.detectors.features.trained_detector import (
+    SHALLOW,
+    Forest,
+    assign_parts,
+    choose_threshold,
+    count_forms,
+    gold,
+    make_forest,
+    make_scaled_regression,
+)
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import LabelledReply
@@ -33,20 +42,6 @@ from hallulab.scenarios.labelled import LabelledReply
 CALIBRATION = "calibration"
 """The value of `meta["split"]` that marks the replies for choosing thresholds."""
 
-
-class Forest(NamedTuple):
-    """Size of a random forest; the paper says "bounded depth"."""
-
-    trees: int
-    """Number of trees."""
-    depth: int
-    """Largest depth."""
-    leaf: int
-    """Fewest sentences in a leaf."""
-
-
-SHALLOW = Forest(trees=100, depth=8, leaf=6)
-"""Forest for labels by people, which are noisy; its file is below 1 MB."""
 
 DEEP = Forest(trees=200, depth=12, leaf=1)
 """Forest for the audit corpus, whose labels are exact; chosen on the sentences of its calibration split."""
@@ -180,7 +175,7 @@ class _Learner:
         if features.words is not None:
             wrong = learnt[batch.words.reply] & self._sentences[batch.word_sentence]
             if not self._words[wrong].all():  # where spans are whole sentences, nothing tells words apart
-                words = _make_word_regression().fit(features.words[wrong], self._words[wrong])
+                words = make_scaled_regression(max_iter=2000).fit(features.words[wrong], self._words[wrong])
         return replace(
             self._model,
             sentence_classifier=self._classifier().fit(self._inputs[rows], labels),
@@ -203,7 +198,7 @@ class _Learner:
 
     def _classifier(self) -> Any:
         if self._model.method == "rf":
-            return _make_random_forest(self._forest, self._seed)
+            return make_forest(self._forest, self._seed)
         return make_regression(len(self._features.columns) + ("temperature" in self._model.context))
 
 
@@ -216,27 +211,6 @@ def make_regression(numeric: int) -> Any:
 
     scaled = ColumnTransformer([("numeric", StandardScaler(), list(range(numeric)))], remainder="passthrough")
     return make_pipeline(scaled, LogisticRegression(class_weight="balanced", max_iter=2000))
-
-
-def _make_word_regression() -> Any:
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
-
-
-def _make_random_forest(forest: Forest, seed: int) -> Any:
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(
-        forest.trees,
-        max_depth=forest.depth,
-        min_samples_leaf=forest.leaf,
-        class_weight="balanced_subsample",
-        random_state=seed,
-        n_jobs=1,
-    )
 
 
 def _choose_thresholds(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -167,3 +167,41 @@ def choose_threshold(labels: Flags, scores: Numbers) -> float:
     levels = scores[order][last]
     best = int(np.argmax(f1[last]))
     return float(levels[best : best + 2].mean())
+
+
+class Forest(NamedTuple):
+    """Size of a random forest; the paper says "bounded depth"."""
+
+    trees: int
+    """Number of trees."""
+    depth: int
+    """Largest depth."""
+    leaf: int
+    """Fewest sentences in a leaf."""
+
+
+SHALLOW = Forest(trees=100, depth=8, leaf=6)
+"""Forest for labels by people, which are noisy; its file is below 1 MB."""
+
+
+def make_forest(size: Forest, seed: int) -> Any:
+    """Make scikit-learn's random forest, with classes balanced in each tree's sample."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(
+        size.trees,
+        max_depth=size.depth,
+        min_samples_leaf=size.leaf,
+        class_weight="balanced_subsample",
+        random_state=seed,
+        n_jobs=1,
+    )
+
+
+def make_scaled_regression(**settings: Any) -> Any:
+    """Make a logistic regression with these settings of scikit-learn; all its inputs are standardised."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression(**settings))
