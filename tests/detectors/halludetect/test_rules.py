@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.detectors.base.questions import claims_nothing, split_statements
+from hallulab.detectors.base.questions import split_statements
 from hallulab.detectors.halludetect.evidence import (
     EvidenceContext,
     draws_on_user,
@@ -75,25 +75,6 @@ def test_overlap_weighs_words_and_numbers() -> None:
     assert measure_lack_of_overlap("It is free", "it is cheap") == pytest.approx(1 / 3)
     assert measure_lack_of_overlap("Call 555 now", "call 777 now") == pytest.approx((1 / 3 + 1) / 2)
     assert measure_lack_of_overlap("Call 555-777", "call 555 777") == 0.0
-
-
-@pytest.mark.parametrize(
-    ("sentence", "expected"),
-    [
-        ("If you need help with drafting or have any further questions, feel free to ask.", True),
-        ("When did you buy it?", True),
-        ("I'm sorry to hear about your fridge.", True),
-        ("Here's a sample notice template you can use as a starting point.", True),
-        ("Did you know that the fee is nil?", False),
-        ("It opens at 6, shall I book?", False),
-        ("Yes! Have you been there?", True),
-        ("It goes on, thanks to high ratings.", False),
-        ("Feel free to call 0381-232-0325.", False),
-        ("The fee is nil.", False),
-    ],
-)
-def test_courtesies_and_questions_claim_nothing(sentence: str, expected: bool) -> None:
-    assert claims_nothing(sentence) is expected
 
 
 @pytest.mark.parametrize(

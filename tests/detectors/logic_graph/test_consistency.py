@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -29,33 +30,23 @@ TABLE_9 = (
 )
 
 
-def test_groups_count_by_relevance() -> None:
-    assert compute_shares([3.0, 1.0]) == {0: 0.75, 1: 0.25}
-
-
-def test_without_a_relevance_above_zero_all_groups_count_the_same() -> None:
-    assert compute_shares([0.0, -2.0], top=1) == {0: 0.5, 1: 0.5}
-
-
-def test_a_relevance_below_zero_is_none() -> None:
-    assert compute_shares([2.0, -2.0]) == {0: 1.0, 1: 0.0}
-
-
-def test_only_the_most_relevant_groups_count() -> None:
-    assert compute_shares([1.0, 3.0, 2.0], top=2) == {1: 0.6, 2: 0.4}
-
-
-def test_a_temperature_sets_relevances_apart_that_lie_close_together() -> None:
-    first, second = compute_shares([0.5, 0.5 + 0.1 * math.log(3.0), 0.4], top=2, temperature=0.1).values()
-    assert (first, second) == pytest.approx((0.25, 0.75))
-
-
-def test_by_temperature_a_relevance_may_be_below_zero() -> None:
-    assert compute_shares([-0.2, -0.2], temperature=0.1) == {0: 0.5, 1: 0.5}
-
-
-def test_by_a_low_temperature_the_most_relevant_group_counts_alone() -> None:
-    assert compute_shares([900.0, -900.0], temperature=0.1) == {0: 1.0, 1: 0.0}
+@pytest.mark.parametrize(
+    ("relevances", "options", "shares"),
+    [
+        ([3.0, 1.0], {}, {0: 0.75, 1: 0.25}),
+        ([2.0, -2.0], {}, {0: 1.0, 1: 0.0}),
+        ([0.0, -2.0], {"top": 1}, {0: 0.5, 1: 0.5}),
+        ([1.0, 3.0, 2.0], {"top": 2}, {1: 0.6, 2: 0.4}),
+        ([0.5, 0.5 + 0.1 * math.log(3.0), 0.4], {"top": 2, "temperature": 0.1}, {0: 0.25, 1: 0.75}),
+        ([-0.2, -0.2], {"temperature": 0.1}, {0: 0.5, 1: 0.5}),
+        ([900.0, -900.0], {"temperature": 0.1}, {0: 1.0, 1: 0.0}),
+    ],
+    ids=["relevance", "below zero", "none above zero", "top", "temperature", "equal", "far apart"],
+)
+def test_groups_count_by_relevance(
+    relevances: list[float], options: dict[str, Any], shares: dict[int, float]
+) -> None:
+    assert compute_shares(relevances, **options) == pytest.approx(shares)
 
 
 def test_the_support_is_the_weighted_sum_of_what_counts() -> None:

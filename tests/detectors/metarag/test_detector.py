@@ -131,13 +131,6 @@ async def test_six_answered_examples_come_before_the_question() -> None:
     assert len(beginnings) == 1
 
 
-async def test_the_printed_word_is_read_in_the_papers_reading() -> None:
-    pool, _ = scripted_pool(Model(word=True))
-    judgement = await detector(pool, reading="word").detect(VIEW)
-    assert [unit.score for unit in judgement.units] == [0.0, 1.0]
-    assert judgement.score == 1.0
-
-
 async def test_an_ensemble_is_the_mean_penalty_of_its_verifiers() -> None:
     transport = ScriptedTransport(
         lambda body: (
