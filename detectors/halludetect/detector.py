@@ -17,8 +17,12 @@ from hallulab.detectors.base.protocol import DetectorContext, Traits
 from hallulab.detectors.base.questions import claims_nothing, list_calibrations
 from hallulab.detectors.halludetect.evidence import EvidenceContext
 from hallulab.detectors.halludetect.mixture import MixtureReading, find_mixture
-from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
-from hallulab.detectors.halludetect.strategies import JudgingStrategy, RatedSentence, WordReading
+from hallulab.detectors.halludetect.strategies import (
+    PAPER_THRESHOLD,
+    JudgingStrategy,
+    RatedSentence,
+    WordReading,
+)
 from hallulab.detectors.halludetect.token_probability import ProbabilityReading
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.spans import split_sentences
@@ -46,7 +50,7 @@ class HalluDetectOptions(Frozen):
     """Temperature of sampled lists; the paper's text has lost its value."""
     overlap: bool = True
     """Whether overlap of words and numbers with the evidence counts as much as the questions together
-    (`probability`; ours, see `overlap.py`)."""
+    (`probability`; ours, see `evidence.py`)."""
     retrieval_factor: int = Field(default=2, ge=1)
     """Passages searched for, as a multiple of the turn's own. `mixture` asks about the further passages only
     if the own ones say nothing."""

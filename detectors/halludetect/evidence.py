@@ -21,6 +21,7 @@ from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, format_dialogue
 from hallulab.agents.retrieval.knowledge import reformulate
 from hallulab.detectors.base.judging import format_evidence
+from hallulab.detectors.base.questions import claims_nothing
 from hallulab.scenarios.text.spans import compute_unknown_share, split_sentences, split_words
 from hallulab.scenarios.text.words import is_courtesy
 from hallulab.scenarios.transcript import Frozen, Message, Passage, TurnView
@@ -74,11 +75,7 @@ async def gather_grounds(
     Raises:
         OperationalError: a model or the knowledge base failed.
     """
-    query = None
-    found: tuple[Passage, ...] = ()
-    if view.knowledge is not None and not is_courtesy(view.question):
-        query = await reformulate(session, view.history, view.question)
-        found = await view.knowledge.search(query, factor * max(len(view.passages), 1))
+    query, found = await search_doubled(session, view, factor)
     memory = await _memory(session, view.history, memory_prompt) if view.history else None
     passages = merge_passages(view.passages, found)
     user_text = view.user_text
@@ -98,6 +95,25 @@ async def gather_grounds(
         memory=memory,
         truncated=evidence.truncated or len(spoken) > room,
     )
+
+
+async def search_doubled(
+    session: Session, view: TurnView, factor: int
+) -> tuple[str | None, tuple[Passage, ...]]:
+    """Return the reformulated query and what it finds; None and nothing if there is nothing to search.
+
+    One call, or none without a knowledge base and for a courtesy.
+
+    Args:
+        factor: passages searched for, as a multiple of the turn's own.
+
+    Raises:
+        OperationalError: the model or the knowledge base failed.
+    """
+    if view.knowledge is None or is_courtesy(view.question):
+        return None, ()
+    query = await reformulate(session, view.history, view.question)
+    return query, await view.knowledge.search(query, factor * max(len(view.passages), 1))
 
 
 async def _memory(session: Session, history: Sequence[Message], prompt: Prompt) -> str:
@@ -180,6 +196,15 @@ def repeats_user(sentence: str, user_text: str, evidence_text: str) -> bool:
     vocabulary = set(_words(user_text)) | set(_words(evidence_text))
     others = [word for word in _words(_EMAIL.sub(" ", sentence)) if not _LABEL.fullmatch(word)]
     return sum(word in vocabulary for word in others) >= KNOWN_SHARE * len(others)
+
+
+def find_clearing_rule(sentence: str, grounds: EvidenceContext) -> str | None:
+    """Return why a sentence needs no judging, or None."""
+    if claims_nothing(sentence):
+        return "claims nothing"
+    if repeats_user(sentence, grounds.user_statements, grounds.passage_text):
+        return "repeats what the user said"
+    return None
 
 
 def draws_on_user(sentence: str, user_text: str, evidence_text: str) -> bool:

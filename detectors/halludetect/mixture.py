@@ -23,13 +23,11 @@ import yaml
 from pydantic import TypeAdapter
 
 from hallulab.agents.models.model import Session
-from hallulab.agents.retrieval.knowledge import reformulate
 from hallulab.detectors.base.judging import format_evidence, gather_all
 from hallulab.detectors.base.questions import (
     VERIFICATION,
     VERIFICATION_WORDS,
     Question,
-    claims_nothing,
     split_statements,
 )
 from hallulab.detectors.base.wrong_items.explanation import explain, find_signals
@@ -37,14 +35,13 @@ from hallulab.detectors.halludetect.evidence import (
     EvidenceContext,
     adds_support,
     choose_nearest_passages,
+    find_clearing_rule,
     merge_passages,
-    repeats_user,
+    search_doubled,
 )
-from hallulab.detectors.halludetect.severity import HARMLESS, compute_severity
-from hallulab.detectors.halludetect.strategies import RatedSentence
+from hallulab.detectors.halludetect.strategies import HARMLESS, RatedSentence, compute_severity
 from hallulab.scenarios.text.spans import Region, compute_unknown_share, split_words
-from hallulab.scenarios.text.words import is_courtesy
-from hallulab.scenarios.transcript import Frozen, Passage, TurnView
+from hallulab.scenarios.transcript import Frozen, TurnView
 
 FILE = Path(__file__).with_name("mixture.yaml")
 """The learnt weights: the catalogue's name of a model → weights."""
@@ -180,11 +177,7 @@ class MixtureReading:
     async def ground(self, session: Session, view: TurnView) -> EvidenceContext:
         """See `JudgingStrategy.ground`: the own passages; what else doubled retrieval finds is kept apart."""
         shown = format_evidence(choose_nearest_passages(view.passages, view.reply, self._room), self._room)
-        query = None
-        found: tuple[Passage, ...] = ()
-        if view.knowledge is not None and not is_courtesy(view.question):
-            query = await reformulate(session, view.history, view.question)
-            found = await view.knowledge.search(query, self._factor * max(len(view.passages), 1))
+        query, found = await search_doubled(session, view, self._factor)
         return EvidenceContext(
             documents=shown.text,
             text=shown.text,
@@ -254,15 +247,6 @@ class MixtureReading:
             item.model_copy(update={"reason": explain(item.text, passages, grounds.user_text).reason})
             for item in kept
         ]
-
-
-def find_clearing_rule(sentence: str, grounds: EvidenceContext) -> str | None:
-    """Return why a sentence needs no judging, or None."""
-    if claims_nothing(sentence):
-        return "claims nothing"
-    if repeats_user(sentence, grounds.user_statements, grounds.passage_text):
-        return "repeats what the user said"
-    return None
 
 
 def gives_contact_of_another(sentence: str, grounds: EvidenceContext) -> bool:

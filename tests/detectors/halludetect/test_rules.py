@@ -15,8 +15,13 @@ from hallulab.detectors.halludetect.evidence import (
     merge_passages,
     repeats_user,
 )
-from hallulab.detectors.halludetect.severity import compute_severity, find_majority, mean
-from hallulab.detectors.halludetect.strategies import Objection, RoughAnalysis, vote
+from hallulab.detectors.halludetect.strategies import (
+    Objection,
+    RoughAnalysis,
+    compute_severity,
+    find_majority,
+    vote,
+)
 from hallulab.scenarios.transcript import Passage
 
 USER = "I am Sharan Hegde, sharan.hegde@gmail.com, phone 98450 12345. The fridge cost Rs 12,500."
@@ -39,11 +44,6 @@ def test_severity_is_on_the_scale_and_monotone(a: float, b: float, consequence: 
 
 def test_a_majority_is_more_than_half() -> None:
     assert [find_majority(votes, 4) for votes in (1, 2, 3)] == [False, False, True]
-
-
-def test_the_mean_of_no_samples_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no samples"):
-        mean([])
 
 
 def test_items_are_emails_and_digits() -> None:
