@@ -69,7 +69,7 @@ def find_fitted(scoring: str) -> Fitted | None:
     Raises:
         UsageError: the file was changed.
     """
-    path = _file(scoring)
+    path = _locate_file(scoring)
     return _read(path) if path.is_file() else None
 
 
@@ -79,26 +79,26 @@ def compute_fitted_version(detector: str, version: str) -> Fitted | None:
     Raises:
         UsageError: a file was changed.
     """
-    found = (fitted for fitted in _all() if (fitted.detector, fitted.version) == (detector, version))
+    found = (fitted for fitted in _read_all() if (fitted.detector, fitted.version) == (detector, version))
     return next(found, None)
 
 
 def locate_fitted_file(fitted: Fitted) -> tuple[Path, str]:
     """Return the file that keeps a fit, and its text."""
-    return _file(fitted.scoring), fitted.model_dump_json(indent=2) + "\n"
+    return _locate_file(fitted.scoring), fitted.model_dump_json(indent=2) + "\n"
 
 
-def folder() -> Path:
+def locate_fits_folder() -> Path:
     """Return where fits are kept. It need not exist yet."""
     return locate_cache() / "calibrations"
 
 
-def _file(scoring: str) -> Path:
-    return folder() / f"{scoring}.json"
+def _locate_file(scoring: str) -> Path:
+    return locate_fits_folder() / f"{scoring}.json"
 
 
-def _all() -> Iterator[Fitted]:
-    yield from map(_read, sorted(folder().glob("*.json")))
+def _read_all() -> Iterator[Fitted]:
+    yield from map(_read, sorted(locate_fits_folder().glob("*.json")))
 
 
 def _read(path: Path) -> Fitted:

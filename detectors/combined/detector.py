@@ -22,10 +22,10 @@ from hallulab.detectors.combined.model import (
     FeatureInputs,
     PieceClassifiers,
     ReplyClassifiers,
+    build_reply_inputs,
     combine,
     load_model,
     measure_batch,
-    reply_inputs,
     score_pieces,
 )
 from hallulab.detectors.features.batch import Flags, Integers, Numbers, make_batch, make_case
@@ -38,9 +38,9 @@ from hallulab.detectors.features.trained_detector import (
     assign_parts,
     choose_threshold,
     count_forms,
-    gold,
     make_forest,
     make_scaled_regression,
+    mark_gold,
 )
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.errors import UsageError
@@ -68,8 +68,8 @@ def train(replies: Sequence[LabelledReply], seed: int = 0) -> CombinedModel:
         measured=measure_batch(batch, measure(batch, frequency, "extended")),
         labels=np.array([one.hallucinated for one in known], dtype=bool),
         has_spans=np.array([one.spans is not None for one in known], dtype=bool),
-        sentence_labels=gold(batch.sentences, known),
-        word_labels=gold(batch.words, known),
+        sentence_labels=mark_gold(batch.sentences, known),
+        word_labels=mark_gold(batch.words, known),
         part=assign_parts(known, seed),
         seed=seed,
     )
@@ -103,7 +103,7 @@ class _Material:
         located = bool(self.word_labels.any())
         pieces = self._pieces(everything) if located else None
         sentences, words = self._held_out_pieces() if located else score_pieces(None, self.measured)
-        inputs = reply_inputs(self.measured, words if located else None)
+        inputs = build_reply_inputs(self.measured, words if located else None)
         whole, held_out = None, None
         if not (located and self.labels.all()):
             held_out = np.zeros(len(self.labels))

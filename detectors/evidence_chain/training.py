@@ -20,7 +20,7 @@ from hallulab.detectors.evidence_chain.model import (
     Context,
     Method,
     build_model_inputs,
-    categories_of,
+    list_categories,
 )
 from hallulab.detectors.features.batch import Batch, Flags, make_batch, make_case
 from hallulab.detectors.features.features import Features, FeatureSet, measure
@@ -31,9 +31,9 @@ from hallulab.detectors.features.trained_detector import (
     assign_parts,
     choose_threshold,
     count_forms,
-    gold,
     make_forest,
     make_scaled_regression,
+    mark_gold,
 )
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
@@ -88,7 +88,7 @@ def train(
         thresholds=LevelThresholds(word=1.0, sentence=1.0, response=1.0),
         identity=digest([method, features, read, forest, seed, learnt_from])[:16],
         context=read,
-        categories=categories_of(material.cases, read),
+        categories=list_categories(material.cases, read),
     )
     measured = measure(batch, model.frequency, model.features)
     if supervised:
@@ -155,7 +155,7 @@ class _Learner:
         self._model, self._batch, self._features = model, batch, features
         self._forest, self._seed = forest, seed
         self._inputs = build_model_inputs(batch, features, model.context, model.categories)
-        self._sentences, self._words = gold(batch.sentences, replies), gold(batch.words, replies)
+        self._sentences, self._words = mark_gold(batch.sentences, replies), mark_gold(batch.words, replies)
 
     def fit(self, learnt: Flags) -> ChainModel:
         """Return the model learnt from the replies of the mask (replies,).
@@ -218,7 +218,7 @@ def _choose_thresholds(
 ) -> LevelThresholds:
     batch = scores.batch
     words, sentences = judged[batch.words.reply], judged[batch.sentences.reply]
-    word_labels = gold(batch.words, replies)[words]
+    word_labels = mark_gold(batch.words, replies)[words]
     if not word_labels.any():
         raise UsageError(
             f"evidence-chain-{method}: no word of the calibration split is hallucinated. Add more groups."
@@ -226,6 +226,8 @@ def _choose_thresholds(
     labels = np.array([one.hallucinated for one in replies])
     return LevelThresholds(
         word=choose_threshold(word_labels, scores.words[words]),
-        sentence=choose_threshold(gold(batch.sentences, replies)[sentences], scores.sentences[sentences]),
+        sentence=choose_threshold(
+            mark_gold(batch.sentences, replies)[sentences], scores.sentences[sentences]
+        ),
         response=choose_threshold(labels[judged], scores.replies[judged]),
     )

@@ -290,7 +290,7 @@ def split_pieces(regions: Sequence[Sequence[tuple[int, int]]]) -> Pieces:
     return Pieces(reply=reply, start=flat[:, 0], end=flat[:, 1])
 
 
-def per_sentence(batch: Batch, values: Numbers | Flags) -> Numbers:
+def sum_by_sentence(batch: Batch, values: Numbers | Flags) -> Numbers:
     """Sum (tokens,) values to (sentences,)."""
     return np.bincount(batch.token_sentence, weights=values, minlength=len(batch.sentences)).astype(float)
 
@@ -298,10 +298,10 @@ def per_sentence(batch: Batch, values: Numbers | Flags) -> Numbers:
 def compute_content_share(batch: Batch, values: Numbers | Flags, weight: Numbers | None = None) -> Numbers:
     """Return (sentences,): weighted mean of (tokens,) values over content words; 1 without any."""
     weights = batch.tokens.content * (np.ones(len(values)) if weight is None else weight)
-    return compute_ratio(per_sentence(batch, weights * values), per_sentence(batch, weights), empty=1.0)
+    return compute_ratio(sum_by_sentence(batch, weights * values), sum_by_sentence(batch, weights), empty=1.0)
 
 
-def worst_of_word(batch: Batch, values: Numbers | Flags) -> Numbers:
+def find_worst_by_word(batch: Batch, values: Numbers | Flags) -> Numbers:
     """Return (words,): largest of (tokens,) values, which are not negative; 0 for a word without tokens."""
     worst = np.zeros(len(batch.words))
     np.maximum.at(worst, batch.token_word, values)

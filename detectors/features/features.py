@@ -16,8 +16,8 @@ from hallulab.detectors.features.batch import (
     Flags,
     Numbers,
     compute_content_share,
-    per_sentence,
-    worst_of_word,
+    find_worst_by_word,
+    sum_by_sentence,
 )
 from hallulab.detectors.features.extended import (
     EXTRA_FEATURES,
@@ -104,7 +104,7 @@ def measure(batch: Batch, frequency: DocumentFrequency, feature_set: FeatureSet)
         [
             compute_content_share(batch, terms.known[terms.token]),
             *(match.score for match in matches.values()),
-            per_sentence(batch, numbers),
+            sum_by_sentence(batch, numbers),
             phrases,
         ]
     )
@@ -117,7 +117,7 @@ def measure(batch: Batch, frequency: DocumentFrequency, feature_set: FeatureSet)
         columns=columns,
         sentences=sentences.round(DECIMALS),
         matches=matches,
-        evidence=np.maximum(worst_of_word(batch, evidence), KNOWN),
+        evidence=np.maximum(find_worst_by_word(batch, evidence), KNOWN),
         words=words,
-        novel=worst_of_word(batch, novel) > 0,
+        novel=find_worst_by_word(batch, novel) > 0,
     )

@@ -128,7 +128,7 @@ def match_by_overlap(terms: Terms, weight: Numbers | None = None) -> Match:
     """
     weights = np.ones(len(terms.form)) if weight is None else weight
     return find_best_match(
-        _scaled(terms.sentences, column=weights) @ held(terms.chunks).T, terms.sentences @ weights
+        _scale(terms.sentences, column=weights) @ mark_held(terms.chunks).T, terms.sentences @ weights
     )
 
 
@@ -140,17 +140,17 @@ def match_by_bm25(terms: Terms, batch: Batch) -> Match:
     """
     sources = int(batch.source.max(initial=-1)) + 1
     chunks_of = np.bincount(batch.chunk_source, minlength=sources)
-    term_source = _term_source(terms, batch)
-    frequency = np.asarray(held(terms.chunks).sum(axis=0)).ravel()
+    term_source = _find_term_source(terms, batch)
+    frequency = np.asarray(mark_held(terms.chunks).sum(axis=0)).ravel()
     total = chunks_of[term_source]
     idf = np.log1p((total - frequency + 0.5) / (frequency + 0.5))
     length = np.asarray(terms.chunks.sum(axis=1)).ravel()
     mean = np.bincount(batch.chunk_source, weights=length, minlength=sources) / np.maximum(chunks_of, 1)
     relative = length / np.maximum(mean[batch.chunk_source], 1e-12)
     weighted = terms.chunks.copy()
-    saturation = K1 * (1 - B + B * relative[_rows(weighted)])
+    saturation = K1 * (1 - B + B * relative[_list_rows(weighted)])
     weighted.data = weighted.data / (weighted.data + saturation)
-    return find_best_match(_scaled(terms.sentences, column=idf) @ weighted.T, terms.sentences @ idf)
+    return find_best_match(_scale(terms.sentences, column=idf) @ weighted.T, terms.sentences @ idf)
 
 
 def match_by_tfidf(terms: Terms, idf: Numbers) -> Match:
@@ -159,39 +159,39 @@ def match_by_tfidf(terms: Terms, idf: Numbers) -> Match:
     Args:
         idf: (terms,) global inverse document frequencies.
     """
-    sentences, chunks = _scaled(terms.sentences, column=idf), _scaled(terms.chunks, column=idf)
-    norms = np.maximum(_norms(chunks), 1e-12)
-    return find_best_match(sentences @ _scaled(chunks, row=1 / norms).T, _norms(sentences))
+    sentences, chunks = _scale(terms.sentences, column=idf), _scale(terms.chunks, column=idf)
+    norms = np.maximum(_compute_norms(chunks), 1e-12)
+    return find_best_match(sentences @ _scale(chunks, row=1 / norms).T, _compute_norms(sentences))
 
 
-def held(counts: Any) -> Any:
+def mark_held(counts: Any) -> Any:
     """Return the same sparse table with 1 for every count above 0."""
     table = counts.copy()
     table.data = np.ones_like(table.data)
     return table
 
 
-def _rows(table: Any) -> Integers:
+def _list_rows(table: Any) -> Integers:
     return np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
 
 
-def _scaled(table: Any, row: Numbers | None = None, column: Numbers | None = None) -> Any:
+def _scale(table: Any, row: Numbers | None = None, column: Numbers | None = None) -> Any:
     scaled = table.copy()
     if row is not None:
-        scaled.data = scaled.data * row[_rows(table)]
+        scaled.data = scaled.data * row[_list_rows(table)]
     if column is not None:
         scaled.data = scaled.data * column[table.indices]
     return scaled
 
 
-def _term_source(terms: Terms, batch: Batch) -> Integers:
+def _find_term_source(terms: Terms, batch: Batch) -> Integers:
     found = np.zeros(len(terms.form), dtype=np.int64)
     found[terms.token] = batch.source[batch.tokens.text]
     found[terms.chunk_token] = batch.chunk_source[batch.chunk_tokens.text]
     return found
 
 
-def _norms(table: Any) -> Numbers:
+def _compute_norms(table: Any) -> Numbers:
     norms: Numbers = np.sqrt(np.asarray(table.multiply(table).sum(axis=1)).ravel())
     return norms
 
@@ -208,7 +208,7 @@ def find_best_match(scores: Any, limit: Numbers) -> Match:
     filled = np.flatnonzero(np.diff(scores.indptr))
     if filled.size:
         best[filled] = np.maximum.reduceat(scores.data, scores.indptr[filled])
-        row = _rows(scores)
+        row = _list_rows(scores)
         at = np.flatnonzero(scores.data == best[row])[::-1]
         chunk[row[at]] = scores.indices[at]
     return Match(score=np.divide(best, limit, out=np.ones(rows), where=limit > 0), chunk=chunk)
@@ -277,12 +277,12 @@ def _find_denied_stems(text: str, lexicon: Lexicon) -> set[int]:
     if not _DENIED.search(text):
         return set()
     stems: dict[bool, set[int]] = {True: set(), False: set()}
-    for part, denied in _fields(text):
+    for part, denied in _split_fields(text):
         stems[denied] |= find_content_stems(part, lexicon)
     return stems[True] - stems[False]
 
 
-def _fields(text: str) -> Iterator[tuple[str, bool]]:
+def _split_fields(text: str) -> Iterator[tuple[str, bool]]:
     """Yield parts of a text, and whether they are fields without a value."""
     for line in text.splitlines():
         field = _FIELD.match(line)

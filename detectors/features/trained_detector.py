@@ -138,7 +138,7 @@ def count_forms(batch: Batch) -> DocumentFrequency:
     return DocumentFrequency(texts=len(batch.chunks) + len(batch.sentences), counts=kept)
 
 
-def gold(pieces: Pieces, replies: Sequence[LabelledReply]) -> Flags:
+def mark_gold(pieces: Pieces, replies: Sequence[LabelledReply]) -> Flags:
     """Return (pieces,): whether a piece meets a hallucinated span (the paper's overlap rule)."""
     found = np.zeros(len(pieces), dtype=bool)
     first = np.searchsorted(pieces.reply, np.arange(len(replies) + 1))

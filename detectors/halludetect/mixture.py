@@ -101,7 +101,7 @@ def measure_sentence(
     """
     length = min(max(len(split_words(sentence)), _LENGTHS[0]), _LENGTHS[1])
     return {
-        "unsupported": log_odds(unsupported),
+        "unsupported": compute_log_odds(unsupported),
         "length": math.log(length),
         "novelty": max(0.0, (compute_unknown_share(sentence, known) or 0.0) - _KNOWN_ENOUGH),
         "misattributed": misattributed,
@@ -122,10 +122,10 @@ def measure_reply(reply: str, sentences: Sequence[float], evidence: set[str]) ->
     found = split_words(reply)
     unknown = sum(word not in evidence for word in found)
     clean = math.prod(1.0 - compute_probability(odds) for odds in sorted(sentences, reverse=True)[:_WORST])
-    return {"any": log_odds(1.0 - clean), "unknown": unknown / (len(found) + _FEW_WORDS)}
+    return {"any": compute_log_odds(1.0 - clean), "unknown": unknown / (len(found) + _FEW_WORDS)}
 
 
-def log_odds(probability: float) -> float:
+def compute_log_odds(probability: float) -> float:
     """Return ln(p / (1 − p)) of a probability kept away from 0 and 1."""
     kept = min(max(probability, _ALMOST), 1.0 - _ALMOST)
     return math.log(kept / (1.0 - kept))
@@ -211,7 +211,7 @@ class MixtureReading:
             unsupported = compute_probability(self._mixture.sentence.log_odds(measured))
         if unsupported < MISPLACED and gives_contact_of_another(text, grounds):
             unsupported = MISPLACED
-            details |= {"rule": "a contact of something else", LOG_ODDS: log_odds(MISPLACED)}
+            details |= {"rule": "a contact of something else", LOG_ODDS: compute_log_odds(MISPLACED)}
         details["P(unsupported)"] = unsupported
         return RatedSentence(
             text=text,

@@ -31,11 +31,11 @@ from hallulab.detectors.logic_graph.scorers import (
 )
 from hallulab.detectors.logic_graph.segmentation import (
     Claim,
-    answer_claims,
+    claim_whole_reply,
+    join_answer_claims,
     keep_whole_documents,
     split_claims,
     split_documents,
-    whole_reply,
 )
 from hallulab.detectors.logic_graph.weights import HhemScorer, RerankScorer
 from hallulab.scenarios.components import read_options
@@ -187,10 +187,10 @@ class LogicGraphDetector(ServedDetector):
     def _claims(self, view: TurnView) -> list[Claim]:
         question = " ".join(view.question.split()) if self._options.question else ""
         if not self._options.segmentation:
-            return whole_reply(view.reply, question)
+            return claim_whole_reply(view.reply, question)
         if self._options.claims == "sentence":
             return split_claims(view.reply, question)
-        return answer_claims(view.reply, self._options.answer_tokens, question)
+        return join_answer_claims(view.reply, self._options.answer_tokens, question)
 
     async def _groups(self, passages: Sequence[Passage]) -> list[ChunkGroup]:
         """Return D_1 … D_K; without module B every chunk is a group."""

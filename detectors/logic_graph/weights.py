@@ -19,9 +19,9 @@ from hallulab.detectors.logic_graph.scorers import Pair, word_hypothesis
 from hallulab.detectors.peers.workers.hhem_worker import (
     HHEM_PROMPT,
     Misfit,
-    consistencies,
-    foundation_of,
+    compute_consistencies,
     load_hhem,
+    read_foundation,
 )
 from hallulab.scenarios.errors import UsageError
 
@@ -69,8 +69,8 @@ class _WeightsScorer(ABC):
                 with without_progress_bars():
                     self._loaded = self._load()
             tokenizer, model = self._loaded
-        texts = _filled(self._prompt, tokenizer, pairs)
-        batches = _logits(tokenizer, model, texts, **self._options)
+        texts = _fill_pairs(self._prompt, tokenizer, pairs)
+        batches = _compute_logits(tokenizer, model, texts, **self._options)
         return [number for logits in batches for number in self._read(tokenizer, logits)]
 
     @abstractmethod
@@ -89,12 +89,12 @@ class HhemScorer(_WeightsScorer):
     """
 
     def __init__(self, model: str) -> None:
-        foundation = foundation_of(require_model("hhem_model", model))
+        foundation = read_foundation(require_model("hhem_model", model))
         require_model("hhem_model", foundation)
         super().__init__(HHEM_PROMPT, lambda: _load_hhem(model, foundation))
 
     def _read(self, tokenizer: Any, logits: torch.Tensor) -> list[float]:
-        return consistencies(logits)
+        return compute_consistencies(logits)
 
 
 class RerankScorer(_WeightsScorer):
@@ -162,16 +162,16 @@ def _load_reranker(model: str) -> tuple[Any, Any]:
         loaded = AutoModelForCausalLM.from_pretrained(model, dtype="float32")
     except Exception as error:  # whatever the hub, the configuration and the weights raise
         raise _cannot_be_had("reranker_model", model) from error
-    return tokenizer, _ready(loaded)
+    return tokenizer, _make_ready(loaded)
 
 
-def _ready(model: Any) -> Any:
+def _make_ready(model: Any) -> Any:
     import torch
 
     return model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def _filled(prompt: str, tokenizer: Any, pairs: Sequence[Pair]) -> list[str]:
+def _fill_pairs(prompt: str, tokenizer: Any, pairs: Sequence[Pair]) -> list[str]:
     """Fill each pair into the prompt, without the tokens of their texts that would end or begin a message."""
 
     def harmless(text: str) -> str:
@@ -185,7 +185,7 @@ def _filled(prompt: str, tokenizer: Any, pairs: Sequence[Pair]) -> list[str]:
     ]
 
 
-def _logits(tokenizer: Any, model: Any, texts: Sequence[str], **options: Any) -> list[torch.Tensor]:
+def _compute_logits(tokenizer: Any, model: Any, texts: Sequence[str], **options: Any) -> list[torch.Tensor]:
     import torch
 
     batches = []

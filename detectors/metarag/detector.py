@@ -168,7 +168,7 @@ class MetaRagDetector(ServedDetector):
             self._score(session, factoid, evidence) for factoid in decomposition.factoids
         )
         judgement = _aggregate(units, view, evidence.passages, self._tau_for(view.passages))
-        skipped = (_skipped(region, view.reply) for region in decomposition.skipped)
+        skipped = (_make_skipped_unit(region, view.reply) for region in decomposition.skipped)
         truncated = evidence.truncated or decomposition.cut_off
         return judgement.model_copy(update={"units": (*units, *skipped), "truncated": truncated})
 
@@ -183,7 +183,7 @@ class MetaRagDetector(ServedDetector):
                 count=self._options.mutations,
                 temperature=self._options.mutation_temperature,
             )
-            asked = _named(variants)
+            asked = _name_variants(variants)
             if self._asks_fact:
                 asked = [(FACT, Variant(relation="synonym", text=factoid.text)), *asked]
             checks = await self._verify(session, evidence.text, [variant for _, variant in asked])
@@ -234,7 +234,7 @@ class MetaRagDetector(ServedDetector):
         return min([self.threshold, *stricter])
 
 
-def _named(variants: Sequence[Variant]) -> list[tuple[str, Variant]]:
+def _name_variants(variants: Sequence[Variant]) -> list[tuple[str, Variant]]:
     """Name variants by relation and number: `synonym 1`."""
     number = {"synonym": 0, "antonym": 0}
     named = []
@@ -244,7 +244,7 @@ def _named(variants: Sequence[Variant]) -> list[tuple[str, Variant]]:
     return named
 
 
-def _skipped(region: Region, reply: str) -> Unit:
+def _make_skipped_unit(region: Region, reply: str) -> Unit:
     return Unit(
         text=region.of(reply),
         start=region.start,
@@ -267,13 +267,13 @@ def _aggregate(units: Sequence[Unit], view: TurnView, passages: Sequence[Passage
         error = f"{reason}: {unscored[0].details['error']}"
         return Judgement(outcome="failed", units=tuple(units), error=error)
     spans = make_flagged_spans(
-        units, tau, lambda unit: _reason(unit, tau, passages, view.user_text), passages
+        units, tau, lambda unit: _word_reason(unit, tau, passages, view.user_text), passages
     )
     score = score_response(scores)
     return Judgement(outcome="scored", score=score, flagged=score >= tau, spans=spans, units=tuple(units))
 
 
-def _reason(unit: Unit, tau: float, passages: Sequence[Passage], user_text: str) -> str:
+def _word_reason(unit: Unit, tau: float, passages: Sequence[Passage], user_text: str) -> str:
     """Return the score and the wrong item; the unit's details have the results of each variant."""
     found = explain(unit.text, passages, user_text).reason
     return f"{found} (S = {unit.score:.2f}, threshold {tau:.2f})"

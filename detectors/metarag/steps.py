@@ -85,7 +85,7 @@ async def decompose(
         "decompose",
         prompt.fill(question=question, answer=numbered),
         temperature=temperature,
-        max_tokens=_token_limit(reply),
+        max_tokens=_compute_token_limit(reply),
     )
     if session.calls[-1].finish_reason == "length":
         whole_lines = answer.rpartition("\n")[0]
@@ -93,7 +93,7 @@ async def decompose(
     return parse_factoids(answer, reply, regions, limit)
 
 
-def _token_limit(reply: str) -> int:
+def _compute_token_limit(reply: str) -> int:
     # Factoids repeat the reply with subjects put in, so they take up to twice its tokens (3 characters each).
     return 96 + 2 * len(reply) // 3
 
@@ -157,7 +157,7 @@ MIDWAY_TAU = 0.375
 0.25, about that of a supported fact if a quarter of its variants are wrong."""
 
 
-def expected_penalty(relation: Relation, decisions: Mapping[Decision, float]) -> float:
+def compute_expected_penalty(relation: Relation, decisions: Mapping[Decision, float]) -> float:
     """Return Table 1's penalty in [0, 1], averaged over a distribution of decisions."""
     return sum(PENALTIES[relation][decision] * share for decision, share in decisions.items())
 
@@ -263,7 +263,7 @@ class Check(Frozen):
     """Penalty of Table 1, or its expectation, in [0, 1]."""
 
 
-def reading_for(client: ModelClient) -> DecisionReading:
+def choose_reading(client: ModelClient) -> DecisionReading:
     """Return how a model's decisions are best read.
 
     The models of the catalogue are small: what they print is often wrong where their probabilities still tell
@@ -289,7 +289,7 @@ class Verifier:
 
     def reading_of(self, client: ModelClient) -> DecisionReading:
         """Return how the decisions of a model are read."""
-        return self._reading or reading_for(client)
+        return self._reading or choose_reading(client)
 
     async def check(self, session: Session, evidence: str, variants: Sequence[Variant]) -> list[Check]:
         """Return the results of the session's model, one a variant, in order.
@@ -311,7 +311,7 @@ class Verifier:
         else:
             answer = await session.text("verify", messages, temperature=self._temperature, max_tokens=6)
             decisions = {read_decision(answer): 1.0}
-        return Check(decisions=decisions, penalty=expected_penalty(variant.relation, decisions))
+        return Check(decisions=decisions, penalty=compute_expected_penalty(variant.relation, decisions))
 
 
 def correct_probability(

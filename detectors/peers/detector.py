@@ -103,7 +103,9 @@ class PeerDetector(Detector):
         self.threshold = threshold
         self.threshold_protocol = "published" if options.threshold is None else "given"
         given = {option: getattr(options, option) for option in self.model_options}
-        models = {option: _model_source(name, option, model) for option, model in given.items() if model}
+        models = {
+            option: _check_model_source(name, option, model) for option, model in given.items() if model
+        }
         self._models = tuple(models.values())
         self._configured = options.model_copy(
             update={"weights": self.weights, **models, "threshold": threshold},
@@ -142,8 +144,8 @@ class PeerDetector(Detector):
                     seed=self._context.seed if self.traits.needs_model else None,
                 ),
                 read_peer_requirements(self.KIND),
-                _program(self.KIND),
-                [_files(Path(model)) for model in self._models],
+                _digest_programs(self.KIND),
+                [_list_files(Path(model)) for model in self._models],
             ]
         )[:16]
 
@@ -162,9 +164,9 @@ class PeerDetector(Detector):
         loop = asyncio.get_running_loop()
 
         def answer(prompts: Sequence[PeerPrompt]) -> tuple[str, ...]:
-            return asyncio.run_coroutine_threadsafe(_answers(session, prompts), loop).result()
+            return asyncio.run_coroutine_threadsafe(_ask_all(session, prompts), loop).result()
 
-        request, unwanted = _request(view, next(self._numbers)), threading.Event()
+        request, unwanted = _make_request(view, next(self._numbers)), threading.Event()
         try:
             said = await run_in_daemon_thread(lambda: self._converse(request, answer, unwanted))
         except asyncio.CancelledError:
@@ -240,7 +242,7 @@ class PeerDetector(Detector):
         units = tuple(
             Unit(
                 kind=unit.kind,
-                text=_text(unit, view.reply),
+                text=_read_text(unit, view.reply),
                 start=unit.start,
                 end=unit.end,
                 score=unit.score,
@@ -258,7 +260,7 @@ class PeerDetector(Detector):
         )
 
     def _span(self, span: ReplySpan, view: TurnView) -> Span:
-        text = _text(span, view.reply)
+        text = _read_text(span, view.reply)
         return Span(
             start=span.start,
             end=span.end,
@@ -330,12 +332,12 @@ def build_worker_command(peer: str) -> list[str]:
     return [str(locate_peer_python(peer)), "-I", str(LOOP), str(WORKERS / f"{peer}_worker.py")]
 
 
-def _program(peer: str) -> list[str]:
+def _digest_programs(peer: str) -> list[str]:
     """Return the code of the programs that run in the peer's environment."""
     return [digest_code(path) for path in (LOOP, WORKERS / f"{peer}_worker.py")]
 
 
-def _model_source(owner: str, option: str, given: str) -> str:
+def _check_model_source(owner: str, option: str, given: str) -> str:
     """Return a folder with a model as an absolute path, or a hub name as it is."""
     folder = expand_home(given)
     if is_file(folder / "config.json"):
@@ -350,7 +352,7 @@ def _model_source(owner: str, option: str, given: str) -> str:
     return given
 
 
-def _files(folder: Path) -> list[tuple[str, int, int]]:
+def _list_files(folder: Path) -> list[tuple[str, int, int]]:
     """Return name, size and time of change (ns) of a local model's files; none for a name on the hub."""
     if not folder.is_absolute():
         return []
@@ -358,7 +360,7 @@ def _files(folder: Path) -> list[tuple[str, int, int]]:
     return [(name, state.st_size, state.st_mtime_ns) for name, state in found]
 
 
-def _request(view: TurnView, number: int) -> Request:
+def _make_request(view: TurnView, number: int) -> Request:
     return Request(
         id=f"reply {number}",
         question=view.question,
@@ -373,7 +375,7 @@ def _with_sentences(text: str) -> Text:
     )
 
 
-async def _answers(session: Session, prompts: Sequence[PeerPrompt]) -> tuple[str, ...]:
+async def _ask_all(session: Session, prompts: Sequence[PeerPrompt]) -> tuple[str, ...]:
     return tuple(
         await gather_all(
             session.text(each.step, [ChatMessage("user", each.prompt)], max_tokens=each.max_tokens)
@@ -382,5 +384,5 @@ async def _answers(session: Session, prompts: Sequence[PeerPrompt]) -> tuple[str
     )
 
 
-def _text(place: ReplySpan, reply: str) -> str:
+def _read_text(place: ReplySpan, reply: str) -> str:
     return reply[place.start : place.end] if place.start is not None else str(place.text)

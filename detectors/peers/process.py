@@ -200,7 +200,7 @@ class PeerProcess(WorkerProcess):
     """
 
     def __init__(self, command: Sequence[str]) -> None:
-        super().__init__(command, _environ())
+        super().__init__(command, _choose_environment())
 
     def load(self, configuration: Mapping[str, Any]) -> None:
         """Have the worker load its model.
@@ -256,7 +256,7 @@ class PeerProcess(WorkerProcess):
             raise
 
 
-def _environ() -> dict[str, str]:
+def _choose_environment() -> dict[str, str]:
     """Return the part of our environment that other people's packages need, without any key of ours."""
     return {
         **{name: value for name, value in os.environ.items() if _NEEDED.fullmatch(name)},
@@ -281,7 +281,7 @@ def locate_peer_python(peer: str, *, cache: Path | None = None, on_progress: Lis
     """
     pins = read_peer_requirements(peer)
     return python_environment(
-        _target(peer, cache or locate_cache()),
+        _locate_target(peer, cache or locate_cache()),
         "\n".join(pins),
         ["--only-binary=:all:", *pins],
         owner=peer,
@@ -292,10 +292,10 @@ def locate_peer_python(peer: str, *, cache: Path | None = None, on_progress: Lis
 
 def is_installed(peer: str) -> bool:
     """Return whether a peer's environment is there already."""
-    return is_made(_target(peer, locate_cache()), "\n".join(read_peer_requirements(peer)))
+    return is_made(_locate_target(peer, locate_cache()), "\n".join(read_peer_requirements(peer)))
 
 
-def _target(peer: str, cache: Path) -> Path:
+def _locate_target(peer: str, cache: Path) -> Path:
     pins = read_peer_requirements(peer)
     shared = next(name for name, others in _read_requirements().items() if others == pins)
     return cache / "peers" / shared

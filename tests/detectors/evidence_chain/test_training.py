@@ -26,7 +26,7 @@ from hallulab.detectors.features.trained_detector import (
     assign_parts,
     choose_threshold,
     count_forms,
-    gold,
+    mark_gold,
 )
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
@@ -134,9 +134,9 @@ def test_what_scores_a_reply_for_the_thresholds_did_not_learn_from_it(
 def test_gold_follows_the_overlap_rule() -> None:
     clean, wrong = corpus(1)
     made = make_batch([make_case(clean), make_case(wrong)])
-    assert gold(made.sentences, [clean, wrong]).tolist() == [False, False, False, True]
+    assert mark_gold(made.sentences, [clean, wrong]).tolist() == [False, False, False, True]
     words = wrong.reply.split()
-    flagged = gold(made.words, [clean, wrong]).tolist()[-len(words) :]
+    flagged = mark_gold(made.words, [clean, wrong]).tolist()[-len(words) :]
     assert flagged == [False] * words.index("moved") + [True] * (len(words) - words.index("moved"))
 
 

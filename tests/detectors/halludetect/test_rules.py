@@ -10,7 +10,7 @@ from hallulab.detectors.base.questions import split_statements
 from hallulab.detectors.halludetect.evidence import (
     EvidenceContext,
     draws_on_user,
-    items,
+    find_details,
     measure_lack_of_overlap,
     merge_passages,
     repeats_user,
@@ -47,7 +47,11 @@ def test_a_majority_is_more_than_half() -> None:
 
 
 def test_items_are_emails_and_digits() -> None:
-    assert items("Call +91 98450-12345 or A.B@mail.com by 5.") == {"919845012345", "a.b@mail.com", "5"}
+    assert find_details("Call +91 98450-12345 or A.B@mail.com by 5.") == {
+        "919845012345",
+        "a.b@mail.com",
+        "5",
+    }
 
 
 @pytest.mark.parametrize(

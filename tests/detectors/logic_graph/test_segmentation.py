@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.detectors.logic_graph.segmentation import (
-    answer_claims,
+    claim_whole_reply,
     count_tokens,
+    join_answer_claims,
     keep_whole_documents,
     split_claims,
     split_documents,
     split_segments,
-    whole_reply,
 )
 from hallulab.scenarios.transcript import Passage
 
@@ -108,7 +108,7 @@ def test_an_answer_of_one_word_is_a_claim() -> None:
 
 
 def test_the_answer_is_its_factual_sentences_put_together() -> None:
-    [claim] = answer_claims(REPLY, 512)
+    [claim] = join_answer_claims(REPLY, 512)
     assert claim.text == claim.region.of(REPLY) == "The pool opens at 6 every day. Entry costs 9 euros."
 
 
@@ -122,13 +122,13 @@ def test_a_claim_has_as_many_sentences_as_the_threshold_lets_it(limit: int, sent
         "Ten of them are open today here.",  # 8
         "Entry costs 9 euros.",  # 5
     )
-    assert [claim.text.count(".") for claim in answer_claims(" ".join(each), limit)] == sentences
+    assert [claim.text.count(".") for claim in join_answer_claims(" ".join(each), limit)] == sentences
 
 
 def test_without_segmentation_the_reply_is_the_claim() -> None:
-    assert [claim.text for claim in whole_reply(REPLY)] == [REPLY]
+    assert [claim.text for claim in claim_whole_reply(REPLY)] == [REPLY]
 
 
 def test_a_reply_of_courtesies_claims_nothing() -> None:
     assert split_claims("Hello! Let me know if you need more help.") == []
-    assert answer_claims("Hello! Let me know if you need more help.", 512) == []
+    assert join_answer_claims("Hello! Let me know if you need more help.", 512) == []

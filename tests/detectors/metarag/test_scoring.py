@@ -10,7 +10,7 @@ from hallulab.detectors.metarag.steps import (
     PENALTIES,
     Decision,
     Relation,
-    expected_penalty,
+    compute_expected_penalty,
     score_factoid,
     score_response,
 )
@@ -31,7 +31,7 @@ SHARES = st.floats(0.0, 1.0)
 )
 def test_penalties_are_those_of_table_1(relation: Relation, decision: Decision, penalty: float) -> None:
     assert PENALTIES[relation][decision] == penalty
-    assert expected_penalty(relation, {decision: 1.0}) == penalty
+    assert compute_expected_penalty(relation, {decision: 1.0}) == penalty
 
 
 def test_equation_1_is_the_mean_over_both_relations() -> None:
@@ -51,12 +51,12 @@ def test_equation_2_is_the_maximum() -> None:
 
 def test_an_expected_penalty_weighs_the_decisions() -> None:
     decisions: dict[Decision, float] = {"YES": 0.5, "NO": 0.25, "NOT SURE": 0.25}
-    assert expected_penalty("synonym", decisions) == 0.375
-    assert expected_penalty("antonym", decisions) == 0.625
+    assert compute_expected_penalty("synonym", decisions) == 0.375
+    assert compute_expected_penalty("antonym", decisions) == 0.625
 
 
 @given(SHARES, SHARES)
 def test_penalties_of_both_kinds_complement(s: float, c: float) -> None:
     decisions: dict[Decision, float] = {"YES": s, "NO": (1 - s) * c, "NOT SURE": (1 - s) * (1 - c)}
-    both = expected_penalty("synonym", decisions) + expected_penalty("antonym", decisions)
+    both = compute_expected_penalty("synonym", decisions) + compute_expected_penalty("antonym", decisions)
     assert both == pytest.approx(1.0)

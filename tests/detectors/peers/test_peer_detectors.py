@@ -276,7 +276,7 @@ def test_the_workers_program_and_packages_count_for_the_version(
     versions = {made(kind).version}
     monkeypatch.setattr(peers, "read_peer_requirements", lambda peer: ("torch==1",))
     versions.add(made(kind).version)
-    monkeypatch.setattr(peers, "_program", lambda peer: ["edited"])
+    monkeypatch.setattr(peers, "_digest_programs", lambda peer: ["edited"])
     versions.add(made(kind).version)
     assert len(versions) == 3
 
