@@ -73,7 +73,7 @@ def find_fitted(scoring: str) -> Fitted | None:
     return _read(path) if path.is_file() else None
 
 
-def compute_fitted_version(detector: str, version: str) -> Fitted | None:
+def find_fitted_by_version(detector: str, version: str) -> Fitted | None:
     """Return what was fitted for a detector that judged in this version; None: nothing.
 
     Raises:
