@@ -23,7 +23,7 @@ from hallulab.detectors.features.judgements import LevelThresholds, Scores, comp
 from hallulab.detectors.features.matching import DocumentFrequency
 
 TASKS = ("qa", "summary", "data2txt")
-"""See `task_of`; each is an input of its own."""
+"""See `read_task`; each is an input of its own."""
 
 CERTAIN = (0.05, 0.1, 0.2, 0.3, 0.5)
 """Word scores; for each, the words of a reply that reach it are counted."""

@@ -30,7 +30,7 @@ from hallulab.detectors.base.questions import (
     Question,
     split_statements,
 )
-from hallulab.detectors.base.wrong_items.explanation import explain, find_signals
+from hallulab.detectors.explanations.explanation import explain, find_signals
 from hallulab.detectors.halludetect.evidence import (
     EvidenceContext,
     adds_support,
@@ -93,7 +93,7 @@ def measure_sentence(
         unsupported: the model's probability that the evidence does not say it.
         known: words of the evidence and of the user, in lower case.
         misattributed: how far the evidence has an item of it for something else, 0 to 1
-            (`wrong_items.explanation.Signals`).
+            (`explanations.explanation.Signals`).
 
     Returns:
         unsupported: that probability's log-odds; length: natural logarithm of its number of words; novelty:

@@ -22,7 +22,7 @@ from hallulab.detectors.base.judging import (
 )
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.base.questions import list_calibrations
-from hallulab.detectors.base.wrong_items.explanation import explain
+from hallulab.detectors.explanations.explanation import explain
 from hallulab.detectors.metarag.steps import (
     MIDWAY_TAU,
     PAPER_TAU,

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
-from hallulab.detectors.base.wrong_items.claim import (
+from hallulab.detectors.explanations.claim import (
     ComparedSentence,
     choose_main_words,
     find_lacking,
     find_unsaid,
     widen_to_items,
 )
-from hallulab.detectors.base.wrong_items.evidence import Sentence, Token
+from hallulab.detectors.explanations.evidence import Sentence, Token
 from hallulab.scenarios.text.items import Item, build_stems_key
 from hallulab.scenarios.text.spans import Region
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
-from hallulab.detectors.base.wrong_items.evidence import (
+from hallulab.detectors.explanations.evidence import (
     EvidenceIndex,
     Sentence,
     Token,

@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hallulab.detectors.base.wrong_items.claim import (
+from hallulab.detectors.explanations.claim import (
     ComparedSentence,
     choose_main_words,
     find_unsaid,
     read_claim,
 )
-from hallulab.detectors.base.wrong_items.evidence import Sentence, collect_content_stems, read_evidence
-from hallulab.detectors.base.wrong_items.findings import (
+from hallulab.detectors.explanations.evidence import Sentence, collect_content_stems, read_evidence
+from hallulab.detectors.explanations.findings import (
     Fault,
     SentenceFault,
     find_differences,
