@@ -22,9 +22,8 @@ from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import DetectorContext
-from hallulab.detectors.halludetect.options import HalluDetectOptions
-from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
-from hallulab.detectors.halludetect.strategies import WordReading, vote
+from hallulab.detectors.halludetect.detector import HalluDetectOptions
+from hallulab.detectors.halludetect.strategies import PAPER_THRESHOLD, WordReading, vote
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.spans import Region, cut_region, split_sentences

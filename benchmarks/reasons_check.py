@@ -1,7 +1,7 @@
 """Measure how often a reason names the error: `python -m benchmarks.reasons_check --data DIR`.
 
 DIR holds the folders gold, ragtruth and wice. No detector is asked: every sentence that annotators marked
-gets its reason from `hallulab.detectors.base.wrong_items`, as if it had been flagged.
+gets its reason from `hallulab.detectors.explanations`, as if it had been flagged.
 
 In `gold`, annotators quote a stretch of the reply and say why it is wrong. The first of these rules that
 applies says what the reason must name:
@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from benchmarks.command import build_parser
 from hallulab.detectors.base.questions import split_statements
-from hallulab.detectors.base.wrong_items.explanation import explain
+from hallulab.detectors.explanations.explanation import explain
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.items import Item, find_items

@@ -8,9 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.command import build_parser
-from hallulab.detectors.combined.detector import SHIPPED
+from hallulab.detectors.combined.detector import SHIPPED, train
 from hallulab.detectors.combined.model import save_model
-from hallulab.detectors.combined.training import train
 from hallulab.scenarios.datasets import load_labelled
 
 PARTS = (

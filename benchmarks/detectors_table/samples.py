@@ -66,7 +66,8 @@ CHOSEN_ON: dict[str, set[str]] = {
     "logic-graph": {"wice"},
 }
 """Other detector → the data sets on which its calibration, options or threshold were chosen; see
-`detectors/base/calibration.yaml` and `thresholds.yaml`, HalluDetect's `mixture.yaml`, docs/methods.md."""
+`detectors/base/calibration.yaml`, the detectors' `tuned.yaml`, HalluDetect's `mixture.yaml`, and
+docs/methods.md."""
 
 
 @lru_cache(maxsize=len(SOURCES))

@@ -157,7 +157,7 @@ def split_claims(reply: str, question: str = "") -> list[Claim]:
     return [_claim(reply, region, question) for region in keep_factual(reply)]
 
 
-def answer_claims(reply: str, answer_tokens: int, question: str = "") -> list[Claim]:
+def join_answer_claims(reply: str, answer_tokens: int, question: str = "") -> list[Claim]:
     """Return the high-density answer A′ as one claim; over T_a tokens, one for each Chunk(A′; T_a).
 
     The paper filters the chunks of answers over T_a and joins the rest again, so its model reads all of a
@@ -186,7 +186,7 @@ def answer_claims(reply: str, answer_tokens: int, question: str = "") -> list[Cl
     ]
 
 
-def whole_reply(reply: str, question: str = "") -> list[Claim]:
+def claim_whole_reply(reply: str, question: str = "") -> list[Claim]:
     """Return the reply as one claim: without module A (table 5)."""
     return [_claim(reply, Region(0, len(reply)), question)] if split_words(reply) else []
 

@@ -15,7 +15,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 
 from hallulab.agents.served_model import ClaimCheck, ClaimChecks
-from hallulab.detectors.base.wrong_items.explanation import Explanation, explain
+from hallulab.detectors.explanations.explanation import Explanation, explain
 from hallulab.scenarios.transcript import Conversation, Frozen, Span, Turn
 from hallulab.simulator.measure.hallucinations import ByDetector, Row
 from hallulab.simulator.measure.intervals import Rounded
@@ -163,7 +163,7 @@ class Example(Frozen):
     text: str
     """The sentence."""
     reason: str
-    """What is wrong, by text rules (`hallulab.detectors.base.wrong_items`)."""
+    """What is wrong, by text rules (`hallulab.detectors.explanations`)."""
 
 
 class Flagged(Frozen):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.agents.users.flaws import MIN_TURNS, find_conversation_flaws
-from hallulab.detectors.base.thresholds import compute_fitted_version
+from hallulab.detectors.base.thresholds import find_fitted_by_version
 from hallulab.scenarios.attacks.attack import remove_user_orders
 from hallulab.scenarios.datasets.gold import read_annotated_turns
 from hallulab.scenarios.errors import OperationalError, UsageError
@@ -321,7 +321,7 @@ def _derive_detector_errors(verdicts: Iterable[VerdictKey]) -> dict[str, Detecto
     for verdict in verdicts:
         versions.setdefault(verdict.detector, set()).add(verdict.version)
     found = {
-        detector: compute_fitted_version(detector, *judged)
+        detector: find_fitted_by_version(detector, *judged)
         for detector, judged in versions.items()
         if len(judged) == 1
     }

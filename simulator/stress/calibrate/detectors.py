@@ -7,7 +7,7 @@ from functools import partial
 
 from hallulab.agents.progress import bars
 from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
-from hallulab.detectors.base.thresholds import Fitted, folder, locate_fitted_file
+from hallulab.detectors.base.thresholds import Fitted, locate_fits_folder, locate_fitted_file
 from hallulab.detectors.registry import find_detector
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.errors import OperationalError, UsageError
@@ -108,14 +108,14 @@ async def calibrate_detectors(options: CalibrateOptions, experiment: Experiment)
     fits = [fitted for _, fitted in found if fitted is not None]
     report = CalibrationReport(
         measured_on=measured_on,
-        kept_in=str(folder()),
+        kept_in=str(locate_fits_folder()),
         detectors=tuple(row for row, _ in found),
         notes=() if options.data or is_of_replies(source) else (QUOTED,),
     )
     if not fits:
         reasons = "; ".join(f"{row.detector}: {row.not_fitted}" for row in report.detectors)
         raise OperationalError(f"no threshold could be fitted, nothing is kept: {reasons}.")
-    folder().mkdir(parents=True, exist_ok=True)
+    locate_fits_folder().mkdir(parents=True, exist_ok=True)
     write_together(dict(map(locate_fitted_file, fits)))
     return report
 

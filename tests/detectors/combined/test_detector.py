@@ -75,17 +75,6 @@ async def test_the_shipped_model_says_which_words_are_invented() -> None:
     assert max(scores, key=lambda word: scores[word]) == "Springfield."
 
 
-@pytest.mark.parametrize(
-    ("reply", "evidence", "error"),
-    [("?!", EVIDENCE, "the reply has no words"), ("Yes.", (), "there is no evidence")],
-)
-async def test_without_words_or_evidence_it_abstains(
-    reply: str, evidence: tuple[str, ...], error: str
-) -> None:
-    judgement = await detector().detect(view(reply, *evidence))
-    assert (judgement.outcome, judgement.error) == ("abstained", error)
-
-
 def test_trained_with_spans_it_tells_replies_and_words_apart(on_spans: CombinedDetector) -> None:
     clean, wrong = judged(on_spans, corpus(1))
     assert (clean.flagged, wrong.flagged) == (False, True)

@@ -44,7 +44,7 @@ def versions() -> dict[str, str]:
         ("hallulab.agents.retrieval.knowledge", ALL),
         ("hallulab.scenarios.text.chunking", ALL),
         ("hallulab.scenarios.text.spans", ALL),
-        ("hallulab.detectors.metarag.scoring", {"metarag"}),
+        ("hallulab.detectors.metarag.steps", {"metarag"}),
         ("hallulab.detectors.halludetect.evidence", {"halludetect"}),
         ("hallulab.detectors.features.matching", {"combined"}),
         ("hallulab.detectors.base.judging", {"halludetect", "metarag", "lexical"}),

@@ -135,7 +135,7 @@ def read_tokens(text: str) -> tuple[Token, ...]:
     return tuple(found)
 
 
-def content(tokens: Iterable[Token]) -> frozenset[str]:
+def collect_content_stems(tokens: Iterable[Token]) -> frozenset[str]:
     """Return the stems of the content words."""
     return frozenset(token.stem for token in tokens if token.content)
 
@@ -147,7 +147,7 @@ def read_evidence(texts: tuple[str, ...]) -> EvidenceIndex:
     for position, text in enumerate(texts):
         title, parts = _parts(text)
         titles.append(title)
-        about = content(read_tokens(title))
+        about = collect_content_stems(read_tokens(title))
         abouts.append(about)
         found += [
             Sentence(position, part, tokens, own, own | about, items, *_keys(items), part == title)
@@ -171,7 +171,7 @@ def _parts(text: str) -> tuple[str, tuple[_Part, ...]]:
     found = [title] if title else []
     found += [" ".join(region.of(body).split()) for region in split_sentences(body)]
     read = [(part, read_tokens(part)) for part in found]
-    return title, tuple((part, tokens, content(tokens), _items(part)) for part, tokens in read)
+    return title, tuple((part, tokens, collect_content_stems(tokens), _items(part)) for part, tokens in read)
 
 
 def _items(text: str) -> tuple[Item, ...]:

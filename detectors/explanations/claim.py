@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
-from hallulab.detectors.base.wrong_items.evidence import EvidenceIndex, Sentence, Token, content, read_tokens
+from hallulab.detectors.explanations.evidence import (
+    EvidenceIndex,
+    Sentence,
+    Token,
+    collect_content_stems,
+    read_tokens,
+)
 from hallulab.scenarios.text.items import Item, find_items, name_parts
 from hallulab.scenarios.text.spans import Region
 
@@ -45,7 +51,9 @@ class UserStatements:
 @lru_cache(maxsize=128)
 def read_said(text: str) -> UserStatements:
     """Read what the user said."""
-    return UserStatements(content(read_tokens(text)), frozenset(item.key for item in find_items(text)))
+    return UserStatements(
+        collect_content_stems(read_tokens(text)), frozenset(item.key for item in find_items(text))
+    )
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,9 @@ class ComparedSentence:
     def around(self, item: Item, place: Region | None = None) -> frozenset[str]:
         """Return the stems of the content words around an item, in a stretch or in the whole sentence."""
         tokens = self.inside(place) if place else self.tokens
-        return content(token for token in tokens if token.end <= item.start or item.end <= token.start)
+        return collect_content_stems(
+            token for token in tokens if token.end <= item.start or item.end <= token.start
+        )
 
     def clause(self, item: Item) -> Region:
         """Return the clause that holds an item."""
@@ -97,7 +107,7 @@ class ComparedSentence:
 
     def saying(self, place: Region) -> list[Sentence]:
         """Return the evidence sentences that have all content words of a stretch."""
-        words = content(self.inside(place))
+        words = collect_content_stems(self.inside(place))
         return [known for known in self.evidence.sentences if words <= known.own and not known.is_title]
 
 
@@ -109,13 +119,13 @@ def read_claim(text: str, evidence: EvidenceIndex, user_text: str) -> ComparedSe
         replace(token, content=False) if token.end <= begins else token for token in read_tokens(text)
     )
     said = read_said(user_text)
-    stems = content(tokens)
+    stems = collect_content_stems(tokens)
     best, share = evidence.best(stems)
-    items = tuple(_in_parts(find_items(text), evidence, said))
+    items = tuple(_split_names(find_items(text), evidence, said))
     return ComparedSentence(text, begins, tokens, items, stems, evidence, said, best, share)
 
 
-def _in_parts(items: Sequence[Item], evidence: EvidenceIndex, said: UserStatements) -> list[Item]:
+def _split_names(items: Sequence[Item], evidence: EvidenceIndex, said: UserStatements) -> list[Item]:
     found: list[Item] = []
     for item in items:
         parts = name_parts(item) if item.kind == "name" else [item]
@@ -137,19 +147,19 @@ SHORT = 4
 _CONDITION = re.compile(r"\W*(?:if|when|once|in case)\b[^,]*,", re.IGNORECASE)
 
 
-def main_words(claim: ComparedSentence) -> Region:
+def choose_main_words(claim: ComparedSentence) -> Region:
     """Return what the sentence claims: its first clause with `SHORT` words or more, without a leading `if …`.
 
     It has at most `LONGEST` words.
     """
-    begins = max(claim.begins, _condition_end(claim))
+    begins = max(claim.begins, _find_condition_end(claim))
     words = claim.inside(Region(begins, len(claim.text))) or list(claim.tokens)
-    parted = _parted(claim, words)
+    parted = _find_clause_ends(claim, words)
     length = next((place + 1 for place in range(SHORT - 1, len(parted)) if parted[place]), len(words))
     first = words[: min(length, LONGEST)]
     while 1 < len(first) < len(words) and not first[-1].content:
         first.pop()
-    return whole_items(claim, first[0].start, first[-1].end)
+    return widen_to_items(claim, first[0].start, first[-1].end)
 
 
 def find_unsaid(claim: ComparedSentence, outside: Sequence[Region] = ()) -> Region | None:
@@ -165,7 +175,7 @@ def find_unsaid(claim: ComparedSentence, outside: Sequence[Region] = ()) -> Regi
     """
     place = find_lacking(claim, claim.held, outside=outside)
     if not outside and place is not None and claim.stems - claim.held <= claim.said.stems:
-        return main_words(claim)
+        return choose_main_words(claim)
     if place is None or not claim.saying(place):
         return place
     return find_lacking(claim, claim.evidence.stems, outside=outside)
@@ -188,26 +198,28 @@ def find_lacking(
         within: where to look; None: everywhere.
         outside: stretches that it may not touch.
     """
-    until = _condition_end(claim)
+    until = _find_condition_end(claim)
     best, found = 0.0, None
-    for run in _runs(claim, within or Region(0, len(claim.text)), outside):
-        values = [_value(claim, token, held) * (IN_CONDITION if token.end <= until else 1.0) for token in run]
-        parted = _parted(claim, run)
+    for run in _split_runs(claim, within or Region(0, len(claim.text)), outside):
+        values = [
+            _weigh_word(claim, token, held) * (IN_CONDITION if token.end <= until else 1.0) for token in run
+        ]
+        parted = _find_clause_ends(claim, run)
         for first, opening in enumerate(values):
             total = 0.0
             for last in range(first, min(first + LONGEST, len(run))) if opening > 0 else ():
                 total += values[last] + (PARTED if last > first and parted[last - 1] else 0.0)
                 if values[last] > 0 and total > best:
                     best, found = total, (run, first, last)
-    return _filled(claim, *found) if found else None
+    return _fill_stretch(claim, *found) if found else None
 
 
-def _condition_end(claim: ComparedSentence) -> int:
+def _find_condition_end(claim: ComparedSentence) -> int:
     condition = _CONDITION.match(claim.text, claim.begins)
     return condition.end() if condition else 0
 
 
-def _runs(claim: ComparedSentence, within: Region, outside: Sequence[Region]) -> list[list[Token]]:
+def _split_runs(claim: ComparedSentence, within: Region, outside: Sequence[Region]) -> list[list[Token]]:
     """Return runs of neighbouring words that may be in one stretch."""
     runs: list[list[Token]] = [[]]
     for token in claim.tokens:
@@ -218,7 +230,7 @@ def _runs(claim: ComparedSentence, within: Region, outside: Sequence[Region]) ->
     return runs
 
 
-def _value(claim: ComparedSentence, token: Token, held: frozenset[str]) -> float:
+def _weigh_word(claim: ComparedSentence, token: Token, held: frozenset[str]) -> float:
     if not token.content:
         return 0.0
     if token.stem in held:
@@ -228,7 +240,7 @@ def _value(claim: ComparedSentence, token: Token, held: frozenset[str]) -> float
     return OF_USER if token.stem in claim.said.stems else LACKING + NOWHERE
 
 
-def _parted(claim: ComparedSentence, run: Sequence[Token]) -> list[bool]:
+def _find_clause_ends(claim: ComparedSentence, run: Sequence[Token]) -> list[bool]:
     """Return for each word but the last whether a clause ends after it."""
     return [
         CLAUSE_END.search(claim.text, token.end, following.end) is not None
@@ -236,8 +248,8 @@ def _parted(claim: ComparedSentence, run: Sequence[Token]) -> list[bool]:
     ]
 
 
-def _filled(claim: ComparedSentence, run: Sequence[Token], first: int, last: int) -> Region:
-    parted = _parted(claim, run)
+def _fill_stretch(claim: ComparedSentence, run: Sequence[Token], first: int, last: int) -> Region:
+    parted = _find_clause_ends(claim, run)
     while last < len(run) - 1 and _goes_on(claim, run[last], run[last + 1]):
         last += 1
     following = last
@@ -252,7 +264,7 @@ def _filled(claim: ComparedSentence, run: Sequence[Token], first: int, last: int
             first = before
     while first > 0 and claim.text[run[first - 1].end : run[first].start] == "-":
         first -= 1
-    return whole_items(claim, run[first].start, run[last].end)
+    return widen_to_items(claim, run[first].start, run[last].end)
 
 
 def _goes_on(claim: ComparedSentence, token: Token, following: Token) -> bool:
@@ -261,7 +273,7 @@ def _goes_on(claim: ComparedSentence, token: Token, following: Token) -> bool:
     return possessive or claim.text[token.end : following.start] == "-"
 
 
-def whole_items(claim: ComparedSentence, start: int, end: int) -> Region:
+def widen_to_items(claim: ComparedSentence, start: int, end: int) -> Region:
     """Widen a stretch to all items that it touches, and to a closing quotation mark."""
     touched = [item for item in claim.items if item.start < end and start < item.end]
     start = min([start, *(item.start for item in touched)])

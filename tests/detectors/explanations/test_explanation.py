@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.detectors.base.wrong_items.explanation import MOST_WORDS, Signals, explain, find_signals
+from hallulab.detectors.explanations.explanation import MOST_WORDS, Signals, explain, find_signals
 from hallulab.scenarios.transcript import Passage
 
 TEXT = st.text(

@@ -8,14 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hallulab.detectors.base.wrong_items.claim import ComparedSentence, find_unsaid, main_words, read_claim
-from hallulab.detectors.base.wrong_items.evidence import Sentence, content, read_evidence
-from hallulab.detectors.base.wrong_items.findings import (
+from hallulab.detectors.explanations.claim import (
+    ComparedSentence,
+    choose_main_words,
+    find_unsaid,
+    read_claim,
+)
+from hallulab.detectors.explanations.evidence import Sentence, collect_content_stems, read_evidence
+from hallulab.detectors.explanations.findings import (
     Fault,
     SentenceFault,
-    alternatives,
     find_differences,
     find_wrong,
+    list_alternatives,
 )
 from hallulab.scenarios.transcript import Frozen, Passage
 
@@ -46,7 +51,7 @@ def word_reason(claim: ComparedSentence, found: Sequence[SentenceFault]) -> str:
         found: as from `find_wrong`.
     """
     if not claim.evidence.sentences:
-        return f"There is no evidence that could support {_quoted(main_words(claim).of(claim.text))}."
+        return f"There is no evidence that could support {_quoted(choose_main_words(claim).of(claim.text))}."
     first = found[0]
     told, *parts = _absent(claim, found) if first.fault == "absent" else _SAYING[first.fault](claim, first)
     for part in parts:
@@ -55,7 +60,7 @@ def word_reason(claim: ComparedSentence, found: Sequence[SentenceFault]) -> str:
     return told
 
 
-def excerpt(source: Sentence, wanted: frozenset[str], must: str = "") -> str:
+def cut_excerpt(source: Sentence, wanted: frozenset[str], must: str = "") -> str:
     """Return the stretch of an evidence sentence, verbatim, that has most of the words wanted.
 
     It begins where a clause begins, unless that costs a word.
@@ -93,7 +98,7 @@ def _absent(claim: ComparedSentence, found: Sequence[SentenceFault]) -> list[str
     other = missing[0]
     if other.instead and other.source:
         return [f"{told}; on the same matter it has {_quoted(other.instead)}.", _stands(claim, other)]
-    only = alternatives(claim, other.item) if other.item else []
+    only = list_alternatives(claim, other.item) if other.item else []
     if 0 < len(only) <= _ONLY:
         told += f", which has only {' and '.join(map(_quoted, only))}"
     more = find_unsaid(claim, [one.place for one in missing])
@@ -159,7 +164,7 @@ _SAYING = {
 
 def _stands(claim: ComparedSentence, finding: SentenceFault) -> str:
     assert finding.source is not None
-    return f"It says: {_quoted(excerpt(finding.source, claim.stems, finding.instead))}."
+    return f"It says: {_quoted(cut_excerpt(finding.source, claim.stems, finding.instead))}."
 
 
 def _cited(claim: ComparedSentence, finding: SentenceFault) -> str:
@@ -169,11 +174,11 @@ def _cited(claim: ComparedSentence, finding: SentenceFault) -> str:
     if (
         finding.fault != "unsupported"
         and title
-        and not content(claim.inside(finding.place)) & finding.source.own
+        and not collect_content_stems(claim.inside(finding.place)) & finding.source.own
     ):
         return _quoted(_first_words(title))
     held = [known.text for known in finding.source.items if finding.item and known.key == finding.item.key]
-    return _quoted(excerpt(finding.source, claim.stems, held[0] if held else ""))
+    return _quoted(cut_excerpt(finding.source, claim.stems, held[0] if held else ""))
 
 
 def _title(claim: ComparedSentence, finding: SentenceFault) -> list[str]:

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.detectors.features.tokens import Lexicon, find_all, tokenize
+from hallulab.detectors.features.batch import Lexicon, find_all, tokenize
 
 WORD = re.compile(r"(\S+)")
 

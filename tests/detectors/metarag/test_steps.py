@@ -1,4 +1,4 @@
-"""MetaRAG's factoids and their places in the reply."""
+"""MetaRAG's steps: factoids and their places in the reply, and the scores (Table 1, equations 1 and 2)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,27 @@ from typing import Any
 
 import httpx2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.detectors.metarag.decomposition import Decomposition, decompose, parse_factoids
+from hallulab.detectors.metarag.steps import (
+    PENALTIES,
+    Decision,
+    Decomposition,
+    Relation,
+    compute_expected_penalty,
+    decompose,
+    parse_factoids,
+    score_factoid,
+    score_response,
+)
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.testing.scripted import Script, completion, last_user, scripted_pool
 
 REPLY = "Hello! The pool opens at 6. Is that fine? It costs 9 euros, and it costs 5 for children."
+LAST = "It costs 9 euros, and it costs 5 for children."
 
 
 async def decomposed(script: Script) -> tuple[Decomposition, list[dict[str, Any]]]:
@@ -64,23 +77,19 @@ def test_other_lines_numbers_that_do_not_exist_and_repetitions_are_passed_over()
     assert [text for text, _ in factoids(answer)] == ["It opens."]
 
 
-def test_a_verbatim_fact_is_placed_where_it_stands_nearest_to_its_sentence() -> None:
-    assert factoids("4: it costs 5 for children.") == [
-        ("it costs 5 for children.", "it costs 5 for children"),
-    ]
-
-
-def test_a_reworded_fact_is_placed_on_the_sentence_that_shares_most_words() -> None:
-    assert factoids("1: Children may swim if 5 is paid as the entrance costs.") == [
-        (
-            "Children may swim if 5 is paid as the entrance costs.",
-            "It costs 9 euros, and it costs 5 for children.",
-        ),
-    ]
-
-
-def test_where_no_sentence_shares_more_the_numbered_one_is_taken() -> None:
-    assert factoids("3: Zzz.") == [("Zzz.", "Is that fine?")]
+@pytest.mark.parametrize(
+    ("number", "fact", "placed"),
+    [
+        # verbatim: where it stands nearest to its sentence
+        (4, "it costs 5 for children.", "it costs 5 for children"),
+        # reworded: on the sentence that shares most words
+        (1, "Children may swim if 5 is paid as the entrance costs.", LAST),
+        # where no sentence shares more: on the numbered one
+        (3, "Zzz.", "Is that fine?"),
+    ],
+)
+def test_a_fact_is_placed_where_the_reply_makes_it(number: int, fact: str, placed: str) -> None:
+    assert factoids(f"{number}: {fact}") == [(fact, placed)]
 
 
 def test_beyond_the_limit_the_decomposition_is_marked() -> None:
@@ -88,21 +97,19 @@ def test_beyond_the_limit_the_decomposition_is_marked() -> None:
     assert ([factoid.text for factoid in parsed.factoids], parsed.cut_off) == (["One.", "Two."], True)
 
 
-def skipped(answer: str, limit: int = 24) -> list[str]:
+@pytest.mark.parametrize(
+    ("answer", "limit", "expected"),
+    [
+        ("2: The pool opens at 6.", 24, ["Hello!", "Is that fine?", LAST]),
+        # facts past the limit are cut off, and their sentences not skipped
+        ("2: The pool opens at 6.\n4: It costs 9 euros.", 1, ["Hello!", "Is that fine?"]),
+    ],
+)
+def test_numbered_sentences_in_which_no_fact_stands_are_skipped(
+    answer: str, limit: int, expected: list[str]
+) -> None:
     parsed = parse_factoids(answer, REPLY, split_sentences(REPLY), limit)
-    return [region.of(REPLY) for region in parsed.skipped]
-
-
-def test_numbered_sentences_in_which_no_fact_stands_are_skipped() -> None:
-    assert skipped("2: The pool opens at 6.") == [
-        "Hello!",
-        "Is that fine?",
-        "It costs 9 euros, and it costs 5 for children.",
-    ]
-
-
-def test_facts_past_the_limit_are_cut_off_and_their_sentences_not_skipped() -> None:
-    assert skipped("2: The pool opens at 6.\n4: It costs 9 euros.", limit=1) == ["Hello!", "Is that fine?"]
+    assert [region.of(REPLY) for region in parsed.skipped] == expected
 
 
 def test_a_repeated_fact_states_each_of_its_sentences() -> None:
@@ -114,6 +121,51 @@ def test_a_repeated_fact_states_each_of_its_sentences() -> None:
 
 async def test_sentences_that_were_not_numbered_are_not_skipped() -> None:
     found, _ = await decomposed(lambda _: "1: The pool opens at 6.")
-    assert [region.of(REPLY) for region in found.skipped] == [
-        "It costs 9 euros, and it costs 5 for children."
-    ]
+    assert [region.of(REPLY) for region in found.skipped] == [LAST]
+
+
+SHARES = st.floats(0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("relation", "decision", "penalty"),
+    [
+        ("synonym", "YES", 0.0),
+        ("synonym", "NOT SURE", 0.5),
+        ("synonym", "NO", 1.0),
+        ("antonym", "YES", 1.0),
+        ("antonym", "NOT SURE", 0.5),
+        ("antonym", "NO", 0.0),
+    ],
+)
+def test_penalties_are_those_of_table_1(relation: Relation, decision: Decision, penalty: float) -> None:
+    assert PENALTIES[relation][decision] == penalty
+    assert compute_expected_penalty(relation, {decision: 1.0}) == penalty
+
+
+def test_equation_1_is_the_mean_over_both_relations() -> None:
+    assert score_factoid([0.0, 0.5], [1.0, 0.5]) == 0.5
+    assert score_factoid([1.0], [0.0]) == 0.5
+
+
+@pytest.mark.parametrize(("synonyms", "antonyms"), [([], []), ([0.5], [])])
+def test_equation_1_needs_n_variants_of_each_kind(synonyms: list[float], antonyms: list[float]) -> None:
+    with pytest.raises(ValueError, match="N of each"):
+        score_factoid(synonyms, antonyms)
+
+
+def test_equation_2_is_the_maximum() -> None:
+    assert score_response([0.2, 0.7, 0.4]) == 0.7
+
+
+def test_an_expected_penalty_weighs_the_decisions() -> None:
+    decisions: dict[Decision, float] = {"YES": 0.5, "NO": 0.25, "NOT SURE": 0.25}
+    assert compute_expected_penalty("synonym", decisions) == 0.375
+    assert compute_expected_penalty("antonym", decisions) == 0.625
+
+
+@given(SHARES, SHARES)
+def test_penalties_of_both_kinds_complement(s: float, c: float) -> None:
+    decisions: dict[Decision, float] = {"YES": s, "NO": (1 - s) * c, "NOT SURE": (1 - s) * (1 - c)}
+    both = compute_expected_penalty("synonym", decisions) + compute_expected_penalty("antonym", decisions)
+    assert both == pytest.approx(1.0)

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
-from hallulab.detectors.base.wrong_items.claim import (
+from hallulab.detectors.explanations.claim import (
     ComparedSentence,
+    choose_main_words,
     find_lacking,
     find_unsaid,
-    main_words,
-    whole_items,
+    widen_to_items,
 )
-from hallulab.detectors.base.wrong_items.evidence import Sentence, Token
+from hallulab.detectors.explanations.evidence import Sentence, Token
 from hallulab.scenarios.text.items import Item, build_stems_key
 from hallulab.scenarios.text.spans import Region
 
@@ -61,7 +61,7 @@ def find_differences(claim: ComparedSentence) -> Iterator[Mismatch]:
             if token.content and match.start() <= token.start and token.end <= match.end()
         }
         if words and 3 * len(words & claim.stems) <= len(words):
-            yield Mismatch("condition", main_words(claim), match[0].strip(" ,"))
+            yield Mismatch("condition", choose_main_words(claim), match[0].strip(" ,"))
 
 
 def negates(text: str) -> bool:
@@ -148,7 +148,7 @@ def find_wrong(claim: ComparedSentence) -> list[SentenceFault]:
     """Return all that is found, the surest first; never nothing."""
     found = [*_absent(claim), *_misattributed(claim), *_different(claim), *_unsupported(claim)]
     if not found:
-        found.append(SentenceFault("elsewhere", main_words(claim), source=claim.best))
+        found.append(SentenceFault("elsewhere", choose_main_words(claim), source=claim.best))
     return sorted(_once(found), key=_rank)
 
 
@@ -212,7 +212,7 @@ def _misattributed(claim: ComparedSentence) -> Iterator[SentenceFault]:
 def _different(claim: ComparedSentence) -> Iterator[SentenceFault]:
     for difference in find_differences(claim):
         yield SentenceFault(
-            difference.kind, whole_items(claim, *difference.place), None, difference.instead, claim.best
+            difference.kind, widen_to_items(claim, *difference.place), None, difference.instead, claim.best
         )
 
 
@@ -258,7 +258,7 @@ def _other_item(
     return found, source
 
 
-def alternatives(claim: ComparedSentence, item: Item) -> list[str]:
+def list_alternatives(claim: ComparedSentence, item: Item) -> list[str]:
     """Return the different evidence items that could stand in an item's place; none for names."""
     if item.kind == "name":
         return []
