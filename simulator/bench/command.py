@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.detectors.base.protocol import Detector, TrainableDetector
-from hallulab.scenarios.datasets import LOADERS, load_labelled
+from hallulab.scenarios.datasets import list_datasets, load_labelled
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
@@ -133,7 +133,7 @@ def _check_fields(fields: Sequence[str], data: LabelledData) -> None:
 
 def _locate_dataset(dataset: str) -> str:
     """Return the file of a folder of planted errors, or what was given."""
-    if dataset in LOADERS:
+    if dataset in list_datasets():
         return dataset
     folder = expand_home(dataset)
     return str(folder / PLANTED) if is_folder(folder) and is_file(folder / PLANTED) else dataset
@@ -151,7 +151,7 @@ def _write(settings: BenchSettings, results: Results) -> None:
 
 def _check_outputs(settings: BenchSettings) -> None:
     """Raise UsageError where an output cannot be written, or would overwrite an input or another output."""
-    own = None if settings.dataset in LOADERS else expand_home(settings.dataset)
+    own = None if settings.dataset in list_datasets() else expand_home(settings.dataset)
     run = settings.run
     check_outputs(
         {"--json": settings.json_file, "--csv": settings.csv_file, "--html": settings.html_file},
@@ -189,7 +189,7 @@ def _refuse_floors(name: str, floors: Sequence[str]) -> None:
 def _train_data(settings: BenchSettings) -> LabelledData | None:
     if settings.train is None:
         return None
-    if settings.dataset in LOADERS:
+    if settings.dataset in list_datasets():
         train = load_labelled(settings.dataset, settings.train, settings.source, settings.options)
     else:
         train = load_labelled(str(settings.train))
