@@ -40,7 +40,7 @@ def import_(
     as_json: AsJson = False,
 ) -> None:
     """Write your own chats as a run folder, for `detect`, `report`, `view` and `export`."""
-    from hallulab.scenarios.chats.formats import FORMATS, format_of
+    from hallulab.scenarios.chats.formats import format_of, list_formats
     from hallulab.scenarios.chats.record import SCENARIO
     from hallulab.scenarios.errors import UsageError
     from hallulab.scenarios.packs.pack_files import load_scenario, locate_pack
@@ -51,13 +51,12 @@ def import_(
 
     if documents is not None and scenario is not None:
         raise UsageError("--documents and --scenario: give one of them.")
-    known = next((name for name in FORMATS if name == format), None)
-    if format is not None and known is None:
-        raise UsageError(f"--format {format}: unknown. Give one of: {', '.join(FORMATS)}.")
+    if format is not None and format not in list_formats():
+        raise UsageError(f"--format {format}: unknown. Give one of: {', '.join(list_formats())}.")
     run = RunFolder(out or name_folder_by_time())
     check_outputs({}, inputs=[file], folders={"--out": run.path})
     pack = load_scenario(scenario) if scenario is not None else load_imported_documents(documents)
-    found = known or format_of(file)
+    found = format or format_of(file)
     about = Imported(file=str(file), format=found, documents=None if documents is None else str(documents))
     name = SCENARIO if scenario is None else locate_pack(scenario)
     source = _build_evidence_source(pack)

@@ -230,7 +230,8 @@ def export(
     For `bench` a detector annotates them. Without `--detector` they have no label, for annotators to add;
     `bench` leaves such lines out.
     """
-    from hallulab.simulator.report.export import FORMATS, export_chats
+    from hallulab.scenarios.chats.formats import list_written_formats
+    from hallulab.simulator.report.export import export_chats
     from hallulab.simulator.report.selection import ExportSelection
     from hallulab.simulator.runs.folder import RunFolder
 
@@ -244,13 +245,13 @@ def export(
         min_turns=min_turns or 1,
         keep_duplicates=keep_duplicates,
     )
-    chosen = next((name for name in FORMATS if name == format), None)
-    if chosen is not None:
-        _tell(export_chats(run, chosen, wanted, out), out, as_json)
-    elif format == BENCH:
+    if format == BENCH:
         _export_replies(run, wanted, out, as_json)
+    elif format in list_written_formats():
+        _tell(export_chats(run, format, wanted, out), out, as_json)
     else:
-        raise UsageError(f"--format {format}: unknown. Give one of: {', '.join((BENCH, *FORMATS))}.")
+        known = ", ".join((BENCH, *list_written_formats()))
+        raise UsageError(f"--format {format}: unknown. Give one of: {known}.")
 
 
 def _read_parts(value: str | None) -> frozenset[str]:

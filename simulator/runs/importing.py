@@ -10,7 +10,7 @@ from importlib.metadata import version as installed
 from itertools import islice
 from pathlib import Path
 
-from hallulab.scenarios.chats.formats import Format, read_chats
+from hallulab.scenarios.chats.formats import read_chats
 from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import LineWriter
@@ -106,7 +106,7 @@ def load_imported_scenario(folder: RunFolder) -> Scenario | None:
 
 async def import_chats(
     path: Path,
-    format: Format,
+    format: str,
     out: RunFolder,
     about: Imported,
     scenario: str,
@@ -141,7 +141,7 @@ async def import_chats(
     return counts
 
 
-def _read_counted(path: Path, format: Format, counts: ImportCounts) -> Iterator[Conversation]:
+def _read_counted(path: Path, format: str, counts: ImportCounts) -> Iterator[Conversation]:
     """Yield the conversations with a reply, and count."""
     known: set[str] = set()
     for place, one in read_chats(path, format):
