@@ -11,6 +11,7 @@ from typing import Any
 from hallulab.detectors.base.protocol import Detector, TrainableDetector
 from hallulab.scenarios.datasets import list_datasets, load_labelled
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.simulator.bench.baselines import FLAG_ALL, MAJORITY, compute_rater_agreement
@@ -32,7 +33,6 @@ from hallulab.simulator.experiment.config import Component, Experiment, load_exp
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models, warn_of
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.report.columns import format_csv
-from hallulab.simulator.runs.folder import write_atomically
 from hallulab.simulator.runs.outputs import check_outputs
 
 FLOOR = "lexical"

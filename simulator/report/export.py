@@ -21,6 +21,7 @@ from hallulab.scenarios.chats.formats import find_format
 from hallulab.scenarios.chats.parquet import FILE
 from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.atomic import write_lines, write_whole_file, write_whole_folder
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.wording import format_count, render_one_line
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
@@ -32,8 +33,7 @@ from hallulab.simulator.report.selection import (
     select_conversations,
 )
 from hallulab.simulator.runs.experiment_json import SavedExperiment
-from hallulab.simulator.runs.folder import RunFolder, refuse_overwriting, write_lines
-from hallulab.simulator.runs.outputs import write_whole_file, write_whole_folder
+from hallulab.simulator.runs.folder import RunFolder, refuse_overwriting
 
 _UNKNOWN = "not known; see its model card"
 _HUB = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "CC-BY-SA-4.0": "cc-by-sa-4.0"}

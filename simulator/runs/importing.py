@@ -13,6 +13,7 @@ from pathlib import Path
 from hallulab.scenarios.chats.formats import read_chats
 from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.atomic import write_whole_folder
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, DocumentDefaults, read_documents
 from hallulab.scenarios.packs.pack import Scenario
@@ -21,7 +22,6 @@ from hallulab.scenarios.transcript import Conversation, Retriever, Turn
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.runs.experiment_json import Imported, SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.outputs import write_whole_folder
 
 KIND = "imported"
 """Kind of the chatbots of imported conversations: none that can be asked."""

@@ -13,6 +13,7 @@ from hallulab.detectors.base.thresholds import Fitted, folder, locate_fitted_fil
 from hallulab.detectors.registry import find_detector
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Frozen
@@ -22,7 +23,6 @@ from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.intervals import Rounded
-from hallulab.simulator.runs.folder import write_together
 from hallulab.simulator.stress.command import Material, is_of_replies, load_material, plant_material
 from hallulab.simulator.stress.kinds import KINDS
 
