@@ -25,11 +25,26 @@ DetectorFactory = Callable[[str, DetectorContext], Detector]
 """Makes a detector that reports under a name."""
 
 
+FIRST = (
+    "halludetect",
+    "metarag",
+    "lexical",
+    "evidence_chain",
+    "combined",
+    "logic_graph",
+    "direct_judge",
+    "self_check",
+)
+"""Folders whose detectors are listed first; others follow by name."""
+
+
 def _find_own() -> dict[str, DetectorFactory]:
     """Return our detectors, by the order of their folders, then by that in their modules."""
+    place = {name: number for number, name in enumerate(FIRST)}
+    folders = [path.parent.name for path in Path(__file__).parent.glob("*/detector.py")]
     modules = [
-        import_module(f"hallulab.detectors.{path.parent.name}.detector")
-        for path in sorted(Path(__file__).parent.glob("*/detector.py"))
+        import_module(f"hallulab.detectors.{name}.detector")
+        for name in sorted(folders, key=lambda name: (place.get(name, len(place)), name))
     ]
     return {
         made.KIND: made

@@ -50,8 +50,7 @@ def test_the_drawing_has_every_room_and_no_other() -> None:
         "a metric of runs",
         "a metric of `bench`",
         "a chart",
-        "a chat format",
-        "an export",
+        "a chat format, read or written",
         "a command",
     ],
 )

@@ -27,7 +27,7 @@ from benchmarks.detectors_table.samples import FOLDER, KEPT, SOURCES
 from benchmarks.detectors_table.table import deciding, render, table, table_in, write_page
 from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.simulator.runs.folder import write_atomically
+from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.simulator.runs.outputs import check_outputs
 
 DETECTORS = (

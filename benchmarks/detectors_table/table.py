@@ -34,6 +34,7 @@ from benchmarks.detectors_table.samples import Described, described
 from hallulab.agents.progress import bars
 from hallulab.agents.versions import digest_code
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import choose_noun, format_number, shorten_line
 from hallulab.scenarios.transcript import Frozen
@@ -41,7 +42,6 @@ from hallulab.simulator.bench.terminal import format_bound, render_raters_line
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import ensure_model
 from hallulab.simulator.report.columns import Column, build_decimal_format
-from hallulab.simulator.runs.folder import write_together
 
 _LONGEST = "combined"
 """Begun first, because it learns longest."""

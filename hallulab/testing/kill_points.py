@@ -18,14 +18,14 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from hallulab.scenarios.files.atomic import _write_beside
 from hallulab.scenarios.files.json_text import LineWriter, read_lines
-from hallulab.simulator.runs.folder import _write_beside
 from hallulab.testing import forked_runs
 
 Lines = Counter[str]
@@ -77,15 +77,14 @@ class InReport:
     def end_there(self) -> None:
         """Have this process end by SIGKILL when it comes there."""
 
-        def write_beside(target: Path, data: Iterable[bytes]) -> Path:
-            whole = b"".join(data)
+        def write_beside(target: Path, data: bytes) -> Path:
             if target.name != self.report:
-                return _write_beside(target, [whole])
-            _write_beside(target, [whole[: int(self.share * len(whole))]])
+                return _write_beside(target, data)
+            _write_beside(target, data[: int(self.share * len(data))])
             os.kill(os.getpid(), signal.SIGKILL)
             raise AssertionError
 
-        patch("hallulab.simulator.runs.folder._write_beside", write_beside).start()
+        patch("hallulab.scenarios.files.atomic._write_beside", write_beside).start()
 
 
 @dataclass(frozen=True)

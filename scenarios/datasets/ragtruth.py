@@ -22,7 +22,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, RootModel, model_validator
 
 from hallulab.scenarios.components import read_options
-from hallulab.scenarios.datasets.loader import SCHEMA, LoadRequest, make_repeated_id_error
+from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest, make_repeated_id_error
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
@@ -347,3 +347,12 @@ def _label_response(
             "source": source.source,
         },
     )
+
+
+INFO = DatasetInfo(
+    load=load_ragtruth,
+    levels=("reply", "span"),
+    licence="MIT",
+    url="https://github.com/ParticleMedia/RAGTruth",
+    options=RagTruthOptions,
+)

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.detectors.base.protocol import Detector, TrainableDetector
-from hallulab.scenarios.datasets import LOADERS, load_labelled
+from hallulab.scenarios.datasets import list_datasets, load_labelled
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder
 from hallulab.scenarios.files.yaml_text import read_value
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
@@ -34,7 +35,6 @@ from hallulab.simulator.experiment.participants import is_model_needed, make_det
 from hallulab.simulator.options.commands import BenchOptions
 from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.report.columns import format_csv
-from hallulab.simulator.runs.folder import write_atomically
 from hallulab.simulator.runs.outputs import check_outputs
 
 FLOOR = "lexical"
@@ -134,7 +134,7 @@ def _check_fields(fields: Sequence[str], data: LabelledData) -> None:
 
 def _locate_dataset(dataset: str) -> str:
     """Return the file of a folder of planted errors, or what was given."""
-    if dataset in LOADERS:
+    if dataset in list_datasets():
         return dataset
     folder = expand_home(dataset)
     return str(folder / PLANTED) if is_folder(folder) and is_file(folder / PLANTED) else dataset
@@ -142,7 +142,7 @@ def _locate_dataset(dataset: str) -> str:
 
 def _check_outputs(options: BenchOptions) -> None:
     """Raise UsageError where an output cannot be written, or would overwrite an input or another output."""
-    own = None if options.dataset in LOADERS else expand_home(options.dataset)
+    own = None if options.dataset in list_datasets() else expand_home(options.dataset)
     inputs = (options.data, options.train, options.config, options.sweep, options.replay, options.record)
     outputs = {"--json": options.json_file, "--csv": options.csv, "--html": options.html}
     check_outputs({flag: to_path(path) for flag, path in outputs.items()}, (own, *map(to_path, inputs)))
@@ -178,7 +178,7 @@ def _refuse_floors(name: str, floors: Sequence[str]) -> None:
 def _load_training_data(options: BenchOptions) -> LabelledData | None:
     if options.train is None:
         return None
-    if options.dataset in LOADERS:
+    if options.dataset in list_datasets():
         train = _load_data(options, Path(options.train))
     else:
         train = load_labelled(str(options.train))

@@ -107,9 +107,10 @@ def realism(
 ) -> None:
     """Hold the messages of a run's simulated users against people's, with a noise floor."""
     from hallulab.agents.retrieval.embeddings import SentenceEmbedder
+    from hallulab.scenarios.files.atomic import write_atomically
     from hallulab.simulator.experiment.config import Experiment
     from hallulab.simulator.report.realism import measure_realism, print_realism, render_page
-    from hallulab.simulator.runs.folder import RunFolder, write_atomically
+    from hallulab.simulator.runs.folder import RunFolder
     from hallulab.simulator.runs.outputs import check_outputs
 
     run = RunFolder(folder)

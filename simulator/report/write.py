@@ -18,6 +18,7 @@ from hallulab.detectors.base.thresholds import find_fitted_by_version
 from hallulab.scenarios.attacks.attack import remove_user_orders
 from hallulab.scenarios.datasets.gold import read_annotated_turns
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.wording import shorten_line
@@ -48,7 +49,7 @@ from hallulab.simulator.report.reader import MOST, Cases, PageFile, Reader
 from hallulab.simulator.report.tables import ATTACKS, CONCENTRATION, CORRECTED, FIXED_PREFIX, RESULTS
 from hallulab.simulator.report.terminal import describe_models, describe_omissions
 from hallulab.simulator.runs.experiment_json import SavedExperiment
-from hallulab.simulator.runs.folder import PAGES, RunFolder, write_together
+from hallulab.simulator.runs.folder import PAGES, RunFolder
 from hallulab.simulator.runs.journals import Journals, VerdictKey
 
 _PACKAGE = "hallulab.simulator.report"

@@ -11,9 +11,10 @@ from itertools import islice
 from pathlib import Path
 
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
-from hallulab.scenarios.chats.formats import FORMATS, Format, format_of, read_chats
+from hallulab.scenarios.chats.formats import format_of, list_formats, read_chats
 from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.atomic import write_whole_folder
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, DocumentDefaults, read_documents
 from hallulab.scenarios.packs.pack import Scenario
@@ -24,7 +25,7 @@ from hallulab.simulator.options.commands import ImportOptions
 from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.runs.experiment_json import Imported, SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
-from hallulab.simulator.runs.outputs import check_outputs, write_whole_folder
+from hallulab.simulator.runs.outputs import check_outputs
 
 KIND = "imported"
 """Kind of the chatbots of imported conversations: none that can be asked."""
@@ -107,7 +108,7 @@ def load_imported_scenario(folder: RunFolder) -> Scenario | None:
     return load_imported_documents(documents, Boundary(folder.path))
 
 
-async def import_from_options(options: ImportOptions) -> tuple[RunFolder, Format, ImportCounts]:
+async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, ImportCounts]:
     """Write chats as a run folder, with evidence searched where options name documents or a pack.
 
     Returns:
@@ -119,15 +120,14 @@ async def import_from_options(options: ImportOptions) -> tuple[RunFolder, Format
     """
     if options.documents is not None and options.scenario is not None:
         raise UsageError("--documents and --scenario: give one of them.")
-    known = next((name for name in FORMATS if name == options.format), None)
-    if options.format is not None and known is None:
-        raise UsageError(f"--format {options.format}: unknown. Give one of: {', '.join(FORMATS)}.")
+    if options.format is not None and options.format not in list_formats():
+        raise UsageError(f"--format {options.format}: unknown. Give one of: {', '.join(list_formats())}.")
     file, documents = Path(options.file), to_path(options.documents)
     folder = RunFolder(to_path(options.out) or name_folder_by_time())
     check_outputs({}, inputs=[file], folders={"--out": folder.path})
     named = options.scenario
     pack = load_imported_documents(documents) if named is None else load_scenario(named)
-    format = known or format_of(file)
+    format = options.format or format_of(file)
     about = Imported(file=str(file), format=format, documents=None if documents is None else str(documents))
     scenario = SCENARIO if named is None else locate_pack(named)
     counts = await import_chats(file, format, folder, about, scenario, _build_evidence_source(pack))
@@ -144,7 +144,7 @@ def _build_evidence_source(pack: Scenario) -> EvidenceSource | None:
 
 async def import_chats(
     path: Path,
-    format: Format,
+    format: str,
     out: RunFolder,
     about: Imported,
     scenario: str,
@@ -179,7 +179,7 @@ async def import_chats(
     return counts
 
 
-def _read_counted(path: Path, format: Format, counts: ImportCounts) -> Iterator[Conversation]:
+def _read_counted(path: Path, format: str, counts: ImportCounts) -> Iterator[Conversation]:
     """Yield the conversations with a reply, and count."""
     known: set[str] = set()
     for place, one in read_chats(path, format):

@@ -30,7 +30,7 @@ def test_a_detector_reports_under_the_name_it_is_given(kind: str) -> None:
 
 def test_an_unknown_detector_is_refused_with_the_names_there_are() -> None:
     pool, _ = scripted_pool(lambda _: "")
-    with pytest.raises(UsageError, match="no detector 'halu'; there are: combined, direct-judge, evidence"):
+    with pytest.raises(UsageError, match="no detector 'halu'; there are: halludetect, metarag, lexical"):
         make_detector("halu", "halu", DetectorContext(models=pool))
     assert list_detector_names()[:3] == ["combined", "direct-judge", "evidence-chain-lexical"]
 

@@ -11,6 +11,7 @@ from hallulab.detectors.base.thresholds import Fitted, locate_fits_folder, locat
 from hallulab.detectors.registry import find_detector
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Frozen
@@ -20,7 +21,6 @@ from hallulab.simulator.experiment.models import RunSettings, open_pool, open_re
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.intervals import Rounded
 from hallulab.simulator.options.commands import CalibrateOptions
-from hallulab.simulator.runs.folder import write_together
 from hallulab.simulator.stress.calibrate.fit import FittedThreshold, count_groups, fit_threshold
 from hallulab.simulator.stress.command import Material, is_of_replies, load_material, plant_material
 from hallulab.simulator.stress.kinds import KINDS

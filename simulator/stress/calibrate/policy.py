@@ -22,6 +22,7 @@ from hallulab.chatbots.guarded.policy import GuardedOptions, Policy, Topic, load
 from hallulab.chatbots.guarded.topics import TopicSubject, match_topics_by_rules
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import expand_home
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import shorten_line
@@ -35,7 +36,6 @@ from hallulab.simulator.experiment.participants import is_model_needed, make_det
 from hallulab.simulator.measure.intervals import Rounded
 from hallulab.simulator.options.commands import CalibrateOptions
 from hallulab.simulator.options.groups import Chosen
-from hallulab.simulator.runs.folder import write_atomically
 from hallulab.simulator.runs.outputs import check_outputs
 from hallulab.simulator.stress.calibrate.detectors import (
     CONTEXTS,

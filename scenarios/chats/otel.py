@@ -19,9 +19,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from math import isfinite
+from pathlib import Path
 from typing import Any, Literal
 
-from hallulab.scenarios.chats.traces import TraceSpan, unpack_json
+from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
+from hallulab.scenarios.chats.traces import TraceSpan, read_traces, unpack_json
 from hallulab.scenarios.chats.values import FormatError, list_in
 
 Attributes = Mapping[str, Any]
@@ -234,3 +236,23 @@ def read_timestamp(value: Any) -> float:
             found = float(read(value))
             return found if isfinite(found) else 0.0
     return 0.0
+
+
+def read(path: Path) -> Iterator[ReadChat]:
+    """Yield the conversations of a file of traces."""
+    return read_traces(path, read_otel_spans)
+
+
+def recognize(start: FileStart) -> bool:
+    """Return whether the first object is a span, or an export of spans."""
+    return start.value is not None and is_span(start.value)
+
+
+INFO = ChatFormat(
+    name="otel",
+    about="spans of OpenTelemetry GenAI",
+    endings=(".json", ".jsonl"),
+    read=read,
+    recognize=recognize,
+    rank=3,
+)

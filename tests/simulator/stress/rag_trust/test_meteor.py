@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.scenarios.text.meteor_words import find_synonyms, stem
-from hallulab.simulator.measure.tokens import compute_meteor, compute_token_f1
+from hallulab.simulator.measure.tokens import compute_token_f1
+from hallulab.simulator.stress.rag_trust.meteor import compute_meteor, find_synonyms, stem
 from tests.places import RECORDINGS
 
 PAIRS = json.loads((RECORDINGS / "rag_trust" / "meteor.json").read_text(encoding="utf-8"))

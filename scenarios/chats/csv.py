@@ -12,11 +12,13 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.opentelemetry import read_timestamp
+from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, write_lines
+from hallulab.scenarios.chats.otel import read_timestamp
 from hallulab.scenarios.chats.record import (
     CHATBOT,
     MODEL,
@@ -78,7 +80,7 @@ def build_csv_rows(marked: Marked, without: frozenset[str]) -> Iterator[list[str
         yield [f"'{cell}" if cell.startswith(_RISKY) else cell for cell in cells]
 
 
-def format_csv_line(cells: list[str] | tuple[str, ...]) -> str:
+def format_csv_line(cells: Sequence[str]) -> str:
     """Return the text of a row, without its end."""
     text = io.StringIO()
     csv.writer(text, lineterminator="", quoting=csv.QUOTE_ALL).writerow(cells)
@@ -94,8 +96,20 @@ def is_csv(first_line: str) -> bool:
     return bool(names & set(QUESTION)) and bool(names & set(REPLY))
 
 
-def read_csv(path: Path) -> Iterator[tuple[int, Conversation]]:
-    """Yield (line, conversation) of a file, however its rows are ordered.
+def recognize(start: FileStart) -> bool:
+    """Return whether the file begins with a header that we can read."""
+    text = start.data.decode("utf-8-sig", "replace").lstrip()
+    return text[:1] not in ("{", "[") and is_csv(text.partition("\n")[0])
+
+
+def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
+    """Write the header, and the rows of each conversation."""
+    rows = (row for marked in chats for row in build_csv_rows(marked, without))
+    write_lines(path, map(format_csv_line, chain([HEADER], rows)))
+
+
+def read(path: Path) -> Iterator[ReadChat]:
+    """Yield the conversations of a file, however its rows are ordered.
 
     Raises:
         UsageError: the file is no CSV in UTF-8, or lacks a column.
@@ -108,7 +122,8 @@ def read_csv(path: Path) -> Iterator[tuple[int, Conversation]]:
             groups.add(name, read_timestamp(order) if order else 0.0, line, row)
         for name, rows in groups:
             try:
-                yield rows[0].line, _build_conversation(name, [row.value for row in rows])
+                conversation = _build_conversation(name, [row.value for row in rows])
+                yield ReadChat(f"{path}, line {rows[0].line}", conversation)
             except FormatError as error:
                 raise FormatError(str(error), f"line {rows[0].line}") from error
 
@@ -216,3 +231,14 @@ def _parse_object(text: str) -> Mapping[str, Any]:
 
 def _convert_to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+INFO = ChatFormat(
+    name="csv",
+    about="a row for each message and its reply",
+    endings=(".csv",),
+    read=read,
+    recognize=recognize,
+    write=write,
+    rank=7,
+)
