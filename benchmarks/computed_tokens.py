@@ -17,7 +17,7 @@ from pathlib import Path
 from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.text.wording import choose_noun, clean_for_terminal
 from hallulab.scenarios.transcript import Call
-from hallulab.simulator.measure.costs import collect_calls
+from hallulab.simulator.report.metrics.costs import collect_calls
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
 

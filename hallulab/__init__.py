@@ -32,7 +32,8 @@ if TYPE_CHECKING:
         Unit,
     )
     from hallulab.simulator.experiment.config import Experiment
-    from hallulab.simulator.report.document import RunReport, read_report
+    from hallulab.simulator.report.build import read_report
+    from hallulab.simulator.report.document import RunReport
 
 __all__ = [
     "Call",
@@ -93,7 +94,8 @@ _HOMES = {
         "Unit",
     ),
     "hallulab.simulator.experiment.config": ("Experiment",),
-    "hallulab.simulator.report.document": ("RunReport", "read_report"),
+    "hallulab.simulator.report.build": ("read_report",),
+    "hallulab.simulator.report.document": ("RunReport",),
 }
 """Module → its names, for `__getattr__`. The same imports stand above for type checkers."""
 

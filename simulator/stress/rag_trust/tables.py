@@ -22,9 +22,9 @@ from hallulab.simulator.report.columns import (
     build_decimal_format,
     build_grouped_format,
     build_terminal_table,
+    is_lacking,
 )
 from hallulab.simulator.report.html import load_asset, render
-from hallulab.simulator.report.tables import is_lacking
 from hallulab.simulator.report.terminal import build_console
 from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, Dimension
 from hallulab.simulator.stress.rag_trust.report import StressReport
