@@ -48,10 +48,7 @@ class RunReport(Frozen):
         return [row for row in self.rows if row.detector == detector]
 
     def of(self, section: type[Section]) -> Section:
-        """Return the report as the section of a metric.
-
-        >>> report.of(CostSection).ledger  # doctest: +SKIP
-        """
+        """Return the report as the section of a metric, for its fields: `report.of(CostSection).ledger`."""
         assert isinstance(self, section), f"the report was made without {section.__name__}"
         return self
 

@@ -231,7 +231,7 @@ class Attacks(Metric):
     def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
         """Return the table of all kinds together."""
         every = [row for row in report.of(AttackSection).attacks or () if row.kind == ALL]
-        groups = group_rows(every, "chatbot", report.chatbots)
+        groups = group_rows(every, "chatbot", list(dict.fromkeys(row.chatbot for row in every)))
         table = build_grouped_table(COLUMNS, groups, "chatbot", narrow)
         return (Text("\nunder attack:"), table) if every else ()
 
