@@ -184,6 +184,10 @@ class Guarding(TableMetric[Safeguards]):
         rows = cls.rows(report)
         return (Text(""), build_terminal_table(COLUMNS, [rows], narrow=narrow)) if rows else ()
 
+    @classmethod
+    def csv(cls, report: RunReport) -> None:
+        """Return nothing: the rows are in report.json alone."""
+
     def _row(self, chatbot: str, detector: str) -> Safeguards:
         done, cost = self._done[chatbot], self._spending[chatbot].total()
         answers = self._answers[chatbot, detector]
