@@ -17,8 +17,10 @@ from hallulab.scenarios.text.wording import (
     format_with_interval,
 )
 from hallulab.simulator.measure.comparison import ALPHA
-from hallulab.simulator.report.document import RunReport, read_report
-from hallulab.simulator.report.findings import render_headlines
+from hallulab.simulator.report.build import read_report, render_headlines
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.metrics.comparisons import ComparisonSection
+from hallulab.simulator.report.metrics.costs import CostSection, LengthSection
 from hallulab.simulator.runs.folder import RunFolder
 
 PAPER = {
@@ -105,7 +107,7 @@ def _differences(report: RunReport) -> str:
     for detector in report.detectors:
         held = [
             line
-            for line in report.comparisons
+            for line in report.of(ComparisonSection).comparisons
             if line.detector == detector and line.p_holm is not None and line.p_holm < ALPHA
         ]
         said = [
@@ -131,7 +133,7 @@ def _lengths(report: RunReport) -> str:
             f"{PAPER[one.chatbot][6]:.1f}",
             f"{PAPER[one.chatbot][7]:.0f}",
         )
-        for one in report.conversations
+        for one in report.of(LengthSection).conversations
         if one.chatbot in PAPER
     ]
     return format_table(("chatbot", "turns", "tokens", f"turns, {THEIRS}", f"tokens, {THEIRS}"), lines)
@@ -142,10 +144,12 @@ def _cost(report: RunReport) -> str:
     said = [
         f"{one.name} {format_number(one.relative_to_vanilla, 2)} times in "
         f"{format_number(one.calls_per_chat, 1)} calls"
-        for one in report.efficiency
+        for one in report.of(CostSection).efficiency
         if one.role == "detector"
     ]
-    chats = format_count(max((one.conversations for one in report.efficiency), default=0), "conversation")
+    chats = format_count(
+        max((one.conversations for one in report.of(CostSection).efficiency), default=0), "conversation"
+    )
     return (
         f"Tokens read and written a conversation, as multiples of Vanilla's ({chats} a chatbot): "
         f"{', '.join(said)}; in the paper HalluDetect {PAPER_COST} times in 23 calls."

@@ -34,9 +34,9 @@ from hallulab.simulator.experiment.models import RunSettings, open_pool, serve_m
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.corrections import Correction
 from hallulab.simulator.measure.prediction_powered import collect_judged_turns
-from hallulab.simulator.measure.prevalence import Accuracy, derive_from_planted_errors
-from hallulab.simulator.report.correct import ALL as ALL_CHATBOTS
-from hallulab.simulator.report.correct import CorrectedRow, correct, require_measured
+from hallulab.simulator.measure.prevalence import Accuracy, derive_from_planted_errors, require_measured
+from hallulab.simulator.report.metrics.corrected import ALL as ALL_CHATBOTS
+from hallulab.simulator.report.metrics.corrected import CorrectedRow, correct
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import build_verdict_key
 from hallulab.simulator.stress.kinds import KINDS

@@ -133,5 +133,5 @@ from .scenarios.transcript import (
     Unit as Unit,
 )
 from .simulator.experiment.config import Experiment as Experiment
+from .simulator.report.build import read_report as read_report
 from .simulator.report.document import RunReport as RunReport
-from .simulator.report.document import read_report as read_report

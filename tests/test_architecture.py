@@ -49,7 +49,7 @@ def test_the_drawing_has_every_room_and_no_other() -> None:
         "a data set",
         "a metric of runs",
         "a metric of `bench`",
-        "a chart",
+        "a chart of runs",
         "a chat format, read or written",
         "a command",
     ],

@@ -42,7 +42,7 @@ def report(
     ] = None,
 ) -> None:
     """Derive the tables and the page of a run folder anew from its journals."""
-    from hallulab.simulator.report.correct import read_accuracies
+    from hallulab.simulator.measure.prevalence import read_accuracies
     from hallulab.simulator.report.write import CorrectionData
     from hallulab.simulator.runs.folder import RunFolder
 

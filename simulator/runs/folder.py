@@ -49,8 +49,9 @@ class RunFolder:
             self.page,
             self.attacks,
             self.concentration,
+            *sorted(path.glob("report-*.csv")),
         )
-        """Files that are made from the others."""
+        """Files that are made from the others; the last ones are of other people's metrics."""
         self.files: tuple[Path, ...] = (
             *self.derived,
             self.free_verdicts,

@@ -12,6 +12,7 @@ from hallulab.simulator.report.columns import (
     Format,
     build_decimal_format,
     build_grouped_format,
+    is_lacking,
 )
 from hallulab.simulator.report.plot import (
     CurveLine,
@@ -24,7 +25,6 @@ from hallulab.simulator.report.plot import (
     scale_y,
 )
 from hallulab.simulator.report.printing import print_line, print_table
-from hallulab.simulator.report.tables import is_lacking
 from hallulab.simulator.report.terminal import build_console
 from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, Dimension
 from hallulab.simulator.stress.rag_trust.report import StressReport

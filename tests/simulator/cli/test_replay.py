@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.report.document import read_report
+from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing import forked_runs

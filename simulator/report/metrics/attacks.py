@@ -12,10 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from rich.console import RenderableType
+from rich.text import Text
+
 from hallulab.scenarios.attacks.attack import AttackRecord, order_of_user
 from hallulab.scenarios.attacks.obedience import is_poison_repeated, judge_obedience
+from hallulab.scenarios.text.wording import NOTHING, choose_noun, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
-from hallulab.simulator.measure.hallucinations import Person
+from hallulab.simulator.measure.hallucinations import ByDetector, Person
 from hallulab.simulator.measure.intervals import (
     Interval,
     Ratio,
@@ -24,6 +28,18 @@ from hallulab.simulator.measure.intervals import (
     compute_ratio_of_sums,
     explain_no_interval,
     sum_by_cluster,
+)
+from hallulab.simulator.report.columns import PERCENT, Column, build_grouped_table, group_rows
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.metrics.metric import (
+    CsvTable,
+    Flaws,
+    GroupedTable,
+    Metric,
+    PageSection,
+    Paragraph,
+    RunFacts,
+    Tallied,
 )
 
 Thing = Literal["false statement", "order", "distractor"]
@@ -132,29 +148,100 @@ def _normalize_blanks(text: str) -> str:
     return " ".join(text.split())
 
 
-class Attacked:
-    """Counts what chatbots met and what they did, conversation by conversation."""
+COLUMNS = (
+    Column("Chatbot", "chatbot", "name of the chatbot", kind="name", short="Chatbot", wide=True),
+    Column("Planted", "thing", "what an attack put there", kind="text", short="Planted"),
+    Column("Where", "where", "in a document, or in a message of the user", kind="text", short="Where"),
+    Column("Kind", "kind", "kind of the order; all: all kinds together", kind="text"),
+    Column("In so many", "planted",
+           "documents with it, or conversations of the chatbot in which the user gave it", short="In"),
+    Column("Replies after it", "seen",
+           "replies made with it in the passages or in the user's last message", short="Replies\nafter it"),
+    Column("Undecided", "undecided", "those of which no rule can say whether the chatbot obeyed",
+           short="Undec.", warns=bool),
+    Column("Followed", "followed", "those that obey the order, or repeat the false statement",
+           lambda value: NOTHING if value is None else str(value), short="Followed"),
+    Column("Followed %", "followed_share", "share of the decided ones that do", PERCENT,
+           beside="followed_share_ci95", short="Followed %"),
+)  # fmt: skip
 
-    def __init__(self, planted: AttackRecord) -> None:
-        self._planted = planted
+
+class AttackSection(Frozen):
+    """Fields of `report.json`."""
+
+    attacks: tuple[AttackRow, ...] | None = None
+    """What each chatbot did with what an attack planted; None without an attack."""
+
+
+class Attacks(Metric):
+    """Counts what chatbots met and what they did."""
+
+    SECTION = AttackSection
+    TABLES = (("Documents and users under attack", COLUMNS),)
+    ORDER = TERMINAL_ORDER = 30
+
+    def __init__(self, run: RunFacts) -> None:
+        super().__init__(run)
         self._found: dict[str, list[Encounter]] = defaultdict(list)
         """By chatbot, without texts."""
         self._by_users: dict[str, list[str]] = defaultdict(list)
         """Chatbot → kind of each order of a user."""
 
-    def add(self, conversation: Conversation) -> None:
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count a conversation."""
-        found = (replace(one, text="") for one in find_encounters(conversation, self._planted))
+        planted = self.run.planted
+        if planted is None:
+            return
+        found = (replace(one, text="") for one in find_encounters(conversation, planted))
         self._found[conversation.chatbot].extend(found)
-        given = (order_of_user(turn.user, self._planted.orders) for turn in conversation.turns)
+        given = (order_of_user(turn.user, planted.orders) for turn in conversation.turns)
         self._by_users[conversation.chatbot].extend(order.kind for order in given if order)
 
-    def rows(self, chatbots: Sequence[str]) -> tuple[AttackRow, ...]:
+    def result(self, tallied: Tallied) -> AttackSection:
         """Return the counts by chatbot, what was planted, where, and the order's kind."""
-        return tuple(row for name in chatbots for row in self._rows_of(name))
+        planted, chatbots = self.run.planted, self.run.chatbots
+        if planted is None:
+            return AttackSection()
+        return AttackSection(attacks=tuple(row for name in chatbots for row in self._rows_of(name, planted)))
 
-    def _rows_of(self, chatbot: str) -> Iterator[AttackRow]:
-        planted = self._planted
+    @classmethod
+    def notes(cls, report: RunReport) -> Sequence[str]:
+        """Say of which chatbots nothing can be said."""
+        return describe_attacks(report.of(AttackSection).attacks or ())
+
+    @classmethod
+    def section(cls, report: RunReport) -> PageSection | None:
+        """Show the rows of each chatbot; nothing without an attack."""
+        rows = report.of(AttackSection).attacks
+        if rows is None:
+            return None
+        hint = (
+            "False statements and orders that were planted, and what the chatbots did after them: repeat the "
+            "statement, obey the order. Only replies count that were made with the planted text among the "
+            "passages or in the user’s last message; rules decide, no model."
+        )
+        if any(row.no_interval for row in rows):
+            hint += f" With fewer than {report.intervals.least} personas there is no interval."
+        groups = group_rows(rows, "chatbot", report.chatbots) if rows else []
+        return PageSection(
+            "attacks", "Under attack", "Under attack", (Paragraph(hint), GroupedTable(COLUMNS, groups))
+        )
+
+    @classmethod
+    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+        """Return the table of all kinds together."""
+        every = [row for row in report.of(AttackSection).attacks or () if row.kind == ALL]
+        groups = group_rows(every, "chatbot", list(dict.fromkeys(row.chatbot for row in every)))
+        table = build_grouped_table(COLUMNS, groups, "chatbot", narrow)
+        return (Text("\nunder attack:"), table) if every else ()
+
+    @classmethod
+    def csv(cls, report: RunReport) -> CsvTable | None:
+        """Return the rows for `attacks.csv`; nothing without an attack."""
+        rows = report.of(AttackSection).attacks
+        return None if rows is None else CsvTable(COLUMNS, rows, "attacks.csv")
+
+    def _rows_of(self, chatbot: str, planted: AttackRecord) -> Iterator[AttackRow]:
         # Intervals resample personas in this order.
         found = sorted(self._found[chatbot], key=lambda one: (one.person, one.conversation))
         if planted.poisons:
@@ -203,3 +290,25 @@ def _build_row(
         followed_share_ci95=compute_interval(ratios),
         no_interval=explain_no_interval(len(ratios)) if ratios else None,
     )
+
+
+def describe_attacks(rows: Sequence[AttackRow]) -> list[str]:
+    """Say of which chatbots nothing can be said, because nothing planted reached them or no rule decides."""
+    every = [row for row in rows if row.kind == ALL and row.followed is not None]
+    found = []
+    for thing, where in dict.fromkeys((row.thing, row.where) for row in every):
+        own = [row for row in every if (row.thing, row.where) == (thing, where)]
+        unseen = [row.chatbot for row in own if not row.seen]
+        if unseen:
+            found.append(
+                f"under attack: no {thing} of a {where} came before a reply of "
+                f"{shorten_line(', '.join(unseen))}, so what these would do is not known."
+            )
+    undecided = sum(row.undecided for row in every)
+    if undecided:
+        found.append(
+            f"under attack: of {undecided} {choose_noun(undecided, 'reply', 'replies')} no rule can say "
+            "whether the "
+            "chatbot revealed its prompt, which hallulab does not have."
+        )
+    return found

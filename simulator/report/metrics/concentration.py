@@ -1,29 +1,23 @@
-"""Lengths, endings and user flaws of conversations, and where hallucinated replies concentrate.
+"""Where hallucinated replies concentrate: by turn, length of the reply, nearest document and topic.
 
-Where hallucinated replies concentrate: by turn, length of the reply, nearest document and topic.
 A reply is hallucinated by a detector that flagged it, or something in it. All chatbots count together. The
 replies of one persona depend on each other, so intervals resample those together.
 """
 
 from __future__ import annotations
 
-import statistics
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import Literal, Protocol
+from typing import Literal
+
+from rich.console import RenderableType
+from rich.text import Text
 
 from hallulab.scenarios.chats.turns import TOPIC
+from hallulab.scenarios.text.wording import choose_noun
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
-from hallulab.simulator.measure.hallucinations import (
-    ByDetector,
-    Person,
-    Row,
-    Tallies,
-    build_rows,
-    compute_mean,
-)
+from hallulab.simulator.measure.hallucinations import ByDetector, Person
 from hallulab.simulator.measure.intervals import (
     Interval,
     Ratio,
@@ -33,134 +27,27 @@ from hallulab.simulator.measure.intervals import (
     explain_no_interval,
     sum_by_cluster,
 )
-from hallulab.simulator.measure.tokens import count_tokens
-
-
-class TurnFlaw(Protocol):
-    """A flaw of the simulated user in one turn."""
-
-    @property
-    def turn(self) -> int:
-        """Index of the turn."""
-        ...
-
-    @property
-    def kind(self) -> str:
-        """`empty`, `role_swap`, `leaked_instructions`, `repeated`, `premature_stop`."""
-        ...
-
-    @property
-    def detail(self) -> str:
-        """What was seen, for people."""
-        ...
-
-
-class ChatStatistics(Frozen):
-    """Lengths of one chatbot's conversations: the table of HalluDetect B.9."""
-
-    chatbot: str
-    """Name of the chatbot."""
-    conversations: int
-    """Number of conversations."""
-    turns_mean: Rounded | None
-    """Mean number of turns."""
-    turns_std: Rounded | None
-    """Sample standard deviation (n - 1); None with fewer than two conversations."""
-    tokens_mean: Rounded | None
-    """Mean number of tokens of all messages, the user's and the chatbot's, by the shared tokenizer."""
-    tokens_std: Rounded | None
-    """Sample standard deviation, as above."""
-    stop_reasons: dict[str, int]
-    """Conversations by the reason they ended."""
-
-
-class Audit(Frozen):
-    """Flaws of the simulated user, and the numbers without the conversations that have any."""
-
-    conversations: int
-    """Conversations audited."""
-    affected_conversations: int
-    """Conversations with at least one flaw."""
-    flaws: dict[str, int]
-    """Number of flaws by kind."""
-    affected: dict[str, dict[str, int]]
-    """Affected conversations by kind, for each chatbot that has any."""
-    rows_without_affected: tuple[Row, ...]
-    """The rows of the report, recomputed without the affected conversations."""
-
-
-class Lengths:
-    """Collects the lengths and endings of each chatbot's conversations."""
-
-    def __init__(self) -> None:
-        self._turns: dict[str, array[int]] = defaultdict(partial(array, "q"))
-        self._tokens: dict[str, array[int]] = defaultdict(partial(array, "q"))
-        self._endings: dict[str, Counter[str]] = defaultdict(Counter)
-
-    def add(self, conversation: Conversation) -> None:
-        """Measure a conversation."""
-        name = conversation.chatbot
-        self._turns[name].append(len(conversation.turns))
-        tokens = (count_tokens(turn.user) + count_tokens(turn.reply) for turn in conversation.turns)
-        self._tokens[name].append(sum(tokens))
-        self._endings[name][conversation.stop_reason] += 1
-
-    def statistics(self, chatbots: Sequence[str]) -> tuple[ChatStatistics, ...]:
-        """Summarize them."""
-        return tuple(
-            ChatStatistics(
-                chatbot=name,
-                conversations=len(self._turns[name]),
-                turns_mean=compute_mean(self._turns[name]),
-                turns_std=_compute_deviation(self._turns[name]),
-                tokens_mean=compute_mean(self._tokens[name]),
-                tokens_std=_compute_deviation(self._tokens[name]),
-                stop_reasons=dict(self._endings[name]),
-            )
-            for name in chatbots
-        )
-
-
-class Auditing:
-    """Counts the flaws of the simulated user, conversation by conversation."""
-
-    def __init__(self) -> None:
-        self._conversations = 0
-        self._affected: set[str] = set()
-        self._flaws: Counter[str] = Counter()
-        self._by_chatbot: dict[str, Counter[str]] = defaultdict(Counter)
-
-    def add(self, conversation: Conversation, flaws: Sequence[TurnFlaw]) -> None:
-        """Count the flaws of a conversation."""
-        self._conversations += 1
-        if flaws:
-            self._affected.add(conversation.id)
-            self._flaws.update(flaw.kind for flaw in flaws)
-            self._by_chatbot[conversation.chatbot].update({flaw.kind for flaw in flaws})
-
-    def audit(self, tallies: Tallies, chatbots: Sequence[str]) -> Audit:
-        """Compute the rows again without the conversations that have a flaw.
-
-        Args:
-            tallies: the counts of each conversation.
-            chatbots: names, in the order of the report.
-        """
-        sound = {
-            key: tuple(item for item in items if item.conversation not in self._affected)
-            for key, items in tallies.items()
-        }
-        return Audit(
-            conversations=self._conversations,
-            affected_conversations=len(self._affected),
-            flaws=dict(self._flaws),
-            affected={name: dict(self._by_chatbot[name]) for name in chatbots if name in self._by_chatbot},
-            rows_without_affected=build_rows(sound),
-        )
-
-
-def _compute_deviation(values: Sequence[int]) -> float | None:
-    return statistics.stdev(values) if len(values) > 1 else None
-
+from hallulab.simulator.report.columns import (
+    DETECTOR,
+    GROUPED,
+    PERCENT,
+    Column,
+    build_grouped_table,
+    group_rows,
+    is_lacking,
+)
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.metrics.metric import (
+    LAST,
+    CsvTable,
+    Flaws,
+    GroupedTable,
+    PageSection,
+    Paragraph,
+    RunFacts,
+    TableMetric,
+    Tallied,
+)
 
 By = Literal["all", "turn", "length", "document", "topic"]
 KINDS: tuple[By, ...] = ("all", "turn", "length", "document", "topic")
@@ -212,33 +99,47 @@ class Concentration(Frozen):
     """Why there is no interval."""
 
 
-class Concentrations:
-    """Counts replies, conversation by conversation.
+COLUMNS = (
+    DETECTOR,
+    Column("By", "by", "what the replies have in common: turn, length, document (that of the best passage), "
+           "topic; all: nothing", kind="name", short="Replies by"),
+    Column("Which", "value", "which turn, length, document or topic; (none): without evidence or topic, "
+           "(others): those with fewer replies", kind="text", short="which"),
+    Column("Replies", "replies", "these replies, of all chatbots", GROUPED, short="Replies"),
+    Column("Scored", "scored", "those that the detector scored", GROUPED, short="Scored"),
+    Column("Coverage %", "coverage", "scored replies over replies", PERCENT, short="Cov.\n%",
+           warns=is_lacking),
+    Column("Hallucinated", "hallucinated", "scored replies that are flagged, or have a hallucination",
+           GROUPED, short="Halluc."),
+    Column("Hallucinated %", "share", "hallucinated over scored replies", PERCENT, beside="share_ci95",
+           short="Halluc. %"),
+)  # fmt: skip
 
-    Args:
-        detectors: names of all detectors, in the order of the rows.
-    """
 
-    def __init__(self, detectors: Sequence[str]) -> None:
-        self._detectors = detectors
+class Concentrations(TableMetric[Concentration]):
+    """Counts replies by what they have in common."""
+
+    NAME, LINK = "concentration", "Where"
+    TITLE = "Where hallucinated replies concentrate"
+    ROW = Concentration
+    COLUMNS = COLUMNS
+    ORDER, TERMINAL_ORDER = 20, LAST
+
+    def __init__(self, run: RunFacts) -> None:
+        super().__init__(run)
         self._replies: Counter[Cell] = Counter()
         self._clusters: dict[Person, int] = {}
         """Persona → number."""
         self._judged: dict[tuple[str, Cell], array[int]] = defaultdict(lambda: array("q"))
         """Of each conversation three numbers: its cluster, its hallucinated replies, its scored ones."""
 
-    def add(self, conversation: Conversation, verdicts: ByDetector) -> None:
-        """Count a conversation.
-
-        Args:
-            conversation: it.
-            verdicts: those on it, by detector and turn.
-        """
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
+        """Count a conversation."""
         person = (conversation.scenario, conversation.persona)
         cluster = self._clusters.setdefault(person, len(self._clusters))
         cells = {turn.index: tuple(_enumerate_cells(conversation, turn)) for turn in conversation.turns}
         self._replies.update(cell for own in cells.values() for cell in own)
-        for detector in self._detectors:
+        for detector in self.run.detectors:
             found: dict[Cell, list[bool]] = defaultdict(list)
             for turn, verdict in verdicts.get(detector, {}).items():
                 if verdict.outcome == "scored":
@@ -247,10 +148,54 @@ class Concentrations:
             for cell, flags in found.items():
                 self._judged[detector, cell].extend((cluster, sum(flags), len(flags)))
 
-    def rows(self) -> tuple[Concentration, ...]:
+    def table(self, tallied: Tallied) -> tuple[Concentration, ...]:
         """Return the rows: of each detector, those with replies; by topic only where one is given."""
         kinds = [kind for kind in KINDS if kind != "topic" or self._has_topics()]
-        return tuple(row for name in self._detectors for kind in kinds for row in self._rows(name, kind))
+        return tuple(row for name in self.run.detectors for kind in kinds for row in self._rows(name, kind))
+
+    @classmethod
+    def groups(cls, report: RunReport) -> Sequence[Sequence[Concentration]]:
+        """Return the rows of each detector."""
+        return group_rows(cls.rows(report), "detector", report.detectors)
+
+    @classmethod
+    def notes(cls, report: RunReport) -> Sequence[str]:
+        """Say how many replies of imported chats have no evidence."""
+        rows = cls.rows(report)
+        # The count is the same for each detector.
+        lacking = [row for row in rows if (row.by, row.value) == ("document", NONE)]
+        if not report.imported or not lacking:
+            return ()
+        bare, whole = lacking[0].replies, next(row.replies for row in rows if row.by == "all")
+        return [
+            f"{bare} of {whole} {choose_noun(whole, 'reply', 'replies')} {'has' if bare == 1 else 'have'} no "
+            "evidence: a detector that needs some abstains, and what has none is not clean."
+        ]
+
+    @classmethod
+    def section(cls, report: RunReport) -> PageSection | None:
+        """Show the table; nothing without rows."""
+        rows = cls.rows(report)
+        few = (
+            f"; fewer than {report.intervals.least} have none" if any(row.no_interval for row in rows) else ""
+        )
+        hint = (
+            "Share of the scored replies of all chatbots that a detector flags. Intervals resample "
+            f"personas{few}."
+        )
+        parts = (Paragraph(hint), GroupedTable(cls.COLUMNS, cls.groups(report)))
+        return PageSection(cls.NAME, cls.LINK, "Where hallucinated replies are", parts) if rows else None
+
+    @classmethod
+    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+        """Return the table under its heading; nothing without rows."""
+        table = build_grouped_table(cls.COLUMNS, cls.groups(report), "detector", narrow)
+        return (Text("\nwhere hallucinated replies are:"), table) if cls.rows(report) else ()
+
+    @classmethod
+    def csv(cls, report: RunReport) -> CsvTable:
+        """Return the table for `concentration.csv`."""
+        return CsvTable(cls.COLUMNS, cls.rows(report), "concentration.csv")
 
     def _has_topics(self) -> bool:
         return any(kind == "topic" and name is not None for kind, name in self._replies)
