@@ -10,7 +10,7 @@ HEADLINE := tests/recordings/headline.jsonl.gz
 # What Python compiles is kept: each process of a test run would else compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-slow soak live replay replay-headline numbers bench lint format browser clean
+.PHONY: setup demo test test-slow soak live replay replay-headline numbers bench docs lint format browser clean
 
 setup: $(STAMP)
 
@@ -33,7 +33,7 @@ test-slow: $(STAMP) browser  ## the same protection bought again and more thorou
 
 soak: $(STAMP)  ## large runs, and faults; then the fuzz tests with fifty times as many examples, in memory where the system has a folder for that
 	$(BIN)/python -m benchmarks.scale --made 100000
-	$(BIN)/python -m benchmarks.faults --kills 1000
+	$(BIN)/python -m tests.faults --kills 1000
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest tests/simulator/cli/test_hardships.py
 	HYPOTHESIS_PROFILE=soak TMPDIR=$$(test -w /dev/shm && echo /dev/shm) $(BIN)/python -m pytest tests/fuzz
 
@@ -47,12 +47,15 @@ replay-headline: $(STAMP)  ## the recorded headline experiment, offline, into ru
 	$(BIN)/hallulab run -c docs/headline.yaml --model $(MODEL) --replay $(HEADLINE) --fresh --out runs/headline
 	$(BIN)/python -m benchmarks.headline runs/headline
 
-numbers: replay  ## every number of the README and the docs that recordings allow; tests hold the pages to them
+numbers: replay  ## every number of the docs that recordings allow; tests hold the pages to them
 	$(BIN)/python -m benchmarks.detectors_table --docs docs/detectors.md
 	for module in readings left_out handoff corrected_gold planted_report personas; do $(BIN)/python -m benchmarks.$$module || exit 1; done
 
-bench: $(STAMP)  ## the numbers of the README
+bench: $(STAMP)  ## what the runner costs (docs/experiment.md)
 	$(BIN)/python -m benchmarks.orchestration
+
+docs: $(STAMP)  ## the documentation as a site, into site/; needs no network, and a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -71,4 +74,4 @@ browser:  ## the report page is tested in a real browser
 	  else echo "no chromium and no apt-get; the browser tests will be skipped"; fi; }
 
 clean:
-	rm -rf $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -20,18 +20,20 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import PurePath
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import yaml
 from pydantic import Field, TypeAdapter, field_validator
 
-from hallulab.agents.models.client import ModelClient
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import Prompt
 from hallulab.agents.serving.catalogue import CATALOGUE, GGUF_NAME, CatalogueModel
 from hallulab.agents.serving.prepare import DIGEST_DIGITS
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Frozen
+
+if TYPE_CHECKING:
+    from hallulab.agents.models.client import ModelClient
 
 
 def find_catalogue_name(client: ModelClient) -> str | None:

@@ -8,16 +8,16 @@ Of several runs, such as one before a change and one after it, each has a table.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hallulab.scenarios.errors import HallulabError, UsageError
-from hallulab.scenarios.text.wording import choose_noun, clean_for_terminal
+from benchmarks.command import build_parser, format_row, get_exit_code
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.text.wording import choose_noun
 from hallulab.scenarios.transcript import Call
-from hallulab.simulator.measure.costs import collect_calls
+from hallulab.simulator.report.metrics.costs import collect_calls
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
 
@@ -60,21 +60,16 @@ class Computed:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table of each run; return the exit code, as of `hallulab`."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.computed_tokens",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = build_parser("computed_tokens", __doc__)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folder")
     parser.add_argument("--steps", action="store_true", help="a line for each step of a role, too")
     given = parser.parse_args(arguments)
-    try:
-        for run in given.runs:
-            print(f"{run.name}: {table(run, given.steps)}")
-    except HallulabError as error:
-        print(clean_for_terminal(f"error: {error}"), file=sys.stderr)
-        return 2 if isinstance(error, UsageError) else 1
-    return 0
+
+    def run() -> None:
+        for folder in given.runs:
+            print(f"{folder.name}: {table(folder, given.steps)}")
+
+    return get_exit_code(run)
 
 
 def table(run: Path, steps: bool = False) -> str:
@@ -140,7 +135,7 @@ def _line(name: str, one: Computed, replies: int, bots: int) -> str:
     ratio = f"{one.tokens / bots:.2f}" if bots else ""
     each = [one.read, one.cached, one.written, one.tokens]
     cells = [name, f"{one.requests / replies:.1f}", *(f"{count / replies:.0f}" for count in each), ratio]
-    return f"| {' | '.join(cells)} |"
+    return format_row(cells)
 
 
 if __name__ == "__main__":

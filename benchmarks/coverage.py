@@ -9,7 +9,6 @@ all conversations that there could be. Seeded; a cell of 600 runs has a standard
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ from itertools import product
 
 import numpy as np
 
+from benchmarks.command import build_parser, format_head, format_row
 from hallulab.simulator.measure.corrections import (
     LEAD,
     Number,
@@ -201,18 +201,18 @@ def false_leads(runs: int, conversations: int, chatbots: int) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser("coverage", __doc__)
     parser.add_argument("--runs", type=int, default=RUNS, help=f"runs a cell (default: {RUNS})")
     given = parser.parse_args(arguments)
     head = ["conversations", "true HPT-1", "sensitivity, specificity", *METHODS]
-    print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
+    print(*format_head(head), sep="\n")
     for line in lines(given.runs):
-        print(f"| {' | '.join(line)} |", flush=True)
-    print("\n| equal chatbots | conversations of each | one is said to be best |\n|---|---|---|")
+        print(format_row(line), flush=True)
+    head = ["equal chatbots", "conversations of each", "one is said to be best"]
+    print("", *format_head(head), sep="\n")
     for chatbots, number in product((2, CHATBOTS), CONVERSATIONS[:3]):
-        print(f"| {chatbots} | {number} | {false_leads(given.runs, number, chatbots):.1%} |", flush=True)
+        share = false_leads(given.runs, number, chatbots)
+        print(format_row([str(chatbots), str(number), f"{share:.1%}"]), flush=True)
     return 0
 
 

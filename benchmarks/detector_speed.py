@@ -7,13 +7,13 @@ a busy one), the best of `--repeats`. The last line of the output is a JSON obje
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.command import build_parser
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
 from hallulab.detectors.base.protocol import Detector, DetectorContext
@@ -28,7 +28,7 @@ NO_MODEL = ModelPool({DEFAULT_MODEL: Endpoint("none")})
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = build_parser("detector_speed", __doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with RAGTruth's two files")
     parser.add_argument(
         "--detectors", default=",".join((*EVIDENCE_CHAIN, "combined")), help="names, separated by commas"

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from hallulab.simulator.bench.tables import TABLES as BENCH
 from hallulab.simulator.report.columns import Column, render_glossary
+from hallulab.simulator.report.extensions import load_metrics
 from hallulab.simulator.report.realism import TABLES as REALISM
-from hallulab.simulator.report.tables import TABLES as RUN
-from hallulab.simulator.stress.calibration_table import TABLES as CALIBRATE
+from hallulab.simulator.stress.calibrate.tables import TABLES as CALIBRATE
 from hallulab.simulator.stress.rag_trust.tables import TABLES as STRESS
 
 _HEAD = """# What the columns mean
@@ -18,8 +18,8 @@ field of the row (in JSON and CSV), the meaning. The page shows the meaning when
 The terminal has the columns that fit, in the same order, under shorter headings.
 
 `python -m benchmarks.glossary > docs/metrics.md` makes this page from the columns, declared in
-`simulator/report/tables.py`, `simulator/report/realism.py`, `simulator/bench/tables.py`,
-`simulator/stress/calibration_table.py` and `simulator/stress/rag_trust/tables.py`.
+`simulator/report/metrics/*.py`, `simulator/report/realism.py`, `simulator/bench/tables.py`,
+`simulator/stress/calibrate/tables.py` and `simulator/stress/rag_trust/tables.py`.
 [methods.md](methods.md), [realism.md](realism.md), [bench.md](bench.md) and [rag-trust.md](rag-trust.md) say
 how the numbers are counted.
 """
@@ -28,7 +28,7 @@ how the numbers are counted.
 def page() -> str:
     """Return the text of docs/metrics.md."""
     parts = (
-        *_tables("A run", RUN),
+        *_tables("A run", dict(table for metric in load_metrics() for table in metric.TABLES)),
         *_tables("`hallulab realism`", REALISM),
         *_tables("`hallulab bench`", BENCH),
         *_tables("`hallulab calibrate`", CALIBRATE),

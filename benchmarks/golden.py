@@ -14,7 +14,6 @@ named, with its first different line. 2: FOLDER is there already, or BEFORE is n
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import subprocess
@@ -23,6 +22,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import zip_longest
 from pathlib import Path
+
+from benchmarks.command import build_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sys.executable
@@ -49,11 +50,7 @@ _MASKS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write and compare; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.golden",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = build_parser("golden", __doc__)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="new folder")
     parser.add_argument("--against", type=Path, metavar="BEFORE", help="folder of an earlier revision")
     given = parser.parse_args(arguments)

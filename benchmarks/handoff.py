@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.recorded_answers import run_recorded
+from benchmarks.command import format_table, run_recorded
 from hallulab.agents.models.recording import Recording
 from hallulab.chatbots.agent import AgentBot
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
@@ -60,20 +60,16 @@ async def count_outcomes(recording: Recording, experiment: Experiment) -> Counte
     return outcomes
 
 
-def table(outcomes: Counter[str]) -> str:
-    """Return the counts as Markdown, the most frequent first."""
-    rows = [f"| {name} | {count} |" for name, count in outcomes.most_common()]
-    return "\n".join([f"| who answered, of {TURNS} turns | turns |", "|---|---|", *rows]) + "\n"
-
-
-async def measured(recording: Recording, experiment: Experiment) -> str:
-    """Return the table of what the recorded answers give; errors as `count_outcomes`."""
-    return table(await count_outcomes(recording, experiment))
+async def measure(recording: Recording, experiment: Experiment) -> str:
+    """Return the table of what the recorded answers give, the most frequent first; errors as above."""
+    outcomes = await count_outcomes(recording, experiment)
+    rows = [(name, str(count)) for name, count in outcomes.most_common()]
+    return format_table((f"who answered, of {TURNS} turns", "turns"), rows) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Count and print; return the exit code."""
-    return run_recorded("handoff", __doc__, RECORDING, measured, arguments)
+    return run_recorded("handoff", __doc__, RECORDING, measure, arguments)
 
 
 if __name__ == "__main__":

@@ -6,21 +6,21 @@ our numbers stand those of the HalluDetect paper (tables 3 and 5, appendix B.8),
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hallulab.scenarios.errors import HallulabError, UsageError
+from benchmarks.command import build_parser, format_table, get_exit_code
 from hallulab.scenarios.text.wording import (
-    clean_for_terminal,
     format_count,
     format_number,
     format_with_interval,
 )
 from hallulab.simulator.measure.comparison import ALPHA
-from hallulab.simulator.report.document import RunReport, read_report
-from hallulab.simulator.report.findings import render_headlines
+from hallulab.simulator.report.build import read_report, render_headlines
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.metrics.comparisons import ComparisonSection
+from hallulab.simulator.report.metrics.costs import CostSection, LengthSection
 from hallulab.simulator.runs.folder import RunFolder
 
 PAPER = {
@@ -51,19 +51,10 @@ _COLUMNS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; return the exit code, as of `hallulab`."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.headline",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = build_parser("headline", __doc__)
     parser.add_argument("run", type=Path, metavar="RUN", help="run folder with a report")
     given = parser.parse_args(arguments)
-    try:
-        print(page(given.run), end="")
-    except HallulabError as error:
-        print(clean_for_terminal(f"error: {error}"), file=sys.stderr)
-        return 2 if isinstance(error, UsageError) else 1
-    return 0
+    return get_exit_code(lambda: print(page(given.run), end=""))
 
 
 def page(run: Path) -> str:
@@ -107,7 +98,7 @@ def _rates(report: RunReport) -> str:
         lines.append(
             (THEIRS, chatbot, str(calls), f"{hpt_1:.2f}", f"{hpt_2:.2f}", *percent, f"{100 * chats:.0f}", "")
         )
-    return _markdown(_COLUMNS, lines)
+    return format_table(_COLUMNS, lines)
 
 
 def _differences(report: RunReport) -> str:
@@ -116,7 +107,7 @@ def _differences(report: RunReport) -> str:
     for detector in report.detectors:
         held = [
             line
-            for line in report.comparisons
+            for line in report.of(ComparisonSection).comparisons
             if line.detector == detector and line.p_holm is not None and line.p_holm < ALPHA
         ]
         said = [
@@ -142,10 +133,10 @@ def _lengths(report: RunReport) -> str:
             f"{PAPER[one.chatbot][6]:.1f}",
             f"{PAPER[one.chatbot][7]:.0f}",
         )
-        for one in report.conversations
+        for one in report.of(LengthSection).conversations
         if one.chatbot in PAPER
     ]
-    return _markdown(("chatbot", "turns", "tokens", f"turns, {THEIRS}", f"tokens, {THEIRS}"), lines)
+    return format_table(("chatbot", "turns", "tokens", f"turns, {THEIRS}", f"tokens, {THEIRS}"), lines)
 
 
 def _cost(report: RunReport) -> str:
@@ -153,19 +144,16 @@ def _cost(report: RunReport) -> str:
     said = [
         f"{one.name} {format_number(one.relative_to_vanilla, 2)} times in "
         f"{format_number(one.calls_per_chat, 1)} calls"
-        for one in report.efficiency
+        for one in report.of(CostSection).efficiency
         if one.role == "detector"
     ]
-    chats = format_count(max((one.conversations for one in report.efficiency), default=0), "conversation")
+    chats = format_count(
+        max((one.conversations for one in report.of(CostSection).efficiency), default=0), "conversation"
+    )
     return (
         f"Tokens read and written a conversation, as multiples of Vanilla's ({chats} a chatbot): "
         f"{', '.join(said)}; in the paper HalluDetect {PAPER_COST} times in 23 calls."
     )
-
-
-def _markdown(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    head = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
-    return "\n".join([*head, *(f"| {' | '.join(line)} |" for line in lines)])
 
 
 if __name__ == "__main__":

@@ -6,18 +6,16 @@ these samples the table needs only the repository's own data, in continuous inte
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
+from benchmarks.command import build_parser
 from benchmarks.detectors_table.__main__ import LIMIT
 from benchmarks.detectors_table.samples import KEPT, SOURCES, keep, kept_sample
 
 
 def main() -> None:
     """Write the samples and print their sizes."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser("keep_samples", __doc__)
     parser.add_argument("data", type=Path, metavar="DIR", help="folder that holds the data sets' folders")
     parser.add_argument("--to", type=Path, default=KEPT, help=f"folder for the samples (default: {KEPT})")
     given = parser.parse_args()

@@ -8,15 +8,16 @@ weights and corrections stay as shipped, and were chosen with all four personas 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import dataclasses
 import sys
 from collections.abc import Callable, Sequence
 
+from benchmarks.command import build_parser, format_signed, format_table
 from benchmarks.detectors_table.measure import TableArguments, judged
 from benchmarks.detectors_table.samples import FOLDER, KEPT
 from hallulab.detectors.halludetect.detector import choose_kept_places
+from hallulab.scenarios.text.wording import NOTHING
 from hallulab.scenarios.transcript import Judgement, Span, Unit
 from hallulab.simulator.bench.chats import ChatbotMean, ChatbotRow, build_chatbot_rows
 from hallulab.simulator.bench.evaluate import Evaluation
@@ -34,6 +35,14 @@ def _by_unit(judgement: Judgement, units: Sequence[Unit], threshold: float) -> S
     """MetaRAG's rule."""
     return [place for place, unit in enumerate(units) if (unit.score or 0.0) >= threshold]
 
+
+_COLUMNS = (
+    "detector",
+    "thresholds of the left-out personas",
+    "HPT-1, error, mean over five bots",
+    "largest error of a bot",
+    "coverage",
+)
 
 RULES: dict[str, Kept] = {"halludetect": _by_reply, "metarag": _by_unit}
 
@@ -82,18 +91,14 @@ def leave_out(evaluation: Evaluation, kept: Kept) -> tuple[Evaluation, dict[str,
     return dataclasses.replace(evaluation, judgements=judgements), thresholds
 
 
-def row_of(detector: str, evaluation: Evaluation, thresholds: dict[str, float]) -> str:
+def row_of(detector: str, evaluation: Evaluation, thresholds: dict[str, float]) -> list[str]:
     """Return the table's row of a detector."""
     report = build_chatbot_rows([evaluation]) or ()
     bots = [row.error for row in report if isinstance(row, ChatbotRow) and row.error is not None]
     [mean] = [row for row in report if isinstance(row, ChatbotMean)]
     span = f"{min(thresholds.values()):.2f} to {max(thresholds.values()):.2f}"
-    coverage = "–" if mean.coverage is None else f"{mean.coverage:.0%}"
-    return f"| `{detector}` | {span} | {_signed(mean.error)} | {_signed(max(bots, key=abs))} | {coverage} |"
-
-
-def _signed(error: float | None) -> str:
-    return "–" if error is None else f"{error:+.0%}".replace("-", "−")
+    coverage = NOTHING if mean.coverage is None else f"{mean.coverage:.0%}"
+    return [f"`{detector}`", span, format_signed(mean.error), format_signed(max(bots, key=abs)), coverage]
 
 
 def table(detectors: Sequence[str]) -> str:
@@ -102,28 +107,17 @@ def table(detectors: Sequence[str]) -> str:
     Raises:
         OperationalError: a recording lacks an answer.
     """
-    columns = (
-        "detector",
-        "thresholds of the left-out personas",
-        "HPT-1, error, mean over five bots",
-        "largest error of a bot",
-        "coverage",
-    )
-    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     asked = TableArguments(KEPT, FOLDER, limit=0, record=False, base_url=None, model=None)
+    rows = []
     for detector in detectors:
         evaluation = asyncio.run(judged("gold", detector, asked))
-        lines.append(row_of(detector, *leave_out(evaluation, RULES[detector])))
-    return "\n".join(lines) + "\n"
+        rows.append(row_of(detector, *leave_out(evaluation, RULES[detector])))
+    return format_table(_COLUMNS, rows) + "\n"
 
 
 def main() -> int:
     """Print the table."""
-    argparse.ArgumentParser(
-        prog="python -m benchmarks.left_out",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    ).parse_args()
+    build_parser("left_out", __doc__).parse_args()
     print(table(tuple(RULES)), end="")
     return 0
 

@@ -8,7 +8,6 @@ documents to cut up.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy
 
+from benchmarks.command import build_parser
 from hallulab.detectors.logic_graph.detector import LogicGraphOptions
 from hallulab.detectors.logic_graph.relations import (
     compute_distances,
@@ -83,7 +83,7 @@ def measured(evidence: list[Passage], repetitions: int) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = build_parser("logic_graph_speed", __doc__)
     parser.add_argument("--repetitions", type=int, default=200)
     repetitions = parser.parse_args(arguments).repetitions
     print(json.dumps({case: measured(passages(*sizes), repetitions) for case, sizes in CASES.items()}))

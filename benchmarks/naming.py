@@ -9,13 +9,14 @@ for.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from benchmarks.command import build_parser, format_head, format_row
 
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("scenarios", "agents", "detectors", "chatbots", "simulator")
@@ -39,11 +40,7 @@ class Function:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.naming",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = build_parser("naming", __doc__)
     parser.add_argument("--others", choices=FLOORS, metavar="FLOOR", help="list functions without a verb")
     given = parser.parse_args(arguments)
     if given.others is not None:
@@ -54,10 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("| floor | functions | begin with a verb |\n|---|---:|---:|")
     for floor in FLOORS:
         functions = list(find_functions(ROOT / floor))
-        print(f"| {floor} | {len(functions)} | {compute_verb_share(functions):.0%} |")
-    print("\n| class name | in |\n|---|---|")
+        print(format_row([floor, str(len(functions)), f"{compute_verb_share(functions):.0%}"]))
+    print("", *format_head(["class name", "in"]), sep="\n")
     for name, files in find_shared_class_names([ROOT / floor for floor in FLOORS]).items():
-        print(f"| {name} | {', '.join(str(file.relative_to(ROOT)) for file in files)} |")
+        print(format_row([name, ", ".join(str(file.relative_to(ROOT)) for file in files)]))
     return 0
 
 

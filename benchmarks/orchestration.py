@@ -12,7 +12,6 @@ The last line of the output is a JSON object.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import json
@@ -28,6 +27,7 @@ from typing import Any
 import httpx2
 from openai import AsyncOpenAI
 
+from benchmarks.command import build_parser
 from hallulab.agents.machine.cache import silent
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings
@@ -115,7 +115,7 @@ def salted(request: httpx2.Request, salt: str) -> httpx2.Request:
 @contextmanager
 def stub(seconds: float = 0.0) -> Iterator[str]:
     """Start the stub endpoint, whose answers take so long each, and yield its base URL."""
-    command = [sys.executable, "-m", "benchmarks.stub_endpoint", str(seconds)]
+    command = [sys.executable, "-m", "hallulab.testing.endpoint", str(seconds)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -203,7 +203,8 @@ async def against_vllm(model: str) -> dict[str, float]:
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure, and print the table."""
+    parser = build_parser("orchestration", __doc__)
     parser.add_argument("--live", action="store_true", help="also measure against a real vLLM")
     parser.add_argument("--model", default="smollm2-135m", help="the model of --live")
     parser.add_argument("--personas", type=int, default=PERSONAS, help="how many meet the five chatbots")

@@ -10,13 +10,13 @@ in the fifth.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.command import build_parser
 from hallulab.scenarios.files.json_text import read_lines
 
 OPTIONS = frozenset({"yes", "no", "not", "fact", "talk"})
@@ -28,9 +28,7 @@ _DIGITS = 5
 
 def main() -> None:
     """Pack the recordings and print the bytes saved."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser("pack_recordings", __doc__)
     parser.add_argument("source", type=Path, metavar="FROM", help="folder with recordings")
     parser.add_argument("target", type=Path, metavar="TO", help="folder for the packed ones")
     given = parser.parse_args()

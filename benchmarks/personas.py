@@ -9,12 +9,12 @@ Seeded; a share of 400 runs near 5% has a standard error of 1.1 points.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from benchmarks.command import build_parser, format_head, format_row
 from hallulab.simulator.measure.comparison import build_findings, compare
 from hallulab.simulator.measure.hallucinations import Tallies, Tally, build_rows
 from hallulab.simulator.measure.spending import sum_calls
@@ -80,20 +80,18 @@ def count_named(runs: int, personas: int, seeds: int, *, seeds_are_personas: boo
 
 def lines(runs: int, cells: Sequence[tuple[int, int]] = CELLS) -> Iterator[str]:
     """Yield the table's lines in Markdown."""
-    yield "| personas | seeds of each | a best one is named | with seeds counted as personas |"
-    yield "|---|---|---|---|"
+    columns = ("personas", "seeds of each", "a best one is named", "with seeds counted as personas")
+    yield from format_head(columns)
     for personas, seeds in cells:
         named, before = (
             count_named(runs, personas, seeds, seeds_are_personas=counted) / runs for counted in (False, True)
         )
-        yield f"| {personas} | {seeds} | {named:.1%} | {before:.1%} |"
+        yield format_row([str(personas), str(seeds), f"{named:.1%}", f"{before:.1%}"])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; return the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser("personas", __doc__)
     parser.add_argument("--runs", type=int, default=RUNS)
     for line in lines(parser.parse_args(arguments).runs):
         print(line, flush=True)

@@ -14,7 +14,6 @@ First all tests must pass without a fault. It takes half an hour on two cores.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -27,6 +26,8 @@ from pathlib import Path
 
 from coverage import CoverageData
 from pydantic import BaseModel
+
+from benchmarks.command import build_parser
 
 FAULTS = Path(__file__).with_suffix(".json")
 
@@ -163,9 +164,7 @@ def copied(tree: Path) -> Iterator[Path]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Try every fault and print a row each; return the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser("planted_faults", __doc__)
     parser.add_argument("--coverage", type=Path, required=True, help="data of a run with --cov-context=test")
     parser.add_argument("--tier", choices=("default", "slow"), default="default", help="slow: both tiers")
     parser.add_argument("--tree", type=Path, default=Path.cwd(), help="repository; default: the folder here")

@@ -17,11 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.command import build_parser, format_row, get_exit_code, open_recording
 from benchmarks.detectors_table.samples import FOLDER as TABLE
 from benchmarks.detectors_table.samples import KEPT, sample
-from hallulab import run
+from hallulab import plant, run
 from hallulab.agents.models.recording import Recording
-from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
+from hallulab.scenarios.errors import ReplayMiss, UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import NOTHING, format_number, format_with_interval
 from hallulab.scenarios.transcript import Conversation, Verdict
@@ -33,12 +34,11 @@ from hallulab.simulator.experiment.models import RunSettings, open_pool, serve_m
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.corrections import Correction
 from hallulab.simulator.measure.prediction_powered import collect_judged_turns
-from hallulab.simulator.measure.prevalence import Accuracy, derive_from_planted_errors
-from hallulab.simulator.report.correct import ALL as ALL_CHATBOTS
-from hallulab.simulator.report.correct import CorrectedRow, correct, require_measured
+from hallulab.simulator.measure.prevalence import Accuracy, derive_from_planted_errors, require_measured
+from hallulab.simulator.report.metrics.corrected import ALL as ALL_CHATBOTS
+from hallulab.simulator.report.metrics.corrected import CorrectedRow, correct
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import build_verdict_key
-from hallulab.simulator.stress.command import PlantSettings, plant_command
 from hallulab.simulator.stress.kinds import KINDS
 
 MODEL = "qwen2.5-coder-1.5b"
@@ -58,20 +58,13 @@ WHOLE = ("other-rule", "case-fact", "step")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser("planted_report", __doc__)
     parser.add_argument("--record", action="store_true", help="ask the model what is not recorded yet")
     parser.add_argument("--recordings", type=Path, default=RECORDINGS, help="folder of the recordings")
     parser.add_argument("--base-url", help="where the model is served, to record")
     given = parser.parse_args(arguments)
-    try:
-        with TemporaryDirectory() as folder:
-            report(Path(folder), given)
-    except HallulabError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2 if isinstance(error, UsageError) else 1
-    return 0
+    with TemporaryDirectory() as folder:
+        return get_exit_code(lambda: report(Path(folder), given))
 
 
 def report(folder: Path, given: argparse.Namespace) -> None:
@@ -83,12 +76,14 @@ def report(folder: Path, given: argparse.Namespace) -> None:
     """
     demo = RunFolder(folder / "demo")
     run(DEMO, out=demo.path, replay=DEMO_ANSWERS, model=MODEL, quiet=True)
-    settings = PlantSettings(str(demo.path), folder / "planted", COUNT, (), (0,), (1,), SEED)
-    replies = plant_command(settings).replies
+    replies = plant(
+        str(demo.path), out=folder / "planted", count=COUNT, turns=(0,), contexts=(1,), seed=SEED
+    ).replies
     evaluations, missing = [], []
     for name in DETECTORS:
         try:
-            evaluations.append(asyncio.run(judged(name, replies, _recording(name, given), given.base_url)))
+            recording = open_recording(given.recordings / f"{name}.jsonl", grows=given.record)
+            evaluations.append(asyncio.run(judged(name, replies, recording, given.base_url)))
         except ReplayMiss:
             missing.append(f"`{name}`")
     rows = {
@@ -96,8 +91,8 @@ def report(folder: Path, given: argparse.Namespace) -> None:
         for one in evaluations
         for row in build_planted_rows([one]) or ()
     }
-    accuracies = {one.detector: one for each in evaluations for one in count_planted([each]) or ()}
-    parts = [_found(rows), _by_depth(rows), _demo(demo, accuracies), *_gold(evaluations)]
+    demo_table = _demo(demo, _accuracies(evaluations))
+    parts = [_found(rows), _by_depth(rows), demo_table, *_gold(evaluations)]
     if missing:
         parts.append(
             f"Not measured, as the recording of the model's answers is not finished: {', '.join(missing)}."
@@ -129,37 +124,25 @@ async def judged(
         return await evaluate(detector, replies, experiment.concurrency)
 
 
-def _recording(name: str, given: argparse.Namespace) -> Recording:
-    """Return the growing recording, the one to replay, or an empty one where there is none."""
-    growing = given.recordings / f"{name}.jsonl"
-    if given.record:
-        return Recording.record(growing)
-    packed = growing.with_name(f"{growing.name}.gz")
-    found = next((path for path in (growing, packed) if path.is_file()), None)
-    recording = Recording() if found is None else Recording.replay(found)
-    recording.replaying = True
-    return recording
-
-
 Rows = Mapping[tuple[str, str, str], PlantedRow]
 """The rows of planted errors by detector, kind and turn; every reply of the demo has four passages."""
 
 
 def _found(rows: Rows) -> str:
     """Return the table of recall and pairs told apart, by kind."""
-    names = _names(rows)
+    names = list(dict.fromkeys(name for name, _, _ in rows))
+    every = [rows[name, ALL, ALL] for name in names]
     lines = [
         [_titled(kind), *(_recall(rows[name, kind, ALL]) for name in names)]
         for kind in (ALL, *KINDS)
         if (names[0], kind, ALL) in rows
     ]
-    alarms = ["clean twins flagged", *(_alarms(rows[name, ALL, ALL]) for name in names)]
+    alarms = [
+        "clean twins flagged",
+        *(format_with_interval(one.false_alarms, one.false_alarms_ci95, 3) for one in every),
+    ]
     head = ["kind", *(f"`{name}`" for name in names)]
     return "Recall; share of the pairs told apart; number of pairs:\n\n" + _table([head, *lines, alarms])
-
-
-def _names(rows: Rows) -> list[str]:
-    return list(dict.fromkeys(name for name, _, _ in rows))
 
 
 def _titled(kind: str) -> str:
@@ -171,25 +154,21 @@ def _recall(row: PlantedRow) -> str:
     return f"{recall}; {format_number(row.told_apart, 2)}; {row.pairs}"
 
 
-def _alarms(row: PlantedRow) -> str:
-    return format_with_interval(row.false_alarms, row.false_alarms_ci95, 3)
-
-
 def _by_depth(rows: Rows) -> str:
     """Return the table of recall by kind and by turns before the reply."""
+
+    def format_found(row: PlantedRow | None) -> str:
+        return NOTHING if row is None else f"{format_number(row.recall, 2)}; {row.pairs}"
+
     turns = sorted({turn for _, _, turn in rows if turn != ALL})
-    cells = [(name, turn) for name in _names(rows) for turn in turns]
+    cells = [(name, turn) for name in dict.fromkeys(name for name, _, _ in rows) for turn in turns]
     lines = [
-        [_titled(kind), *(_cell(rows.get((name, kind, turn))) for name, turn in cells)]
+        [_titled(kind), *(format_found(rows.get((name, kind, turn))) for name, turn in cells)]
         for kind in (ALL, *KINDS)
         if any((name, kind, turn) in rows for name, turn in cells)
     ]
     head = ["kind", *(f"`{name}`, {turn} before" for name, turn in cells)]
     return "Recall by turns before the reply; number of pairs:\n\n" + _table([head, *lines])
-
-
-def _cell(row: PlantedRow | None) -> str:
-    return NOTHING if row is None else f"{format_number(row.recall, 2)}; {row.pairs}"
 
 
 def _demo(demo: RunFolder, accuracies: Mapping[str, Accuracy]) -> str:
@@ -225,7 +204,7 @@ def _gold(evaluations: Sequence[Evaluation]) -> list[str]:
     by_all, by_whole = (
         {
             row.chatbot: row
-            for row in _rows(conversations, verdicts, _accuracies(_of_kinds(planted, kinds)))
+            for row in _rows(conversations, verdicts, _accuracies([_of_kinds(planted, kinds)]))
             if row.detector == GOLD_DETECTOR
         }
         for kinds in (tuple(KINDS), WHOLE)
@@ -246,8 +225,8 @@ def _gold(evaluations: Sequence[Evaluation]) -> list[str]:
     ]
 
 
-def _accuracies(planted: Evaluation) -> dict[str, Accuracy]:
-    return {one.detector: one for one in count_planted([planted]) or ()}
+def _accuracies(evaluations: Sequence[Evaluation]) -> dict[str, Accuracy]:
+    return {one.detector: one for each in evaluations for one in count_planted([each]) or ()}
 
 
 def _rows(
@@ -279,7 +258,7 @@ def _of_kinds(evaluation: Evaluation, kinds: Sequence[str]) -> Evaluation:
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
     head, *lines = rows
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *lines))
+    return "\n".join(map(format_row, (head, ["---"] * len(head), *lines)))
 
 
 if __name__ == "__main__":

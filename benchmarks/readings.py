@@ -15,21 +15,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.command import format_table, run_recorded
 from benchmarks.detectors_table.measure import rows
 from benchmarks.detectors_table.samples import KEPT, SEED, sample
-from benchmarks.recorded_answers import run_recorded
 from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import DetectorContext
-from hallulab.detectors.halludetect.options import HalluDetectOptions
-from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
-from hallulab.detectors.halludetect.strategies import RoughAnalysis, WordReading, vote
+from hallulab.detectors.halludetect.detector import HalluDetectOptions
+from hallulab.detectors.halludetect.strategies import PAPER_THRESHOLD, WordReading, vote
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.spans import Region, cut_region, split_sentences
+from hallulab.scenarios.text.wording import format_number
 from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
+from hallulab.simulator.bench.levels import list_located_ends
 from hallulab.simulator.bench.split import choose_replies
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import open_pool
@@ -86,7 +87,7 @@ async def measured(pool: ModelPool, kind: str, reading: str) -> Evaluation:
     return await evaluate(make_detector(kind, kind, context), drawn_replies(), concurrency=4)
 
 
-def row_of(kind: str, reading: str, found: Evaluation) -> str:
+def row_of(kind: str, reading: str, found: Evaluation) -> list[str]:
     """Return the table's row of a reading."""
     levels = rows(found, "gold")
     replies, sentence = levels["response"], levels["sentence"]
@@ -97,8 +98,7 @@ def row_of(kind: str, reading: str, found: Evaluation) -> str:
     hits, false = sentences_flagged(found)
     interval = "–" if sentence.auroc_ci95 is None else "[{:.2f}, {:.2f}]".format(*sentence.auroc_ci95)
     ranked = "–" if sentence.auroc is None else f"{sentence.auroc:.3f} {interval}"
-    calls = "–" if replies.calls_per_reply is None else f"{replies.calls_per_reply:.1f}"
-    cells = [
+    return [
         f"`{kind}`",
         f"`{reading}`",
         f"{flagged[0]} of {EACH}",
@@ -107,16 +107,15 @@ def row_of(kind: str, reading: str, found: Evaluation) -> str:
         ranked,
         hits,
         false,
-        calls,
+        format_number(replies.calls_per_reply, 1),
     ]
-    return _line(cells)
 
 
 def sentences_flagged(found: Evaluation) -> tuple[str, str]:
     """Return how many hallucinated sentences are flagged, of how many, and how many others."""
     counts = {True: [0, 0], False: [0, 0]}
     for judged, reply in _pairs(found):
-        spans = [Region(span.start, span.end) for span in judged.spans or () if span.start is not None]  # type: ignore[arg-type]
+        spans = [Region(*ends) for ends in list_located_ends(judged)]
         for region in split_sentences(reply.reply):
             count = counts[is_wrong(region, reply)]
             count[0] += any(cut_region(region, span) for span in spans)
@@ -148,7 +147,9 @@ async def steps_of_word(pool: ModelPool) -> list[Left]:
             analyses, rated = [], []
         kept: dict[str, set[Region | None]] = {
             "the reply, before any step": set(regions),
-            "analysis: in at least one of three lists": _listed(analyses, reply.reply),
+            "analysis: in at least one of three lists": {
+                rated.region for analysis in analyses for rated in vote([analysis], reply.reply)
+            },
             "self-consistency: in most lists": {one.region for one in rated},
             "refiner: severity 4 or 5": {one.region for one in rated if one.severity >= PAPER_THRESHOLD},
         }
@@ -157,10 +158,6 @@ async def steps_of_word(pool: ModelPool) -> list[Left]:
             for region in regions:
                 counts[not is_wrong(region, reply)] += region in found
     return [Left(step, *counts) for step, counts in left.items()]
-
-
-def _listed(analyses: Sequence[RoughAnalysis], reply: str) -> set[Region | None]:
-    return {rated.region for analysis in analyses for rated in vote([analysis], reply)}
 
 
 def _pairs(found: Evaluation) -> list[tuple[Judgement, LabelledReply]]:
@@ -176,16 +173,8 @@ async def table(recording: Recording, experiment: Experiment) -> str:
     async with open_pool(experiment, recording) as pool:
         await pool.check()
         found = [row_of(kind, reading, await measured(pool, kind, reading)) for kind, reading in READINGS]
-        left = [_line((one.step, f"{one.wrong}", f"{one.other}")) for one in await steps_of_word(pool)]
-    return "\n".join([*_head(_COLUMNS), *found, "", *_head(_STEP_COLUMNS), *left]) + "\n"
-
-
-def _head(columns: Sequence[str]) -> list[str]:
-    return [_line(columns), f"|{'---|' * len(columns)}"]
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+        left = [(one.step, f"{one.wrong}", f"{one.other}") for one in await steps_of_word(pool)]
+    return f"{format_table(_COLUMNS, found)}\n\n{format_table(_STEP_COLUMNS, left)}\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

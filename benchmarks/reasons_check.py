@@ -1,7 +1,7 @@
 """Measure how often a reason names the error: `python -m benchmarks.reasons_check --data DIR`.
 
 DIR holds the folders gold, ragtruth and wice. No detector is asked: every sentence that annotators marked
-gets its reason from `hallulab.detectors.base.wrong_items`, as if it had been flagged.
+gets its reason from `hallulab.detectors.explanations`, as if it had been flagged.
 
 In `gold`, annotators quote a stretch of the reply and say why it is wrong. The first of these rules that
 applies says what the reason must name:
@@ -19,7 +19,6 @@ words, which quoting the whole sentence would give.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 from collections import Counter
@@ -27,8 +26,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.command import build_parser
 from hallulab.detectors.base.questions import split_statements
-from hallulab.detectors.base.wrong_items.explanation import explain
+from hallulab.detectors.explanations.explanation import explain
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.items import Item, find_items
@@ -99,7 +99,9 @@ def names_it(
     best = max(evidence, key=lambda known: len(words & content_stems(known)), default="")
     main = words - content_stems(best)
     if main:
-        return "words", any(_is_mostly(content_stems(piece), main) for piece in pieces)
+        least, stems = min(2, len(main)), [content_stems(piece) for piece in pieces]
+        counts = [(len(piece & main), len(piece)) for piece in stems]
+        return "words", any(hits >= least and 3 * hits >= 2 * size for hits, size in counts)
     return "contrast", any(content_stems(piece) & words & content_stems(mark.reason) for piece in pieces)
 
 
@@ -111,10 +113,6 @@ def _is_wrong(item: Item, reason: str, evidence: list[str], user: str) -> bool:
     if item.kind == "name":
         return not set(item.key.split()) <= content_stems(there)
     return item.key not in {known.key for known in find_items(there)}
-
-
-def _is_mostly(piece: set[str], main: set[str]) -> bool:
-    return len(piece & main) >= min(2, len(main)) and 3 * len(piece & main) >= 2 * len(piece)
 
 
 def check_gold(folder: Path, show: bool) -> None:
@@ -188,7 +186,7 @@ def check_spans(data: Path, dataset: str, part: str) -> None:
 
 def main() -> None:
     """Check and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = build_parser("reasons_check", __doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with gold, ragtruth and wice")
     parser.add_argument("--show", action="store_true", help="print every sentence of gold with both reasons")
     given = parser.parse_args()

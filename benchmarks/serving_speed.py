@@ -7,7 +7,6 @@ line of the output is a JSON object.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import random
@@ -15,6 +14,7 @@ import time
 
 from openai import AsyncOpenAI
 
+from benchmarks.command import build_parser
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.agents.serving.server import serve
 
@@ -26,7 +26,7 @@ WORDS = ("law", "court", "claim", "bank", "loan", "money", "fee", "date", "time"
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = build_parser("serving_speed", __doc__)
     parser.add_argument("--model", default=DEFAULT_CPU_MODEL)
     found = asyncio.run(_measure(parser.parse_args().model))
     print(json.dumps(found))

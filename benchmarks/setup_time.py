@@ -7,7 +7,6 @@ Times depend on the network and the machine; their ratio is told, too.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -15,6 +14,8 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from benchmarks.command import build_parser, format_head, format_row
 
 STEPS = {
     "environment": ("make", "setup"),
@@ -26,22 +27,19 @@ _STDERR = 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Set up every revision and print a table; return the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser("setup_time", __doc__)
     parser.add_argument("revisions", nargs="+", metavar="REVISION", help="what `git checkout` takes")
     parser.add_argument("--repository", type=Path, default=Path.cwd(), help="default: the folder here")
     parser.add_argument("--model", default="qwen2.5-coder-1.5b")
     given = parser.parse_args(arguments)
     whole: list[float] = []
-    print(f"| revision | {' | '.join(STEPS)} | together, seconds | of the first |")
-    print(f"|---|{'---|' * (len(STEPS) + 2)}")
+    print(*format_head(["revision", *STEPS, "together, seconds", "of the first"]), sep="\n")
     for revision in given.revisions:
         with tempfile.TemporaryDirectory(prefix="setup-") as folder:
             times = seconds(given.repository, revision, given.model, Path(folder))
         whole.append(sum(times))
         cells = [f"{taken:.0f}" for taken in (*times, whole[-1])]
-        print(f"| {revision} | {' | '.join(cells)} | {whole[-1] / whole[0]:.2f} |", flush=True)
+        print(format_row([revision, *cells, f"{whole[-1] / whole[0]:.2f}"]), flush=True)
     return 0
 
 

@@ -5,12 +5,11 @@ DIR holds the folders ragtruth, wice and begin. The same data and versions give 
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
-from hallulab.detectors.combined.detector import SHIPPED
+from benchmarks.command import build_parser
+from hallulab.detectors.combined.detector import SHIPPED, train
 from hallulab.detectors.combined.model import save_model
-from hallulab.detectors.combined.training import train
 from hallulab.scenarios.datasets import load_labelled
 
 PARTS = (
@@ -25,7 +24,7 @@ PARTS = (
 
 def main() -> None:
     """Train and write the model into the package."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = build_parser("train_combined", __doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with ragtruth, wice and begin")
     parser.add_argument("--seed", type=int, default=17, help="of the parts and the trees")
     given = parser.parse_args()

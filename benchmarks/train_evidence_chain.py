@@ -6,9 +6,9 @@ sets. The same data and versions give the same models.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
+from benchmarks.command import build_parser
 from hallulab.detectors.evidence_chain.detector import locate_shipped_model
 from hallulab.detectors.evidence_chain.model import Method, save_model
 from hallulab.detectors.evidence_chain.training import train
@@ -30,7 +30,7 @@ MODELS: tuple[tuple[Method, FeatureSet], ...] = (
 
 def main() -> None:
     """Train all and write them into the package."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = build_parser("train_evidence_chain", __doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with RAGTruth's two files")
     parser.add_argument("--seed", type=int, default=17, help="of the parts and the forests")
     given = parser.parse_args()

@@ -15,7 +15,6 @@ All data sets count the same. Two things are set by hand, for reasons:
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
 
+from benchmarks.command import build_parser
 from benchmarks.detectors_table.samples import SOURCES, sample
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
@@ -240,7 +240,7 @@ def describe(name: str, replies: Sequence[MeasuredReply], mixture: Mixture) -> s
 
 async def main() -> None:
     """Measure, learn, print, and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = build_parser("train_mixture", __doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with the five data sets")
     parser.add_argument("--answers", type=Path, required=True, help="recording of the model's answers")
     parser.add_argument("--model", default="qwen2.5-coder-1.5b", help="name it is served under")

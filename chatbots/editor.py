@@ -12,8 +12,9 @@ from hallulab.scenarios.transcript import Frozen
 
 
 class EditedReply(Frozen):
+    # The model reads this text in the schema: another wording is another request, and other edits.
     """What the editor found and made of it. A small model edits what it has named first; asked for the
-    edited text alone, it copies the draft."""
+    edited text alone, it copies the draft."""  # noqa: D205, D209
 
     problems: tuple[str, ...] = Field(max_length=6)
     """Sentences of the draft that the evidence does not support."""

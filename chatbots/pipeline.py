@@ -265,8 +265,7 @@ def require_text(step: str, answer: str) -> str:
 
 @contextmanager
 def failures_as_chatbot_errors(calls: Sequence[Call]) -> Iterator[None]:
-    """Turn errors of models, knowledge base and settings (a missing API key) into a ChatbotError with the
-    calls so far."""
+    """Turn errors of models, knowledge base and settings into a ChatbotError with the calls so far."""
     try:
         yield
     except HallulabError as error:

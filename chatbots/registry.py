@@ -93,8 +93,7 @@ def make_chatbot(kind: str, context: ChatbotContext) -> Chatbot:
 
 
 class ComponentFactory:
-    """Makes the parts of chatbots that are put together from others; see
-    `hallulab.chatbots.protocol.Parts`."""
+    """Makes the parts of chatbots that hold others, as `hallulab.chatbots.protocol.Parts` says."""
 
     def __init__(self) -> None:
         self._detectors: dict[str, Detector] = {}

@@ -1,31 +1,20 @@
 """The detectors by name: ours, and those that installed distributions offer.
 
-A distribution offers one by an entry point in the group `hallulab.detectors`: a subclass of `Detector`, or
-another callable that takes the name to report under and a `DetectorContext` and returns a `Detector`.
+One of ours is a class with a `KIND` in the module `detector` of a folder beside this file. A distribution
+offers one by an entry point in the group `hallulab.detectors`: a subclass of `Detector`, or another callable
+that takes the name to report under and a `DetectorContext` and returns a `Detector`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from importlib import import_module
 from numbers import Real
+from pathlib import Path
 from typing import get_args
 
 from hallulab.detectors.base.protocol import Detector, DetectorContext, ThresholdProtocol, Traits
-from hallulab.detectors.combined.detector import CombinedDetector
-from hallulab.detectors.direct_judge.detector import DirectJudgeDetector
-from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN
-from hallulab.detectors.halludetect.detector import HalluDetectDetector
-from hallulab.detectors.lexical.detector import LexicalDetector
-from hallulab.detectors.logic_graph.detector import LogicGraphDetector
-from hallulab.detectors.metarag.detector import MetaRagDetector
-from hallulab.detectors.peers.detector import (
-    HhemDetector,
-    LettuceDetectDetector,
-    MiniCheckDetector,
-    RefCheckerDetector,
-)
-from hallulab.detectors.self_check.detector import SelfCheckDetector
 from hallulab.scenarios.components import find_component, list_component_names, make_component
 from hallulab.scenarios.errors import UsageError
 
@@ -35,20 +24,40 @@ GROUP = "hallulab.detectors"
 DetectorFactory = Callable[[str, DetectorContext], Detector]
 """Makes a detector that reports under a name."""
 
-DETECTORS: dict[str, DetectorFactory] = {
-    "halludetect": HalluDetectDetector,
-    "metarag": MetaRagDetector,
-    "lexical": LexicalDetector,
-    **EVIDENCE_CHAIN,
-    "combined": CombinedDetector,
-    "logic-graph": LogicGraphDetector,
-    "direct-judge": DirectJudgeDetector,
-    "self-check": SelfCheckDetector,
-    "lettucedetect": LettuceDetectDetector,
-    "hhem": HhemDetector,
-    "minicheck": MiniCheckDetector,
-    "refchecker": RefCheckerDetector,
-}
+
+FIRST = (
+    "halludetect",
+    "metarag",
+    "lexical",
+    "evidence_chain",
+    "combined",
+    "logic_graph",
+    "direct_judge",
+    "self_check",
+)
+"""Folders whose detectors are listed first; others follow by name."""
+
+
+def _find_own() -> dict[str, DetectorFactory]:
+    """Return our detectors, by the order of their folders, then by that in their modules."""
+    place = {name: number for number, name in enumerate(FIRST)}
+    folders = [path.parent.name for path in Path(__file__).parent.glob("*/detector.py")]
+    modules = [
+        import_module(f"hallulab.detectors.{name}.detector")
+        for name in sorted(folders, key=lambda name: (place.get(name, len(place)), name))
+    ]
+    return {
+        made.KIND: made
+        for module in modules
+        for made in vars(module).values()
+        if isinstance(made, type)
+        and issubclass(made, Detector)
+        and made.__module__ == module.__name__
+        and made.KIND is not None
+    }
+
+
+DETECTORS = _find_own()
 """Our detectors. No entry point can take one of these names."""
 
 

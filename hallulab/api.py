@@ -1,29 +1,63 @@
-"""`hallulab.run`: an experiment from a script or a notebook, whose event loop may be running already."""
+"""Nine verbs, each as a plain function and as a coroutine (`simulate` and `asimulate`, …).
+
+The plain ones work in scripts and in notebooks, whose event loop runs already: the work is done in an event
+loop in its own thread. In a coroutine of your own, await the other form.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
+import re
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ParamSpec,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from hallulab.results import Run
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.experiment.config import Experiment, load_experiment
-from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.experiment.run import run_experiment
-from hallulab.simulator.report.write import require_a_reply, write_reports
-from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
-from hallulab.simulator.runs.outputs import check_outputs
+from hallulab.scenarios.transcript import TurnView
+from hallulab.simulator.options.commands import (
+    BenchOptions,
+    CalibrateOptions,
+    DetectOptions,
+    ImportOptions,
+    JudgeOptions,
+    PlantOptions,
+)
+from hallulab.simulator.options.groups import RecordingOptions, StrPath, to_path
 
+if TYPE_CHECKING:
+    from hallulab.scenarios.transcript import Judgement
+    from hallulab.simulator.bench.results import BenchReport
+    from hallulab.simulator.experiment.config import Experiment
+    from hallulab.simulator.report.export import ExportCounts
+    from hallulab.simulator.report.selection import SelectionCounts
+    from hallulab.simulator.stress.calibrate.detectors import CalibrationReport
+    from hallulab.simulator.stress.calibrate.policy import PolicyFit
+    from hallulab.simulator.stress.plant import Planting
+
+Parameters = ParamSpec("Parameters")
+Options = TypeVar("Options")
 Result = TypeVar("Result")
 
+_FLAG = re.compile(r"--([a-z]+)")
 
-def result_of(coroutine: Coroutine[Any, Any, Result]) -> Result:
+
+def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """Run the coroutine in an event loop in its own thread, wait, and return its result or raise its error.
 
     Raises:
@@ -33,7 +67,7 @@ def result_of(coroutine: Coroutine[Any, Any, Result]) -> Result:
     result: Future[Result] = Future()
     begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
 
-    async def stoppable() -> Result:
+    async def begin() -> Result:
         task = asyncio.current_task()
         assert task is not None
         begun.set_result((asyncio.get_running_loop(), task))
@@ -41,7 +75,7 @@ def result_of(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
     def work() -> None:
         try:
-            result.set_result(asyncio.run(stoppable()))
+            result.set_result(asyncio.run(begin()))
         except BaseException as raised:  # noqa: BLE001 - whatever it is, it is raised where it is waited for
             result.set_exception(raised)
 
@@ -58,22 +92,76 @@ def result_of(coroutine: Coroutine[Any, Any, Result]) -> Result:
         raise
 
 
-def run(
-    experiment: Experiment | Mapping[str, Any] | str | Path,
+def _make_verb(
+    name: str,
+    options: Callable[Parameters, Options],
+    work: Callable[[Options], Coroutine[Any, Any, Result]],
+) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
+    """Make the coroutine function of a verb: it takes the fields of its options, one by one.
+
+    Args:
+        name: what it is called.
+        options: the dataclass that the verb's command reads, too.
+        work: what it does with them. Its docstring becomes the verb's, with the options added.
+    """
+
+    async def verb(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        return await work(options(*args, **kwargs))
+
+    assert isinstance(options, type)
+    own = options.__annotations__  # those that the verb shares with others stand last
+    hints = get_type_hints(options, localns={"TurnView": TurnView})
+    signature = inspect.signature(options)
+
+    def shared_last(parameter: inspect.Parameter) -> tuple[int, bool]:
+        return parameter.kind, parameter.name not in own
+
+    ordered = sorted(signature.parameters.values(), key=shared_last)
+    parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in ordered]
+    verb.__name__ = verb.__qualname__ = name
+    verb.__doc__ = f"{inspect.getdoc(work)}\n\nArgs:\n{_describe_options(options, parameters)}"
+    vars(verb)["__signature__"] = signature.replace(
+        parameters=parameters, return_annotation=inspect.signature(work).return_annotation
+    )
+    return verb
+
+
+def _describe_options(options: type, parameters: Sequence[inspect.Parameter]) -> str:
+    """Return a line for each parameter that has a flag: its name, and what `--help` says of it."""
+    hints = get_type_hints(options, localns={"TurnView": TurnView}, include_extras=True)
+    flagged = [one.name for one in parameters if get_origin(hints[one.name]) is Annotated]
+    helps = {name: _FLAG.sub(r"`\1`", get_args(hints[name])[1].help) for name in flagged}
+    return "\n".join(f"    {name}: {line}" for name, line in helps.items())
+
+
+def _make_plain(
+    verb: Callable[Parameters, Coroutine[Any, Any, Result]],
+) -> Callable[Parameters, Result]:
+    """Make the form of a verb that waits for its end, in scripts and in notebooks alike."""
+
+    @wraps(verb)
+    def plain(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        return wait_for(verb(*args, **kwargs))
+
+    plain.__name__ = plain.__qualname__ = verb.__name__.removeprefix("a")
+    return plain
+
+
+async def asimulate(
+    experiment: Experiment | Mapping[str, Any] | StrPath,
     *,
-    out: str | Path | None = None,
+    out: StrPath | None = None,
     fresh: bool = False,
-    record: str | Path | None = None,
-    replay: str | Path | None = None,
+    record: StrPath | None = None,
+    replay: StrPath | None = None,
     quiet: bool = False,
     workers: int = 1,
+    server_flags: Sequence[str] = (),
     **fields: Any,
 ) -> Run:
-    """Simulate conversations, judge every reply, and report, as `hallulab run` does; return the run.
+    """Hold the conversations of an experiment, as `hallulab simulate` does; `detect` judges them later.
 
-    It is called in the same way in scripts and in notebooks. The work is done in an event loop in its own
-    thread, so an event loop may already run. Interrupting it (Ctrl-C, the kernel's stop) ends the run. The
-    same call, with the same `out`, continues it.
+    The same call with the same `out` continues it. Interrupting it (Ctrl-C, the kernel's stop) ends it.
 
     Your own bot is a file, such as my_bot.py in the working directory, and the chatbot `{"name": "mine",
     "kind": "callable", "options": {"target": "my_bot:reply"}}`.
@@ -85,47 +173,217 @@ def run(
         record: record every model answer and search into this file.
         replay: answer from this recording: no server, no network.
         quiet: no progress.
-        workers: processes that hold and judge conversations, each with `concurrency` requests under way.
+        workers: processes that hold conversations, each with `concurrency` requests under way.
+        server_flags: passed on to the model server, where one is started here.
         fields: fields of the experiment by name, which override `experiment`; None: not given.
 
     Raises:
         UsageError: experiment or folder are at fault; one sentence says how.
         OperationalError: server, endpoint or disk failed, or no conversation got as far as a reply.
         ReplayMiss: the recording lacks an answer. It is no `Exception`.
-        KeyboardInterrupt: the run was interrupted; what was written is intact.
+        KeyboardInterrupt: it was interrupted; what was written is intact.
     """
-    settings = RunSettings(
-        fresh=fresh, record=_path(record), replay=_path(replay), quiet=quiet, workers=workers
-    )
-    folder = RunFolder(_path(out) or name_folder_by_time())
-    wanted = _resolved(experiment, fields)
-    check_outputs({}, folders={"--out": folder.path})
-    scenario = result_of(run_experiment(wanted, folder, settings, simulate=True))
+    how = RecordingOptions(record=record, replay=replay, quiet=quiet, server_flags=server_flags)
+    return await _hold(experiment, fields, out, how, fresh, workers, judge=False)
+
+
+async def arun(
+    experiment: Experiment | Mapping[str, Any] | StrPath,
+    *,
+    out: StrPath | None = None,
+    fresh: bool = False,
+    record: StrPath | None = None,
+    replay: StrPath | None = None,
+    quiet: bool = False,
+    workers: int = 1,
+    server_flags: Sequence[str] = (),
+    **fields: Any,
+) -> Run:
+    """Simulate conversations, judge every reply, and report, as `hallulab run` does; return the run.
+
+    Arguments and errors are those of `simulate`.
+    """
+    how = RecordingOptions(record=record, replay=replay, quiet=quiet, server_flags=server_flags)
+    return await _hold(experiment, fields, out, how, fresh, workers, judge=True)
+
+
+async def _hold(
+    experiment: Experiment | Mapping[str, Any] | StrPath,
+    fields: Mapping[str, Any],
+    out: StrPath | None,
+    options: RecordingOptions,
+    fresh: bool,
+    workers: int,
+    judge: bool,
+) -> Run:
+    from hallulab.simulator.experiment.command import run_in_folder
+    from hallulab.simulator.experiment.models import RunSettings
+    from hallulab.simulator.report.write import require_a_reply, write_reports
+    from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
+
+    settings = RunSettings.from_options(options, fresh, workers)
+    folder = RunFolder(to_path(out) or name_folder_by_time())
+    scenario = await run_in_folder(_resolve_experiment(experiment, fields), folder, settings, judge)
     journals = folder.read_journals()
-    write_reports(folder, journals, scenario)
+    if judge:
+        write_reports(folder, journals, scenario)
     require_a_reply(journals)
     return Run(folder.path)
 
 
-def _resolved(
-    experiment: Experiment | Mapping[str, Any] | str | Path, fields: Mapping[str, Any]
+def _resolve_experiment(
+    experiment: Experiment | Mapping[str, Any] | StrPath, fields: Mapping[str, Any]
 ) -> Experiment:
+    """Return the experiment with the fields that were given (not None) over it.
+
+    Raises:
+        UsageError: it is nothing of these, or a field is wrong.
+    """
+    from hallulab.simulator.experiment.config import Experiment, load_experiment
+
+    given = {name: value for name, value in fields.items() if value is not None}
     if isinstance(experiment, str | Path):
-        return load_experiment(Path(experiment), fields)
+        return load_experiment(Path(experiment), given)
     if isinstance(experiment, Mapping):
-        return load_experiment(None, {**experiment, **_given(fields)})
+        return load_experiment(None, {**experiment, **given})
     if not isinstance(experiment, Experiment):
         raise UsageError(
             f"the experiment is a {type(experiment).__name__}. "
             "Give a file, a mapping of its fields or an Experiment."
         )
     values = experiment.model_dump(exclude_unset=True)
-    return load_experiment(None, {**values, **_given(fields)}).with_places_of(experiment)
+    return load_experiment(None, {**values, **given}).with_places_of(experiment)
 
 
-def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
+async def _detect(options: DetectOptions) -> Run:
+    """Judge the turns of a saved run that lack a verdict, and report, as `hallulab detect` does."""
+    from hallulab.simulator.experiment.command import detect_from_options
+    from hallulab.simulator.report.write import require_a_reply, write_reports
+
+    folder, scenario = await detect_from_options(options)
+    journals = folder.read_journals()
+    write_reports(folder, journals, scenario)
+    require_a_reply(journals)
+    return Run(folder.path)
 
 
-def _path(value: str | Path | None) -> Path | None:
-    return None if value is None else Path(value)
+async def _judge(options: JudgeOptions) -> list[Judgement]:
+    """Judge replies with a detector, without a run folder; return one judgement a reply, in their order.
+
+    A detector that raises on a reply gives a failed judgement of it, which is never a clean one. `views` are
+    the replies, each with the dialogue before it and its evidence. `detector` is a name, or a mapping with
+    `name`, `kind` and `options`.
+    """
+    from hallulab.simulator.experiment.judging import judge_views
+
+    return await judge_views(options)
+
+
+async def _bench(options: BenchOptions) -> BenchReport:
+    """Measure detectors on labelled data next to the lexical floor, as `hallulab bench` does.
+
+    `frame()` of the report makes a pandas frame of its rows. Nothing is printed.
+    """
+    from hallulab.simulator.bench.command import run_bench, write_results
+
+    results = await run_bench(options)
+    write_results(options, results)
+    return results.report
+
+
+async def _plant(options: PlantOptions) -> Planting:
+    """Plant errors of known kinds into clean replies, and write them with their clean twins.
+
+    `bench` measures detectors on the folder that it writes.
+    """
+    from hallulab.simulator.stress.command import plant_from_options
+
+    return await plant_from_options(options)
+
+
+async def _calibrate(options: CalibrateOptions) -> CalibrationReport | PolicyFit:
+    """Fit the detectors' thresholds on planted errors and their clean twins, and keep the fits.
+
+    With `policy` and `out`, fit the thresholds of the policy's topics instead, and write it.
+    """
+    from hallulab.simulator.stress.calibrate.policy import calibrate_from_options
+
+    return await calibrate_from_options(options)
+
+
+async def _import_chats(options: ImportOptions) -> Run:
+    """Write your own chats as a run folder, as `hallulab import` does, and open it."""
+    from hallulab.simulator.runs.importing import import_from_options
+
+    folder, _, _ = await import_from_options(options)
+    return Run(folder.path)
+
+
+def export_chats(
+    run: Run | StrPath,
+    format: str,
+    out: StrPath,
+    *,
+    detector: str | None = None,
+    without: Sequence[str] = (),
+    clean_by: str | None = None,
+    audited: bool = False,
+    min_turns: int = 1,
+    keep_duplicates: bool = False,
+) -> SelectionCounts | ExportCounts:
+    """Write the conversations of a run in a format of other tools, or its replies for `bench`.
+
+    Args:
+        run: the run, or its folder.
+        format: `bench` (replies), or conversations: openai, sharegpt, hf, parquet, csv, ragtruth or jsonl.
+        out: file to write; of hf and ragtruth, a new folder.
+        detector: whose flags and spans become annotations; None: those of all.
+        without: what is left out: passages, steps or spans.
+        clean_by: only conversations of which this detector flags no turn.
+        audited: only those in which the simulated user has no flaw.
+        min_turns: only those with as many turns.
+        keep_duplicates: also those that are nearly the same as another.
+
+    Raises:
+        UsageError: an option is wrong, nothing is left to write, or the output exists.
+        OperationalError: the output cannot be written.
+    """
+    from hallulab.simulator.report.export import export_run
+    from hallulab.simulator.report.selection import ExportSelection
+    from hallulab.simulator.runs.folder import RunFolder
+
+    folder = RunFolder(run.path if isinstance(run, Run) else Path(run))
+    folder.require()
+    wanted = ExportSelection(detector, frozenset(without), clean_by, audited, min_turns, keep_duplicates)
+    return export_run(folder, format, wanted, Path(out))
+
+
+async def aexport_chats(*args: Any, **kwargs: Any) -> SelectionCounts | ExportCounts:
+    """See `export_chats`."""
+    return await asyncio.to_thread(export_chats, *args, **kwargs)
+
+
+def load_run(path: StrPath) -> Run:
+    """Open the run in a folder, whoever wrote it. Nothing is written there.
+
+    Raises:
+        UsageError: it is no run folder, or a file of it is damaged; names file, line and field.
+    """
+    return Run(path)
+
+
+adetect = _make_verb("adetect", DetectOptions, _detect)
+ajudge = _make_verb("ajudge", JudgeOptions, _judge)
+abench = _make_verb("abench", BenchOptions, _bench)
+aplant = _make_verb("aplant", PlantOptions, _plant)
+acalibrate = _make_verb("acalibrate", CalibrateOptions, _calibrate)
+aimport_chats = _make_verb("aimport_chats", ImportOptions, _import_chats)
+
+simulate = _make_plain(asimulate)
+run = _make_plain(arun)
+detect = _make_plain(adetect)
+judge = _make_plain(ajudge)
+bench = _make_plain(abench)
+plant = _make_plain(aplant)
+calibrate = _make_plain(acalibrate)
+import_chats = _make_plain(aimport_chats)

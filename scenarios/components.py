@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import iter_modules
 from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
@@ -19,6 +21,20 @@ Made = TypeVar("Made")
 def list_entry_points(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name."""
     return {point.name: point for point in entry_points(group=group)}
+
+
+def import_constants(package: str, constant: str) -> dict[str, Any]:
+    """Import the modules of a package, and return the constant of each that has it.
+
+    Returns:
+        Name of the module, with a hyphen for each underscore, → the constant; in alphabetical order.
+    """
+    found = {}
+    for one in iter_modules(import_module(package).__path__):
+        module = import_module(f"{package}.{one.name}")
+        if hasattr(module, constant):
+            found[one.name.replace("_", "-")] = getattr(module, constant)
+    return dict(sorted(found.items()))
 
 
 def list_component_names(own: Mapping[str, object], group: str) -> list[str]:
@@ -50,6 +66,24 @@ def find_component(what: str, name: str, own: Mapping[str, Factory], group: str)
         raise UsageError(
             f"{what} {name!r}: cannot load its entry point {point.value} ({describe_exception(error)})."
         ) from error
+
+
+def find_info(what: str, name: str, own: Mapping[str, Made], group: str, kind: type[Made]) -> Made:
+    """Return the description of that name: ours, else the target of an entry point.
+
+    Args:
+        what: the kind of component in the error: `data set`.
+        kind: the class of the descriptions.
+
+    Raises:
+        UsageError: there is none, its distribution cannot be imported, or the target is something else.
+    """
+    found = find_component(what, name, own, group)
+    if not isinstance(found, kind):
+        raise UsageError(
+            f"{what} {name!r}: its entry point gives a {type(found).__name__}. Let it give a {kind.__name__}."
+        )
+    return found
 
 
 def make_component(

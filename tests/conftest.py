@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.simulator.command_line import CodeAndError, CommandLine
+
 if TYPE_CHECKING:
     from hallulab.simulator.runs.folder import RunFolder
 
@@ -93,3 +95,19 @@ def live_model() -> Iterator[str]:
             yield url
         finally:
             server.terminate()
+
+
+@pytest.fixture
+def hallulab(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> CommandLine:
+    """Runs a command in this process, with a cache of its own and 120 columns."""
+    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "120")
+    return CommandLine(monkeypatch, capsys)
+
+
+@pytest.fixture
+def code_and_error(hallulab: CommandLine) -> CodeAndError:
+    """Runs `hallulab`; gives exit code and standard error."""
+    return hallulab.code_and_error

@@ -1,6 +1,6 @@
 """How long a test may take: a new one over two seconds fails the run, unless it is marked `slow`.
 
-New is what `tests/durations.md` does not name; `python -m benchmarks.test_durations` writes that file. A
+New is what `tests/durations.md` does not name; `python -m tests.durations` writes that file. A
 test's time is that of its own fixtures and its call. What others share (a fixture of a module or the session)
 does not count. A test over the limit is run once more and the quicker time counts: the first use of a library
 takes seconds. Where the machine is slower than the one of the file, or busy, the limit grows with it.
@@ -25,7 +25,7 @@ _SHARED = pytest.StashKey[float]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option with which `benchmarks.test_durations` measures."""
+    """Add the option with which `tests.durations` measures."""
     parser.addoption("--any-duration", action="store_true", help="a test may take as long as it likes")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.places import ROOT
 
-DOCS = sorted(path.relative_to(ROOT) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
+DOCS = sorted(path.relative_to(ROOT) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
 FLOORS = ("scenarios", "agents", "detectors", "chatbots", "simulator", "hallulab", "benchmarks", "tests")
 PLACE = re.compile(rf"`((?:{'|'.join(FLOORS)})/[\w./-]*\w)`")
 """A path of the repository, as the docs write it."""
@@ -25,20 +25,38 @@ def test_paths_that_docs_name_are_there(name: Path) -> None:
     assert missing == []
 
 
-def test_every_room_is_in_the_architecture() -> None:
-    told = text_of(Path("docs/architecture.md"))
+def drawn() -> set[str]:
+    """The paths in the drawing."""
+    drawing = text_of(Path("docs/architecture.md")).split("```")[1]
+    return set(re.findall(rf"(?:{'|'.join(FLOORS)})/[\w/]+", drawing))
+
+
+def test_the_drawing_has_every_room_and_no_other() -> None:
     rooms = {
-        path.parent.name
+        path.parent.relative_to(ROOT).as_posix()
         for floor in ("scenarios", "agents", "simulator")
         for path in (ROOT / floor).glob("*/__init__.py")
     }
-    assert {room for room in rooms if f"`{room}`" not in told} == set()
+    assert drawn() == rooms
 
 
-def test_every_room_of_the_drawing_is_there() -> None:
-    drawing = text_of(Path("docs/architecture.md")).split("```")[1]
-    named = set(re.findall(rf"(?:{'|'.join(FLOORS)})/[\w/]+", drawing))
-    assert named
-    assert {
-        path for path in named if not any((ROOT / f"{path}{end}").exists() for end in ("", ".py"))
-    } == set()
+@pytest.mark.parametrize(
+    "what",
+    [
+        "a chatbot",
+        "a detector",
+        "a scenario",
+        "a data set",
+        "a metric of runs",
+        "a metric of `bench`",
+        "a chart of runs",
+        "a chat format, read or written",
+        "a command",
+    ],
+)
+def test_the_table_says_which_file_to_add(what: str) -> None:
+    """`test_paths_that_docs_name_are_there` looks whether its neighbours are there."""
+    [file] = re.findall(
+        rf"^\| {re.escape(what)} \| (.*?) \|", text_of(Path("docs/architecture.md")), re.MULTILINE
+    )
+    assert PLACE.search(file)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.test_durations import format_durations
 from tests import durations
-from tests.durations import complaint, known_tests, name_of, yardstick
+from tests.durations import complaint, format_durations, known_tests, name_of, yardstick
 
 pytest_plugins = ["pytester"]
 

@@ -8,8 +8,8 @@ from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.simulator.bench.sweep import list_configurations, load_sweep
 from hallulab.simulator.experiment.config import load_experiment
+from hallulab.testing.scripted import scripted_pool
 from tests.places import ROOT
-from tests.scripted import scripted_pool
 
 EXAMPLES = ROOT / "examples"
 

@@ -1,4 +1,4 @@
-"""Examples in docstrings and in README are true."""
+"""Examples in docstrings and in the docs are true."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.places import ROOT, module_of
 from tests.simulator.cli.test_commands import saved_run
 
 MODULES = (
+    "hallulab.simulator.stress.rag_trust.meteor",
     "hallulab.agents.users.chats",
     "hallulab.results",
     "hallulab.scenarios.text.spans",
@@ -69,22 +70,22 @@ def test_no_example_is_left_out() -> None:
 def blocks(name: str) -> list[str]:
     """The Python blocks of a document."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return re.findall(r"^```python(?: title=\S+)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def test_the_notebook_of_the_readme(beside_a_demo: Path) -> None:
+def test_the_notebook_of_the_first_run(beside_a_demo: Path) -> None:
     """It replays the recorded demo, so its numbers are those of `make replay`."""
-    [session] = [block for block in blocks("README.md") if block.startswith(">>> ")]
-    example = doctest.DocTestParser().get_doctest(session, {}, "README.md", "README.md", 0)
+    [session] = blocks("docs/tutorial/first-run.md")
+    example = doctest.DocTestParser().get_doctest(session, {}, "first-run.md", "first-run.md", 0)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     assert runner.run(example) == (0, 5)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize(
+    "name", ["docs/python.md", "docs/tutorial/documents.md", "docs/tutorial/detector.md"]
+)
 def test_code_of_the_docs_imports_the_front_door_only(name: str) -> None:
     for block in blocks(name):
-        if block.startswith(">>> "):
-            continue
         for node in ast.walk(ast.parse(block)):
             if isinstance(node, ast.ImportFrom):
                 assert node.module in {"hallulab", "collections.abc"}

@@ -4,6 +4,7 @@ inside, and no cycles between modules."""
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import networkx
@@ -13,15 +14,22 @@ from tests.places import ROOT, module_of
 ORDER = ["scenarios", "agents", "detectors", "chatbots", "simulator", "hallulab"]
 
 ROOMS = {
-    "simulator": [{"experiment", "runs"}, {"measure", "authoring"}, {"report", "bench"}, {"stress"}, {"cli"}],
+    "simulator": [
+        {"options"},
+        {"experiment", "runs"},
+        {"measure", "authoring"},
+        {"report", "bench"},
+        {"stress"},
+        {"cli"},
+    ],
     "agents": [{"models", "machine"}, {"retrieval", "serving"}, {"users"}],
 }
 """Floor → its rooms from left to right; those that stand together may import each other."""
 
-SHARED = {"base", "features", "peers.workers"}
+SHARED = {"base", "explanations", "features", "peers.workers"}
 """What detectors' methods may import of their floor; LogicGraph reads HHEM as the peer's worker does."""
 
-METHODS = {path.parent.name for path in (ROOT / "detectors").glob("*/__init__.py")} - {"base", "features"}
+METHODS = {path.parent.name for path in (ROOT / "detectors").glob("*/__init__.py")} - SHARED
 """Rooms of detectors that are methods."""
 
 
@@ -52,6 +60,18 @@ def test_each_package_imports_only_from_its_left() -> None:
         for module, path in SOURCES.items()
         for name in imports(path)
         if ORDER.index(name.split(".")[0]) > ORDER.index(module.split(".")[0])
+    ]
+    assert wrong == []
+
+
+def test_benchmarks_import_no_tests_and_tests_no_benchmarks_but_to_test_them() -> None:
+    pattern = re.compile(r"^(?:from|import) (tests|benchmarks)\b", re.MULTILINE)
+    wrong = [
+        str(path)
+        for floor, other in (("benchmarks", "tests"), ("tests", "benchmarks"))
+        for path in (ROOT / floor).rglob("*.py")
+        if other in pattern.findall(path.read_text(encoding="utf-8"))
+        and "benchmarks" not in path.relative_to(ROOT / floor).parts
     ]
     assert wrong == []
 
@@ -106,7 +126,7 @@ def test_shared_rooms_import_no_method() -> None:
     wrong = [
         f"{module} imports {name}"
         for module, path in SOURCES.items()
-        if inner(module) in {"base", "features"} and module.startswith("detectors.")
+        if inner(module) in SHARED and module.startswith("detectors.")
         for name in imports(path)
         if name.startswith("detectors.") and inner(name) in METHODS
     ]

@@ -11,9 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from benchmarks.stub_endpoint import completion
-from tests.faulty_endpoint import faulty_endpoint
-from tests.served import served
+from hallulab.testing.endpoint import completion, serve_stub
+from hallulab.testing.faulty_endpoint import faulty_endpoint
 
 
 def faulty() -> AbstractContextManager[object]:
@@ -21,7 +20,7 @@ def faulty() -> AbstractContextManager[object]:
     return faulty_endpoint(0.0)
 
 
-@pytest.mark.parametrize("opened", [lambda: served(completion), faulty])
+@pytest.mark.parametrize("opened", [lambda: serve_stub(completion), faulty])
 def test_a_connection_that_comes_when_the_endpoint_ends_is_closed(
     opened: Callable[[], AbstractContextManager[object]],
 ) -> None:

@@ -24,6 +24,7 @@ from hallulab.agents.models.transport import (
     CallRecord,
     ModelCall,
     ModelTransport,
+    WireMessage,
     is_retryable,
     read_object,
     read_retry_after,
@@ -32,9 +33,6 @@ from hallulab.agents.models.transport import (
 from hallulab.scenarios.errors import NO_HANDLE
 from hallulab.scenarios.files.data_files import repair_value
 from hallulab.scenarios.files.json_text import digest
-
-WireMessage = Mapping[str, Any]
-"""A message in the form of OpenAI-compatible endpoints: `role`, `content` and more."""
 
 DEADLINE = 3
 """Limit of all tries of a request and the pauses between them, in time limits of one try. Waiting for a free

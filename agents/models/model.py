@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx2
 from pydantic import BaseModel
@@ -28,14 +28,16 @@ from hallulab.agents.models.answers import (
     share_of_tokens,
     share_of_words,
 )
-from hallulab.agents.models.client import ModelClient, WireMessage
 from hallulab.agents.models.endpoints import Endpoint, Limits, ReadHow, Replica, Replicas, normal
 from hallulab.agents.models.probe import abilities_of
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.models.transport import CallRecord, ModelTransport
+from hallulab.agents.models.transport import CallRecord, ModelTransport, WireMessage
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Call
+
+if TYPE_CHECKING:
+    from hallulab.agents.models.client import ModelClient
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -94,6 +96,10 @@ class ModelPool:
         """The endpoints of the default model and what they did, if there are several."""
         gate = asyncio.Semaphore(concurrency)
         self._transport = ModelTransport(self.recording, gate, timeout_s, transport, replicas, timed)
+        from hallulab.agents.models.client import (
+            ModelClient,  # openai comes with it, which takes half a second
+        )
+
         self._connect = partial(ModelClient, transport=self._transport, attempts=attempts, backoff=backoff)
         self._clients = {name: self._connect(endpoint) for name, endpoint in endpoints.items()}
         self._others: dict[Endpoint, ModelClient] = {}

@@ -8,7 +8,7 @@ have had all abilities.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -20,11 +20,13 @@ from hallulab.agents.models.answers import (
     RefusedRequest,
     describe_schema,
 )
-from hallulab.agents.models.client import ModelClient, WireMessage
 from hallulab.agents.models.endpoints import Capabilities, SeedUse
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.agents.models.transport import CallRecord
+from hallulab.agents.models.transport import CallRecord, WireMessage
 from hallulab.scenarios.errors import ReplayMiss
+
+if TYPE_CHECKING:
+    from hallulab.agents.models.client import ModelClient
 
 _REFUSALS = frozenset({400, 404, 422, 501})
 """Statuses of endpoints that do not know an argument; routers to many models answer 404."""

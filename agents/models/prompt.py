@@ -78,15 +78,13 @@ class Prompt:
 
 @cache
 def load_prompt(package: str, name: str) -> Prompt:
-    """Read `prompts/NAME.txt` of an import package once, as in `load_prompt("hallulab.chatbots",
-    "generation")`."""
+    """Read `prompts/NAME.txt` of a package: `load_prompt("hallulab.chatbots", "generation")`."""
     text = files(package).joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8")
     return Prompt(name, text)
 
 
 def load_prompt_at(place: str) -> Prompt:
-    """Read a prompt file by its package of ours and its name, as in
-    `load_prompt_at("chatbots/generation")`."""
+    """Read a prompt file by its floor and its name: `load_prompt_at("chatbots/generation")`."""
     package, name = place.split("/")
     return load_prompt(f"hallulab.{package}", name)
 

@@ -53,6 +53,9 @@ _MOST_PROBABLE = 1.5
 
 _JSON = "application/json"
 
+WireMessage = Mapping[str, Any]
+"""A message in the form of OpenAI-compatible endpoints: `role`, `content` and more."""
+
 
 @dataclass
 class CallRecord:

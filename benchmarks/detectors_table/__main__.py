@@ -21,13 +21,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.command import build_parser, get_exit_code
 from benchmarks.detectors_table.measure import TableArguments
 from benchmarks.detectors_table.samples import FOLDER, KEPT, SOURCES
 from benchmarks.detectors_table.table import deciding, render, table, table_in, write_page
 from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN
-from hallulab.scenarios.errors import HallulabError, UsageError
-from hallulab.scenarios.text.wording import clean_for_terminal
-from hallulab.simulator.runs.folder import write_atomically
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.simulator.runs.outputs import check_outputs
 
 DETECTORS = (
@@ -48,47 +48,45 @@ LIMIT = 200
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write; return the exit code."""
-    parser = _parser()
+    parser = _build_arguments()
     given = parser.parse_args(arguments)
-    try:
-        if given.docs is not None:
-            _require_the_docs_table(parser, given)
-        datasets = _chosen("--datasets", given.datasets, tuple(SOURCES))
-        detectors = _chosen("--detectors", given.detectors, DETECTORS)
-        check_outputs(
-            {"--out": given.out, "--json": given.json, "--docs": given.docs}, (given.data, given.recordings)
-        )
-        asked = TableArguments(
-            given.data,
-            given.recordings,
-            given.limit,
-            given.record,
-            given.base_url,
-            given.model,
-            learns=given.docs is None,
-        )
-        # Taken first: what is edited in the meantime shows as a change.
-        decided_by = {} if given.docs is None else deciding(asked, detectors)
-        # Recording processes would share one served model, and one of them keeps it busy.
-        report = table(asked, datasets, detectors, workers=1 if given.record else os.cpu_count() or 1)
-        text = render(report)
-        print(text, end="")
-        if given.out is not None:
-            write_atomically(given.out, text)
-        if given.json is not None:
-            values = report.model_dump(mode="json")
-            write_atomically(given.json, json.dumps(values, indent=2, allow_nan=False) + "\n")
-        stale = [f"{line.dataset}.{line.detector}" for line in report.lines if line.stale]
-        if given.docs is not None and not stale:
-            write_page(given.docs, text, decided_by)
-    except HallulabError as error:
-        print(clean_for_terminal(f"error: {error}"), file=sys.stderr)
-        return 2 if isinstance(error, UsageError) else 1
+    return get_exit_code(lambda: _run(parser, given))
+
+
+def _run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    if given.docs is not None:
+        _require_the_docs_table(parser, given)
+    datasets = _choose_names("--datasets", given.datasets, tuple(SOURCES))
+    detectors = _choose_names("--detectors", given.detectors, DETECTORS)
+    check_outputs(
+        {"--out": given.out, "--json": given.json, "--docs": given.docs}, (given.data, given.recordings)
+    )
+    asked = TableArguments(
+        given.data,
+        given.recordings,
+        given.limit,
+        given.record,
+        given.base_url,
+        given.model,
+        learns=given.docs is None,
+    )
+    # Taken first: what is edited in the meantime shows as a change.
+    decided_by = {} if given.docs is None else deciding(asked, detectors)
+    # Recording processes would share one served model, and one of them keeps it busy.
+    report = table(asked, datasets, detectors, workers=1 if given.record else os.cpu_count() or 1)
+    text = render(report)
+    print(text, end="")
+    if given.out is not None:
+        write_atomically(given.out, text)
+    if given.json is not None:
+        values = report.model_dump(mode="json")
+        write_atomically(given.json, json.dumps(values, indent=2, allow_nan=False) + "\n")
+    stale = [f"{line.dataset}.{line.detector}" for line in report.lines if line.stale]
     if stale:
-        print(
-            f"error: these recordings do not fit: {', '.join(stale)}. Go on with --record.", file=sys.stderr
-        )
-    return 1 if stale else 0
+        raise OperationalError(f"these recordings do not fit: {', '.join(stale)}. Go on with --record.")
+    if given.docs is not None:
+        write_page(given.docs, text, decided_by)
+    return 0
 
 
 def _require_the_docs_table(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
@@ -102,7 +100,7 @@ def _require_the_docs_table(parser: argparse.ArgumentParser, given: argparse.Nam
             )
 
 
-def _chosen(flag: str, given: str | None, known: Sequence[str]) -> Sequence[str]:
+def _choose_names(flag: str, given: str | None, known: Sequence[str]) -> Sequence[str]:
     names = known if given is None else given.split(",")
     for name in names:
         if name not in known:
@@ -117,12 +115,8 @@ def _positive(text: str) -> int:
     return number
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.detectors_table",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _build_arguments() -> argparse.ArgumentParser:
+    parser = build_parser("detectors_table", __doc__)
     parser.add_argument(
         "--data", type=Path, default=KEPT, help=f"folder that holds the data sets (default: {KEPT})"
     )

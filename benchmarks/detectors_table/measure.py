@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from benchmarks.command import open_recording
 from benchmarks.detectors_table.samples import (
     CHOSEN_ON,
     LEARNT_FROM,
@@ -23,7 +24,7 @@ from benchmarks.detectors_table.samples import (
     sample_for,
 )
 from hallulab.agents.models.recording import Recording
-from hallulab.detectors.base.protocol import Detector, TrainableDetector
+from hallulab.detectors.base.protocol import TrainableDetector
 from hallulab.scenarios.errors import ReplayMiss, UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import LabelledReply
@@ -262,38 +263,24 @@ async def _judged(
     experiment = _experiment(name, asked)
     needed = asked.record and await asks(name, asked)
     learns = dataset in LEARNT_FROM.get(name, ())
-    recording = _recording(dataset, name, asked, grows=needed or (asked.record and learns))
+    path = growing(asked.recordings, dataset, name)
+    recording = open_recording(path, grows=needed or (asked.record and learns))
     async with open_pool(experiment, recording) as pool, serve_models(pool, RunSettings(quiet=True), needed):
         if learns:
             [detector] = make_detectors(experiment, pool, {})
-            remembering = _remembering(detector, recording, asked.learns)
-            evaluation = await _by_folds(remembering, replies, experiment.concurrency)
-            if evaluation is not None:
-                return evaluation, "folds"
+            if isinstance(detector, TrainableDetector):
+                remembering = Remembering(detector, recording, asked.learns)
+                evaluation = await _by_folds(remembering, replies, experiment.concurrency)
+                if evaluation is not None:
+                    return evaluation, "folds"
         [detector] = make_detectors(experiment, pool, {})
         return await evaluate(detector, replies, experiment.concurrency), "shipped"
 
 
-def _recording(dataset: str, detector: str, asked: TableArguments, grows: bool) -> Recording:
-    """Return the growing recording, the one to replay, or an empty one where nothing is asked."""
-    if grows:
-        return Recording.record(growing(asked.recordings, dataset, detector))
-    path = recorded(asked.recordings, dataset, detector)
-    recording = Recording() if path is None else Recording.replay(path)
-    recording.replaying = True
-    return recording
-
-
-def _remembering(detector: Detector, recording: Recording, learns: bool) -> Remembering | None:
-    return Remembering(detector, recording, learns) if isinstance(detector, TrainableDetector) else None
-
-
 async def _by_folds(
-    detector: Remembering | None, replies: Sequence[LabelledReply], concurrency: int
+    detector: Remembering, replies: Sequence[LabelledReply], concurrency: int
 ) -> Evaluation | None:
     """Judge each fold after learning from the others; None where these cannot teach the detector."""
-    if detector is None:
-        return None
     try:
         validation = CrossValidation(split_into_folds(replies, FOLDS, SEED), replies, concurrency, quiet=True)
         [evaluation] = await validation.evaluate([detector], SEED)

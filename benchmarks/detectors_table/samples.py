@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from benchmarks.command import find_recording
 from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.errors import UsageError
@@ -65,7 +66,8 @@ CHOSEN_ON: dict[str, set[str]] = {
     "logic-graph": {"wice"},
 }
 """Other detector → the data sets on which its calibration, options or threshold were chosen; see
-`detectors/base/calibration.yaml` and `thresholds.yaml`, HalluDetect's `mixture.yaml`, docs/methods.md."""
+`detectors/base/calibration.yaml`, the detectors' `tuned.yaml`, HalluDetect's `mixture.yaml`, and
+docs/methods.md."""
 
 
 @lru_cache(maxsize=len(SOURCES))
@@ -160,7 +162,5 @@ def growing(folder: Path, dataset: str, detector: str) -> Path:
 
 
 def recorded(folder: Path, dataset: str, detector: str) -> Path | None:
-    """Return the recording to replay, a growing one before a packed one; None where neither has content."""
-    plain = growing(folder, dataset, detector)
-    packed = plain.with_name(f"{plain.name}.gz")
-    return next((path for path in (plain, packed) if path.is_file() and path.stat().st_size), None)
+    """Return the recording to replay; None where there is none."""
+    return find_recording(growing(folder, dataset, detector))

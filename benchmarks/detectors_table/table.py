@@ -20,6 +20,7 @@ from pathlib import Path
 
 import yaml
 
+from benchmarks.command import format_row, format_signed
 from benchmarks.detectors_table.measure import (
     DetectorNumbers,
     Line,
@@ -33,14 +34,14 @@ from benchmarks.detectors_table.samples import Described, described
 from hallulab.agents.progress import bars
 from hallulab.agents.versions import digest_code
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.files.json_text import digest
-from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_number, shorten_line
+from hallulab.scenarios.text.wording import choose_noun, format_number, shorten_line
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.terminal import format_bound, render_raters_line
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import ensure_model
 from hallulab.simulator.report.columns import Column, build_decimal_format
-from hallulab.simulator.runs.folder import write_together
 
 _LONGEST = "combined"
 """Begun first, because it learns longest."""
@@ -108,11 +109,6 @@ MARK = "†"
 """Stands beside numbers whose detector was tuned on the same data set."""
 
 
-def _signed(share: float | None) -> str:
-    """Format a share in percent, with its sign."""
-    return NOTHING if share is None else f"{share * 100:+.0f}%".replace("-", "−")
-
-
 _THREE = build_decimal_format(3)
 _COLUMNS = (
     Column("AUROC [95%]", "rows.response.auroc", format=_THREE, beside="rows.response.auroc_ci95"),
@@ -127,7 +123,7 @@ _COLUMNS = (
 _SENTENCES = Column(
     "AUROC of sentences [95%]", "rows.sentence.auroc", format=_THREE, beside="rows.sentence.auroc_ci95"
 )
-_CHATBOTS = Column("HPT-1, error", "hpt_error", format=_signed)
+_CHATBOTS = Column("HPT-1, error", "hpt_error", format=format_signed)
 
 
 def render(report: TableReport) -> str:
@@ -159,24 +155,17 @@ def _table(lines: Sequence[Line]) -> list[str]:
         columns.append(_CHATBOTS)
     heading = ("detector", *(column.label for column in columns), "learnt")
     rule = ("---", *("---:" for _ in columns), "---")
-    found = [_row(heading), _row(rule)]
+    found = [format_row(heading), format_row(rule)]
     for line in lines:
         name = f"`{line.detector}`"
         if isinstance(line, Unmeasured):
-            found.append(_row((name, "not measured", *("" for _ in columns))))
+            found.append(format_row((name, "not measured", *("" for _ in columns))))
             continue
         name += "" if line.part is None else f" ({line.part} replies)"
         how = "5 folds" if line.learnt == "folds" else f"as shipped{f' {MARK}' if line.chosen_here else ''}"
-        found.append(_row((name, *(_cell(column, line) for column in columns), how)))
+        cells = [f"{column.text(line)} {column.aside(line, format_bound)}".rstrip() for column in columns]
+        found.append(format_row((name, *cells, how)))
     return found
-
-
-def _cell(column: Column, line: Line) -> str:
-    return " ".join(filter(None, (column.text(line), column.aside(line, format_bound))))
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _remarks(data: Described, lines: Sequence[Line]) -> list[str]:

@@ -12,11 +12,11 @@ The last line of the output is a JSON object.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 from pathlib import Path
 
+from benchmarks.command import build_parser
 from benchmarks.orchestration import stub
 from benchmarks.scale.cost import Needed, lost_and_doubled, needed_by, simulated, speedup
 from benchmarks.scale.made_run import make
@@ -29,9 +29,7 @@ USERS, SHORT_USERS = 120, 10
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser("scale", __doc__)
     parser.add_argument("--short", action="store_true", help="a minute instead of ten")
     parser.add_argument("--made", type=int, default=0, help="conversations of a folder to report on, too")
     options = parser.parse_args()

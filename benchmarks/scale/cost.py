@@ -1,6 +1,6 @@
 """Memory, time and speed-up of large runs, and whether anything is lost or doubled.
 
-How much faster two worker processes are than one: `python -m benchmarks.scale.speedup URL N USERS DIR`.
+How much faster two worker processes are than one: `python -m benchmarks.scale.cost URL N USERS DIR`.
 So many users meet the five chatbots, two turns each, and the default detectors judge, by N workers. Its
 seconds are those of the whole process, to which its imports and the start of its workers belong.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.orchestration import stub
-from benchmarks.scale.driver import DETECTORS, words_for_vectors
+from benchmarks.scale.driver import DETECTORS, embed_without_model
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
@@ -111,22 +111,21 @@ def speedup(directory: Path, users: int) -> dict[str, float]:
     """Return how much faster two workers are than one, with `Experiment.concurrency` in each."""
     with stub(ANSWER_S) as base_url:
         seconds = {
-            workers: _seconds(base_url, workers, users, directory / str(workers)) for workers in (1, 2)
+            workers: needed_by(
+                "benchmarks.scale.cost", base_url, str(workers), str(users), str(directory / str(workers))
+            ).seconds
+            for workers in (1, 2)
         }
     print(f"{users} users: one worker {seconds[1]:.1f} s, two {seconds[2]:.1f} s", flush=True)
     return {"speedup_2_workers": round(seconds[1] / seconds[2], 2)}
-
-
-def _seconds(base_url: str, workers: int, users: int, folder: Path) -> float:
-    return needed_by("benchmarks.scale.cost", base_url, str(workers), str(users), str(folder)).seconds
 
 
 def main() -> None:
     """Run it."""
     base_url, workers, users, folder = sys.argv[1:]
     values: dict[str, Any] = {"base_url": base_url, "model": "stub", "count": int(users), "max_turns": 2}
-    settings = RunSettings(quiet=True, workers=int(workers), prepare_worker=words_for_vectors)
-    words_for_vectors()
+    settings = RunSettings(quiet=True, workers=int(workers), prepare_worker=embed_without_model)
+    embed_without_model()
     wanted = Experiment.model_validate(values)
     asyncio.run(run_experiment(wanted, RunFolder(Path(folder)), settings, simulate=True))
 

@@ -1,17 +1,21 @@
 """A process to measure: `python -m benchmarks.scale.driver URL USERS DIR` runs an experiment with many users.
 
-Passages are found by their words, without an embedding model: its libraries would hide what the run itself
-needs. The users' messages are made up without a model, which would take most of the time.
+Passages are found without an embedding model: its libraries would hide what the run itself needs. The users'
+messages are made up without a model, which would take most of the time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.users.user import UserMove
@@ -21,7 +25,6 @@ from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder
-from tests.agents.retrieval.hashed_words import WordVectors
 
 CHATBOT = "vanilla"
 DETECTORS = ("first", "second", "third")
@@ -45,9 +48,24 @@ class Asker:
         return UserMove(text=f"{_QUESTIONS[len(history) // 2]} I am {self._who}.")
 
 
-def words_for_vectors() -> None:
-    """Find passages by their words, from now on."""
-    embedder = WordVectors("words", dimensions=64)
+class TextVectors:
+    """Embeds a text as a vector that depends on it alone, without a model. See `Embedder`."""
+
+    name = "texts"
+
+    def passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return (texts, 64)."""
+        seeds = [zlib.crc32(text.encode()) for text in texts]
+        return np.stack([np.random.default_rng(seed).normal(size=64) for seed in seeds]).astype(np.float32)
+
+    def queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return (texts, 64)."""
+        return self.passages(texts)
+
+
+def embed_without_model() -> None:
+    """Find passages without an embedding model, from now on."""
+    embedder = TextVectors()
     patch("hallulab.agents.retrieval.knowledge.SentenceEmbedder", lambda *_, **__: embedder).start()
 
 
@@ -68,7 +86,7 @@ def experiment(base_url: str, users: int) -> Experiment:
 def main() -> None:
     """Run it."""
     base_url, users, folder = sys.argv[1:]
-    words_for_vectors()
+    embed_without_model()
     with patch("hallulab.simulator.experiment.participants.SimulatedUser", Asker):
         wanted = experiment(base_url, int(users))
         asyncio.run(run_experiment(wanted, RunFolder(Path(folder)), RunSettings(quiet=True), simulate=True))

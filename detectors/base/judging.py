@@ -1,17 +1,31 @@
-"""What the detectors share: a ledger around a judgement, evidence in a prompt, spans of flagged units."""
+"""What the detectors share: a judgement with its ledger, evidence in a prompt, spans of flagged units.
+
+`ServedDetector` is the base of those that ask served models.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import lru_cache
-from typing import TypeVar
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hallulab.agents.models.model import Session
+from hallulab.agents.models.prompt import Prompt
+from hallulab.agents.served_model import ClaimCheck, find_catalogue_name, identify_model, read_tuned_number
+from hallulab.agents.versions import compute_version, make_plain
+from hallulab.detectors.base.protocol import DetectorContext, ThresholdProtocol
+from hallulab.detectors.base.questions import list_calibrations
+from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.scenarios.errors import HallulabError
 from hallulab.scenarios.text.spans import split_words
-from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span, Unit
+from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span, TurnView, Unit
+
+if TYPE_CHECKING:
+    from hallulab.agents.models.client import ModelClient
 
 Result = TypeVar("Result")
 
@@ -114,8 +128,7 @@ def make_flagged_spans(
     reason: Callable[[Unit], str],
     passages: Sequence[Passage] = (),
 ) -> tuple[Span, ...]:
-    """Return a span for each unit whose score reaches `threshold`, with its `find_best_passage` as
-    evidence."""
+    """Return a span for each unit whose score reaches `threshold`, with its best passage as evidence."""
     return tuple(
         Span(
             start=unit.start,
@@ -128,3 +141,120 @@ def make_flagged_spans(
         for unit in units
         if unit.score is not None and unit.score >= threshold
     )
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What the scores of a detector mean: how they are made, and the threshold that belongs to them."""
+
+    prompts: Sequence[Prompt]
+    """The prompt files that they are made with."""
+    untuned: float
+    """Threshold where none is given or tuned for the model."""
+    published: bool = False
+    """Whether that is the paper's, for scores that are made as in the paper."""
+    tuned: str | None = None
+    """The threshold's name in the `tuned.yaml` beside the detector; None: it has none there."""
+    corrections: Frozen | Mapping[str, Any] | None = None
+    """What was learnt to correct them for the served model; None or empty: nothing."""
+    in_force: Mapping[str, Any] = field(default_factory=dict)
+    """The options that depend on the model, as they are in force."""
+
+
+class ServedDetector(PolicyDetector):
+    """Judges a reply by served models.
+
+    A detector is made before its models are served. So it finds out what depends on them (the scale of its
+    scores, threshold and version) when they are first asked for.
+
+    Args:
+        name: the name in reports.
+        context: has the models, and the seed of their answers.
+        options: the options as given.
+        scale: returns the scale of its scores, once the models are known.
+        option: the option that gives the threshold.
+        asked: the models that it asks, by role. The threshold is tuned for the first one. None: the model of
+            the context.
+        judging: the roles of those that judge; None: all.
+
+    Raises:
+        UsageError: the model is not in the pool.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        context: DetectorContext,
+        options: Frozen,
+        scale: Callable[[], Scale],
+        *,
+        option: str = "threshold",
+        asked: Mapping[str, ModelClient] | None = None,
+        judging: Sequence[str] | None = None,
+    ) -> None:
+        self.name = name
+        self._context = context
+        self._given = options.model_dump(mode="json")
+        self._find_scale = scale
+        self._option = option
+        self._asked = {"model": context.models.get(context.model)} if asked is None else asked
+        self._judging = tuple(self._asked) if judging is None else judging
+        self.follow(ThresholdPolicy(self._given[option], self._find_default, self._identity))
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The scale of its scores with the served models."""
+        return self._find_scale()
+
+    def _find_claim_check(self) -> ClaimCheck:
+        prompts = self._judging_prompts(self.scale)
+        models = (self._asked[role].endpoint.model for role in self._judging if prompts)
+        return ClaimCheck.by(models, prompts)
+
+    claim_check = cached_property(_find_claim_check)
+
+    def _judging_prompts(self, scale: Scale) -> Sequence[Prompt]:
+        """Return the prompts by which models judge; by default all."""
+        return scale.prompts
+
+    def _find_default(self) -> tuple[float, ThresholdProtocol]:
+        """Return the threshold that was tuned for the model, or else the untuned one."""
+        scale = self.scale
+        model = next(map(find_catalogue_name, self._asked.values()), None)
+        package = type(self).__module__.rpartition(".")[0]
+        tuned = read_tuned_number(package, scale.tuned, model) if scale.tuned else None
+        if tuned is not None:
+            return tuned, "tuned"
+        # Corrected scores change the meaning of a threshold.
+        if scale.corrections:
+            return scale.untuned, "tuned"
+        return scale.untuned, "published" if scale.published else "untuned"
+
+    def _identity(self, threshold: float | None) -> str:
+        scale = self.scale
+        return compute_version(
+            type(self).__module__,
+            self.VERSION,
+            {**self._given, **scale.in_force, self._option: threshold},
+            scale.prompts,
+            {role: identify_model(client) for role, client in self._asked.items()},
+            self._context.seed,
+            [
+                [list_calibrations(find_catalogue_name(client)) for client in self._asked.values()],
+                make_plain(scale.corrections),
+            ],
+        )
+
+    async def detect(self, view: TurnView) -> Judgement:
+        """See `Detector.detect`."""
+        session = self._context.models.session(self.name, self._context.seed, self._context.model)
+        return await judge(session, lambda: self._judge(session, view))
+
+    @abstractmethod
+    async def _judge(self, session: Session, view: TurnView) -> Judgement:
+        """Return the judgement without its ledger.
+
+        Raises:
+            Abstention: there is nothing to judge, or nothing to judge by.
+            HallulabError: the model gave no answer.
+        """

@@ -46,6 +46,9 @@ class Detector(ABC):
     model, it finds them out when they are first asked for.
     """
 
+    KIND: ClassVar[str | None] = None
+    """The name under which a detector of this package is registered; None: it is none. Others are registered
+    by an entry point."""
     VERSION: ClassVar[int] = 1
     """Raised by the author when verdicts change for a reason that code, options, prompts and models do not
     show. Part of `version`."""

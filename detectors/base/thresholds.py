@@ -1,4 +1,4 @@
-"""Thresholds of detectors: calibrated here, or tuned for a model.
+"""The threshold of a detector: given, calibrated here, tuned for a model, or published.
 
 Keep what `hallulab calibrate` fitted: a detector's threshold, and how often the detector is wrong at it.
 There is one file for each way to score, in the cache folder. A way to score is everything that decides a
@@ -8,15 +8,15 @@ detector's scores: its code, prompts, options, models, seed, and tuned numbers, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cache
-from importlib.resources import files
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-import yaml
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
 from hallulab.agents.machine.cache import locate_cache
+from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_text
 from hallulab.scenarios.transcript import Count, Frozen
@@ -69,36 +69,36 @@ def find_fitted(scoring: str) -> Fitted | None:
     Raises:
         UsageError: the file was changed.
     """
-    path = _file(scoring)
+    path = _locate_file(scoring)
     return _read(path) if path.is_file() else None
 
 
-def compute_fitted_version(detector: str, version: str) -> Fitted | None:
+def find_fitted_by_version(detector: str, version: str) -> Fitted | None:
     """Return what was fitted for a detector that judged in this version; None: nothing.
 
     Raises:
         UsageError: a file was changed.
     """
-    found = (fitted for fitted in _all() if (fitted.detector, fitted.version) == (detector, version))
+    found = (fitted for fitted in _read_all() if (fitted.detector, fitted.version) == (detector, version))
     return next(found, None)
 
 
 def locate_fitted_file(fitted: Fitted) -> tuple[Path, str]:
     """Return the file that keeps a fit, and its text."""
-    return _file(fitted.scoring), fitted.model_dump_json(indent=2) + "\n"
+    return _locate_file(fitted.scoring), fitted.model_dump_json(indent=2) + "\n"
 
 
-def folder() -> Path:
+def locate_fits_folder() -> Path:
     """Return where fits are kept. It need not exist yet."""
     return locate_cache() / "calibrations"
 
 
-def _file(scoring: str) -> Path:
-    return folder() / f"{scoring}.json"
+def _locate_file(scoring: str) -> Path:
+    return locate_fits_folder() / f"{scoring}.json"
 
 
-def _all() -> Iterator[Fitted]:
-    yield from map(_read, sorted(folder().glob("*.json")))
+def _read_all() -> Iterator[Fitted]:
+    yield from map(_read, sorted(locate_fits_folder().glob("*.json")))
 
 
 def _read(path: Path) -> Fitted:
@@ -112,16 +112,68 @@ def _read(path: Path) -> Fitted:
         ) from None
 
 
-def find_tuned_threshold(detector: str, reading: str, model: str | None) -> float | None:
-    """Return the threshold in `thresholds.yaml`, or None where the paper's holds.
+@dataclass(frozen=True)
+class ThresholdPolicy:
+    """Decides which threshold holds: given > calibrated > tuned or published."""
 
-    Args:
-        model: `hallulab.agents.served_model.find_catalogue_name`.
+    given: float | None
+    """The one in the options; None: they have none."""
+    find_default: Callable[[], tuple[float, ThresholdProtocol]]
+    """Returns the tuned one, or the published one, and says which."""
+    identify: Callable[[float | None], str]
+    """Returns `Detector.version` with a threshold, and `Detector.scoring` with None."""
+
+    def decide(self) -> tuple[float, ThresholdProtocol]:
+        """Return the threshold, and where it comes from.
+
+        Raises:
+            UsageError: the file with the calibrated one was changed.
+        """
+        if self.given is not None:
+            return self.given, "given"
+        fitted = find_fitted(self.identify(None))
+        if fitted is not None:
+            return fitted.threshold, "calibrated"
+        return self.find_default()
+
+
+class PolicyDetector(Detector):
+    """A detector whose threshold follows a policy.
+
+    Threshold, version and way to score are found out when they are first asked for: they may depend on
+    models that are served only after the detector was made.
     """
-    return _load_thresholds().get(detector, {}).get(reading, {}).get(model or "")
 
+    def follow(self, policy: ThresholdPolicy) -> None:
+        """Follow a policy, and forget what another one decided."""
+        self._policy = policy
+        for name in ("_decision", "threshold", "threshold_protocol", "version", "scoring"):
+            vars(self).pop(name, None)
 
-@cache
-def _load_thresholds() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
-    text = files("hallulab.detectors.base").joinpath("thresholds.yaml").read_text(encoding="utf-8")
-    return TypeAdapter(dict[str, dict[str, dict[str, float]]]).validate_python(yaml.safe_load(text) or {})
+    @cached_property
+    def _decision(self) -> tuple[float, ThresholdProtocol]:
+        return self._policy.decide()
+
+    def _read_threshold(self) -> float:
+        return self._decision[0]
+
+    def _read_protocol(self) -> ThresholdProtocol:
+        return self._decision[1]
+
+    def _compute_version(self) -> str:
+        return self._policy.identify(self.threshold)
+
+    def _compute_scoring(self) -> str:
+        return self._policy.identify(None)
+
+    # Not as decorators: mypy takes a decorated method for a read-only property, and these can be set.
+    threshold = cached_property(_read_threshold)
+    threshold_protocol = cached_property(_read_protocol)
+    version = cached_property(_compute_version)
+    scoring = cached_property(_compute_scoring)
+
+    def use_calibrated(self, threshold: float) -> None:
+        """See `Detector.use_calibrated`."""
+        self.threshold = threshold
+        self.threshold_protocol = "calibrated"
+        self.version = self._policy.identify(threshold)

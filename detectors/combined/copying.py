@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hallulab.detectors.features.batch import Batch, split_pieces
-from hallulab.detectors.features.matching import count_table, find_best_match, held
-from hallulab.detectors.features.tokens import Flags, Integers, Numbers, find_all
+from hallulab.detectors.features.batch import Batch, Flags, Integers, Numbers, find_all, split_pieces
+from hallulab.detectors.features.matching import count_table, find_best_match, mark_held
 from hallulab.scenarios.text.spans import split_sentences
 
 COPY_FEATURES = (
@@ -145,8 +144,8 @@ def _outside(singles: _WordRuns, replies: int) -> tuple[Numbers, Numbers]:
     """
     term, piece, said = singles
     terms, known = int(term.max(initial=-1)) + 1, int(piece[~said].max(initial=-1)) + 1
-    ours = held(count_table(piece[said], term[said], replies, terms))
-    theirs = held(count_table(piece[~said], term[~said], known, terms))
+    ours = mark_held(count_table(piece[said], term[said], replies, terms))
+    theirs = mark_held(count_table(piece[~said], term[~said], known, terms))
     different = np.diff(ours.indptr).astype(float)
     best = find_best_match(ours @ theirs.T, np.ones(replies))
     matched = np.flatnonzero(best.chunk >= 0)

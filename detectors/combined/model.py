@@ -17,14 +17,13 @@ import numpy as np
 
 from hallulab.detectors.base.trained_file import read_classifier, read_trained, write_trained
 from hallulab.detectors.combined.copying import measure_copying
-from hallulab.detectors.features.batch import Batch, ReplyWithEvidence, make_batch
+from hallulab.detectors.features.batch import Batch, Flags, Integers, Numbers, ReplyWithEvidence, make_batch
 from hallulab.detectors.features.features import Features, measure
-from hallulab.detectors.features.judgements import LevelThresholds, Scores, reply_scores
+from hallulab.detectors.features.judgements import LevelThresholds, Scores, compute_reply_scores
 from hallulab.detectors.features.matching import DocumentFrequency
-from hallulab.detectors.features.tokens import Flags, Integers, Numbers
 
 TASKS = ("qa", "summary", "data2txt")
-"""See `task_of`; each is an input of its own."""
+"""See `read_task`; each is an input of its own."""
 
 CERTAIN = (0.05, 0.1, 0.2, 0.3, 0.5)
 """Word scores; for each, the words of a reply that reach it are counted."""
@@ -68,7 +67,7 @@ def measure_batch(batch: Batch, features: Features) -> FeatureInputs:
     """Measure from EvidenceChain's features of the extended set."""
     task = np.array([[float(case.task == name) for name in TASKS] for case in batch.cases]).reshape(-1, 3)
     of_sentences = np.hstack([features.sentences, task[batch.sentences.reply]])
-    summaries = mean_max_min(features.sentences, batch.sentences.reply, len(batch.cases))
+    summaries = compute_mean_max_min(features.sentences, batch.sentences.reply, len(batch.cases))
     return FeatureInputs(
         batch=batch,
         features=features,
@@ -77,7 +76,7 @@ def measure_batch(batch: Batch, features: Features) -> FeatureInputs:
     )
 
 
-def mean_max_min(values: Numbers, owner: Integers, owners: int) -> Numbers:
+def compute_mean_max_min(values: Numbers, owner: Integers, owners: int) -> Numbers:
     """Return (owners, 3 × columns): mean, largest and smallest of each column over the rows of each owner.
 
     An owner without rows has 0.
@@ -97,7 +96,7 @@ def mean_max_min(values: Numbers, owner: Integers, owners: int) -> Numbers:
     return found
 
 
-def of_word_scores(scores: Numbers, reply: Integers, replies: int) -> Numbers:
+def summarize_word_scores(scores: Numbers, reply: Integers, replies: int) -> Numbers:
     """Return (replies, inputs): how many words of a reply are bad, and how bad the worst ones are.
 
     Args:
@@ -116,7 +115,7 @@ def of_word_scores(scores: Numbers, reply: Integers, replies: int) -> Numbers:
         for most in WORST
     ]
     return np.column_stack(
-        [mean_max_min(scores[:, None], reply, replies), doubt, np.log1p(doubt), *means, *counts, size]
+        [compute_mean_max_min(scores[:, None], reply, replies), doubt, np.log1p(doubt), *means, *counts, size]
     )
 
 
@@ -189,7 +188,7 @@ class CombinedModel:
         sentences, words = score_pieces(self.pieces, measured)
         whole = None
         if self.replies is not None:
-            whole = self.replies.score(reply_inputs(measured, None if self.pieces is None else words))
+            whole = self.replies.score(build_reply_inputs(measured, None if self.pieces is None else words))
         return combine(measured, sentences, words, whole, located=self.pieces is not None)
 
 
@@ -217,7 +216,7 @@ def score_pieces(pieces: PieceClassifiers | None, measured: FeatureInputs) -> tu
     return sentences, words * sentences[owner]
 
 
-def reply_inputs(measured: FeatureInputs, words: Numbers | None) -> Numbers:
+def build_reply_inputs(measured: FeatureInputs, words: Numbers | None) -> Numbers:
     """Return (replies, inputs) for `ReplyClassifiers`.
 
     Args:
@@ -226,7 +225,7 @@ def reply_inputs(measured: FeatureInputs, words: Numbers | None) -> Numbers:
     if words is None:
         return measured.replies
     batch = measured.batch
-    return np.hstack([measured.replies, of_word_scores(words, batch.words.reply, len(batch.cases))])
+    return np.hstack([measured.replies, summarize_word_scores(words, batch.words.reply, len(batch.cases))])
 
 
 def combine(
@@ -243,7 +242,7 @@ def combine(
     """
     batch = measured.batch
     if located or whole is None:
-        worst = reply_scores(batch, sentences)
+        worst = compute_reply_scores(batch, sentences)
         whole = worst if whole is None else (whole + worst) / 2
     else:
         sentences = sentences * whole[batch.sentences.reply]

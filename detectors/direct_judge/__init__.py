@@ -1,2 +1,1 @@
-"""One yes/no question about the whole reply: the baseline that justifies the cost of other methods, or
-not."""
+"""One yes/no question about the whole reply: the baseline that other methods' costs are held against."""

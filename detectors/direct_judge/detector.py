@@ -10,9 +10,15 @@ from pydantic import Field
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
 from hallulab.agents.served_model import EVEN_ODDS
-from hallulab.detectors.base.judging import Abstention, format_evidence, gather_all, make_flagged_spans
+from hallulab.detectors.base.judging import (
+    Abstention,
+    Scale,
+    ServedDetector,
+    format_evidence,
+    gather_all,
+    make_flagged_spans,
+)
 from hallulab.detectors.base.protocol import DetectorContext
-from hallulab.detectors.base.served import Scale, ServedDetector
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.spans import Region, split_spoken_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
@@ -40,13 +46,15 @@ class DirectJudgeDetector(ServedDetector):
         UsageError: an option is unknown or wrong, or the model is not in the pool.
     """
 
+    KIND = "direct-judge"
+
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", DirectJudgeOptions, context.options)
         self._options = options
         self._reply_prompt = load_prompt("hallulab.detectors.direct_judge", "reply")
         self._sentence_prompt = load_prompt("hallulab.detectors.direct_judge", "sentence")
         prompts = (self._reply_prompt, self._sentence_prompt)
-        scale = Scale(prompts, untuned=EVEN_ODDS, place=("direct-judge", "reply"))
+        scale = Scale(prompts, untuned=EVEN_ODDS, tuned="reply")
         super().__init__(name, context, options, lambda: scale)
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:

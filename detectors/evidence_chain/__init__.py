@@ -1,2 +1,1 @@
-"""EvidenceChain: compare a reply's sentences and words with the chunks of their source (EvidenceChain
-paper)."""
+"""EvidenceChain: compare a reply's sentences and words with the chunks of their source."""

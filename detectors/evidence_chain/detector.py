@@ -25,6 +25,7 @@ class EvidenceChainDetector(TrainedDetector[ChainModel]):
     its sentence's times the evidence against the word. See `judge_blocks` for what becomes a span.
     """
 
+    KIND: ClassVar[str]
     method: ClassVar[Method]
     """One of the six methods."""
 
@@ -62,41 +63,47 @@ class EvidenceChainDetector(TrainedDetector[ChainModel]):
 class LexicalChain(EvidenceChainDetector):
     """Words, sentences and replies by the share of content words the evidence lacks (EvidenceChain)."""
 
+    KIND = "evidence-chain-lexical"
     method = "lexical"
 
 
 class Bm25Chain(EvidenceChainDetector):
     """Words, sentences and replies by the BM25 score of the best evidence chunk (EvidenceChain)."""
 
+    KIND = "evidence-chain-bm25"
     method = "bm25"
 
 
 class TfidfChain(EvidenceChainDetector):
     """Words, sentences and replies by the TF-IDF cosine of the best evidence chunk (EvidenceChain)."""
 
+    KIND = "evidence-chain-tfidf"
     method = "tfidf"
 
 
 class NliRulesChain(EvidenceChainDetector):
     """Words, sentences and replies by rules: unsupported numbers and names, low coverage (EvidenceChain)."""
 
+    KIND = "evidence-chain-nli-rules"
     method = "nli-rules"
 
 
 class RegressionChain(EvidenceChainDetector):
     """Logistic regression over coverage, retrieval and mismatch features (EvidenceChain-LR)."""
 
+    KIND = "evidence-chain-lr"
     method = "lr"
 
 
 class ForestChain(EvidenceChainDetector):
     """Random forest over coverage, retrieval and mismatch features (EvidenceChain-RF)."""
 
+    KIND = "evidence-chain-rf"
     method = "rf"
 
 
-EVIDENCE_CHAIN: dict[str, type[EvidenceChainDetector]] = {
-    f"evidence-chain-{made.method}": made
+EVIDENCE_CHAIN = {
+    made.KIND: made
     for made in (LexicalChain, Bm25Chain, TfidfChain, NliRulesChain, RegressionChain, ForestChain)
 }
 """The six by their registered names."""

@@ -10,11 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from hallulab.detectors.base.trained_file import read_classifier, read_trained, write_trained
-from hallulab.detectors.features.batch import Batch, ReplyWithEvidence, make_batch
+from hallulab.detectors.features.batch import Batch, Numbers, ReplyWithEvidence, make_batch
 from hallulab.detectors.features.features import Features, FeatureSet, measure
-from hallulab.detectors.features.judgements import LevelThresholds, Scores, reply_scores
+from hallulab.detectors.features.judgements import LevelThresholds, Scores, compute_reply_scores
 from hallulab.detectors.features.matching import DocumentFrequency
-from hallulab.detectors.features.tokens import Numbers
 from hallulab.detectors.features.trained_detector import RuleOptions
 
 Method = Literal["lexical", "bm25", "tfidf", "nli-rules", "lr", "rf"]
@@ -50,7 +49,7 @@ def compute_rule_risk(method: Method, features: Features) -> Numbers:
     raise ValueError(f"{method} is trained, it is no rule")
 
 
-def categories_of(cases: Sequence[ReplyWithEvidence], context: Sequence[Context]) -> Categories:
+def list_categories(cases: Sequence[ReplyWithEvidence], context: Sequence[Context]) -> Categories:
     """Return the sorted values of each part of the context; `temperature` is a number and has none."""
     return {
         name: sorted({value for case in cases if (value := str(getattr(case, name)))})
@@ -132,7 +131,7 @@ class ChainModel:
             evidence = self.word_classifier.predict_proba(features.words)[:, 1]
         sentences = np.round(sentences, 6)
         words = np.round(sentences[batch.word_sentence] * evidence, 6)
-        return Scores(batch, features, sentences, words, reply_scores(batch, sentences))
+        return Scores(batch, features, sentences, words, compute_reply_scores(batch, sentences))
 
 
 def save_model(model: ChainModel, path: Path) -> None:

@@ -20,13 +20,21 @@ from hallulab.detectors.evidence_chain.model import (
     Context,
     Method,
     build_model_inputs,
-    categories_of,
+    list_categories,
 )
-from hallulab.detectors.features.batch import Batch, make_batch, make_case
+from hallulab.detectors.features.batch import Batch, Flags, make_batch, make_case
 from hallulab.detectors.features.features import Features, FeatureSet, measure
 from hallulab.detectors.features.judgements import LevelThresholds, Scores
-from hallulab.detectors.features.tokens import Flags
-from hallulab.detectors.features.trained_detector import assign_parts, choose_threshold, count_forms, gold
+from hallulab.detectors.features.trained_detector import (
+    SHALLOW,
+    Forest,
+    assign_parts,
+    choose_threshold,
+    count_forms,
+    make_forest,
+    make_scaled_regression,
+    mark_gold,
+)
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import LabelledReply
@@ -34,20 +42,6 @@ from hallulab.scenarios.labelled import LabelledReply
 CALIBRATION = "calibration"
 """The value of `meta["split"]` that marks the replies for choosing thresholds."""
 
-
-class Forest(NamedTuple):
-    """Size of a random forest; the paper says "bounded depth"."""
-
-    trees: int
-    """Number of trees."""
-    depth: int
-    """Largest depth."""
-    leaf: int
-    """Fewest sentences in a leaf."""
-
-
-SHALLOW = Forest(trees=100, depth=8, leaf=6)
-"""Forest for labels by people, which are noisy; its file is below 1 MB."""
 
 DEEP = Forest(trees=200, depth=12, leaf=1)
 """Forest for the audit corpus, whose labels are exact; chosen on the sentences of its calibration split."""
@@ -94,7 +88,7 @@ def train(
         thresholds=LevelThresholds(word=1.0, sentence=1.0, response=1.0),
         identity=digest([method, features, read, forest, seed, learnt_from])[:16],
         context=read,
-        categories=categories_of(material.cases, read),
+        categories=list_categories(material.cases, read),
     )
     measured = measure(batch, model.frequency, model.features)
     if supervised:
@@ -126,8 +120,7 @@ class TrainingSplit(NamedTuple):
 
 
 def hold_out(replies: Sequence[LabelledReply], seed: int) -> TrainingSplit:
-    """Return the replies to hold out: the groups whose `meta` says `split: calibration`, for thresholds
-    alone.
+    """Return the replies to hold out for thresholds alone: the groups with `split: calibration`.
 
     If there are none, hold out each part in turn, and learn from everything.
 
@@ -161,7 +154,7 @@ class _Learner:
         self._model, self._batch, self._features = model, batch, features
         self._forest, self._seed = forest, seed
         self._inputs = build_model_inputs(batch, features, model.context, model.categories)
-        self._sentences, self._words = gold(batch.sentences, replies), gold(batch.words, replies)
+        self._sentences, self._words = mark_gold(batch.sentences, replies), mark_gold(batch.words, replies)
 
     def fit(self, learnt: Flags) -> ChainModel:
         """Return the model learnt from the replies of the mask (replies,).
@@ -181,7 +174,7 @@ class _Learner:
         if features.words is not None:
             wrong = learnt[batch.words.reply] & self._sentences[batch.word_sentence]
             if not self._words[wrong].all():  # where spans are whole sentences, nothing tells words apart
-                words = _make_word_regression().fit(features.words[wrong], self._words[wrong])
+                words = make_scaled_regression(max_iter=2000).fit(features.words[wrong], self._words[wrong])
         return replace(
             self._model,
             sentence_classifier=self._classifier().fit(self._inputs[rows], labels),
@@ -204,7 +197,7 @@ class _Learner:
 
     def _classifier(self) -> Any:
         if self._model.method == "rf":
-            return _make_random_forest(self._forest, self._seed)
+            return make_forest(self._forest, self._seed)
         return make_regression(len(self._features.columns) + ("temperature" in self._model.context))
 
 
@@ -219,33 +212,12 @@ def make_regression(numeric: int) -> Any:
     return make_pipeline(scaled, LogisticRegression(class_weight="balanced", max_iter=2000))
 
 
-def _make_word_regression() -> Any:
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
-
-
-def _make_random_forest(forest: Forest, seed: int) -> Any:
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(
-        forest.trees,
-        max_depth=forest.depth,
-        min_samples_leaf=forest.leaf,
-        class_weight="balanced_subsample",
-        random_state=seed,
-        n_jobs=1,
-    )
-
-
 def _choose_thresholds(
     scores: Scores, replies: Sequence[LabelledReply], judged: Flags, method: Method
 ) -> LevelThresholds:
     batch = scores.batch
     words, sentences = judged[batch.words.reply], judged[batch.sentences.reply]
-    word_labels = gold(batch.words, replies)[words]
+    word_labels = mark_gold(batch.words, replies)[words]
     if not word_labels.any():
         raise UsageError(
             f"evidence-chain-{method}: no word of the calibration split is hallucinated. Add more groups."
@@ -253,6 +225,8 @@ def _choose_thresholds(
     labels = np.array([one.hallucinated for one in replies])
     return LevelThresholds(
         word=choose_threshold(word_labels, scores.words[words]),
-        sentence=choose_threshold(gold(batch.sentences, replies)[sentences], scores.sentences[sentences]),
+        sentence=choose_threshold(
+            mark_gold(batch.sentences, replies)[sentences], scores.sentences[sentences]
+        ),
         response=choose_threshold(labels[judged], scores.replies[judged]),
     )

@@ -12,14 +12,21 @@ import numpy as np
 
 from hallulab.detectors.features.batch import (
     Batch,
+    Flags,
+    Integers,
+    Numbers,
     compute_content_share,
     compute_ratio,
-    per_sentence,
-    worst_of_word,
+    find_worst_by_word,
+    sum_by_sentence,
 )
-from hallulab.detectors.features.matching import Terms, make_terms, match_by_overlap
-from hallulab.detectors.features.mismatch import find_denied_tokens, find_entity_mismatches
-from hallulab.detectors.features.tokens import Flags, Integers, Numbers
+from hallulab.detectors.features.matching import (
+    Terms,
+    find_denied_tokens,
+    find_entity_mismatches,
+    make_terms,
+    match_by_overlap,
+)
 
 EXTRA_FEATURES = (
     "rare_coverage",  # share of content stems, by rarity, that the source holds
@@ -134,28 +141,28 @@ def compare_stems(batch: Batch, idf: Numbers) -> Stemmed:
 def measure_extra_features(batch: Batch, stemmed: Stemmed) -> Numbers:
     """Return (sentences, EXTRA_FEATURES)."""
     tokens, forms = batch.tokens, batch.lexicon.forms
-    content = per_sentence(batch, tokens.content)
+    content = sum_by_sentence(batch, tokens.content)
     rarest = np.zeros(len(batch.sentences))
     np.maximum.at(rarest, batch.token_sentence, stemmed.rarity * stemmed.novel)
-    denied = per_sentence(batch, stemmed.denied)
-    negations = per_sentence(batch, _is_any(forms, _NEGATIONS, "n't")[tokens.exact])
+    denied = sum_by_sentence(batch, stemmed.denied)
+    negations = sum_by_sentence(batch, _is_any(forms, _NEGATIONS, "n't")[tokens.exact])
     local = [
         stemmed.coverage,
         stemmed.overlap,
         rarest,
-        compute_ratio(per_sentence(batch, stemmed.pair_before), content, empty=0.0),
-        per_sentence(batch, tokens.number & stemmed.outside),
+        compute_ratio(sum_by_sentence(batch, stemmed.pair_before), content, empty=0.0),
+        sum_by_sentence(batch, tokens.number & stemmed.outside),
         stemmed.entities,
-        per_sentence(batch, stemmed.novel),
+        sum_by_sentence(batch, stemmed.novel),
         content,
-        per_sentence(batch, np.ones(len(tokens.text))),
+        sum_by_sentence(batch, np.ones(len(tokens.text))),
         denied,
         negations,
         denied * (negations == 0),
-        per_sentence(batch, _is_any(forms, _HEDGES)[tokens.exact]),
+        sum_by_sentence(batch, _is_any(forms, _HEDGES)[tokens.exact]),
         *_form(batch),
     ]
-    wrong_numbers = per_sentence(batch, tokens.number & stemmed.novel)
+    wrong_numbers = sum_by_sentence(batch, tokens.number & stemmed.novel)
     return np.column_stack([*local, *_around(batch, local, wrong_numbers)])
 
 
@@ -167,7 +174,7 @@ def measure_word_features(batch: Batch, stemmed: Stemmed, exact_novel: Flags, en
         entities: (tokens,) in an entity that the source lacks.
     """
     tokens, sentence = batch.tokens, batch.token_sentence
-    size = per_sentence(batch, np.ones(len(tokens.text)))
+    size = sum_by_sentence(batch, np.ones(len(tokens.text)))
     inside = np.arange(len(sentence)) - np.searchsorted(sentence, sentence)
     by_token = (
         exact_novel,
@@ -187,7 +194,9 @@ def measure_word_features(batch: Batch, stemmed: Stemmed, exact_novel: Flags, en
         tokens.capital,
         tokens.number,
     )
-    return np.column_stack([worst_of_word(batch, np.asarray(values, dtype=float)) for values in by_token])
+    return np.column_stack(
+        [find_worst_by_word(batch, np.asarray(values, dtype=float)) for values in by_token]
+    )
 
 
 def _is_any(forms: list[str], wanted: frozenset[str], ending: str | None = None) -> Flags:

@@ -11,7 +11,14 @@ from typing import Literal
 
 import numpy as np
 
-from hallulab.detectors.features.batch import Batch, compute_content_share, per_sentence, worst_of_word
+from hallulab.detectors.features.batch import (
+    Batch,
+    Flags,
+    Numbers,
+    compute_content_share,
+    find_worst_by_word,
+    sum_by_sentence,
+)
 from hallulab.detectors.features.extended import (
     EXTRA_FEATURES,
     compare_stems,
@@ -21,13 +28,13 @@ from hallulab.detectors.features.extended import (
 from hallulab.detectors.features.matching import (
     DocumentFrequency,
     Match,
+    collect_source_entities,
+    find_entity_mismatches,
     make_terms,
     match_by_bm25,
     match_by_overlap,
     match_by_tfidf,
 )
-from hallulab.detectors.features.mismatch import collect_source_entities, find_entity_mismatches
-from hallulab.detectors.features.tokens import Flags, Numbers
 
 FeatureSet = Literal["paper", "extended"]
 
@@ -97,7 +104,7 @@ def measure(batch: Batch, frequency: DocumentFrequency, feature_set: FeatureSet)
         [
             compute_content_share(batch, terms.known[terms.token]),
             *(match.score for match in matches.values()),
-            per_sentence(batch, numbers),
+            sum_by_sentence(batch, numbers),
             phrases,
         ]
     )
@@ -110,7 +117,7 @@ def measure(batch: Batch, frequency: DocumentFrequency, feature_set: FeatureSet)
         columns=columns,
         sentences=sentences.round(DECIMALS),
         matches=matches,
-        evidence=np.maximum(worst_of_word(batch, evidence), KNOWN),
+        evidence=np.maximum(find_worst_by_word(batch, evidence), KNOWN),
         words=words,
-        novel=worst_of_word(batch, novel) > 0,
+        novel=find_worst_by_word(batch, novel) > 0,
     )

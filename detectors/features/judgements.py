@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from hallulab.detectors.features.batch import Batch, ReplyWithEvidence
+from hallulab.detectors.features.batch import Batch, Numbers, ReplyWithEvidence
 from hallulab.detectors.features.features import PAPER_FEATURES, Attribution, Features
-from hallulab.detectors.features.tokens import Numbers
 from hallulab.scenarios.transcript import Frozen, Judgement, Span
 
 
@@ -43,7 +42,7 @@ class Scores:
     """(replies,)"""
 
 
-def reply_scores(batch: Batch, sentences: Numbers) -> Numbers:
+def compute_reply_scores(batch: Batch, sentences: Numbers) -> Numbers:
     """Return (replies,): the largest risk of a reply's sentences, for one unsupported sentence is enough."""
     scores = np.zeros(len(batch.cases))
     np.maximum.at(scores, batch.sentences.reply, sentences)
@@ -73,7 +72,7 @@ def judge_blocks(
     """
     judgements: list[Judgement] = []
     # Counting frozen objects takes longer than to judge a reply of a run.
-    with _collector_paused() if len(cases) > 1 else nullcontext():
+    with _pause_collector() if len(cases) > 1 else nullcontext():
         for start in range(0, len(cases), BLOCK):
             scores = score(cases[start : start + BLOCK])
             judgements += _Judging(scores, thresholds, attribution).judgements()
@@ -94,8 +93,8 @@ class _Judging:
 
     def judgements(self) -> list[Judgement]:
         batch, scores = self._batch, self._scores.replies.tolist()
-        sentence_rows = _rows_by_reply(batch.sentences.reply.tolist(), len(scores))
-        word_rows = _rows_by_reply(batch.words.reply.tolist(), len(scores))
+        sentence_rows = _find_rows_by_reply(batch.sentences.reply.tolist(), len(scores))
+        word_rows = _find_rows_by_reply(batch.words.reply.tolist(), len(scores))
         read = set(batch.tokens.text.tolist())
         evidenced = set(batch.chunk_source[batch.chunk_tokens.text].tolist())
         judged = []
@@ -184,7 +183,7 @@ class _Judging:
         return self._batch.cases[reply].passages[int(self._batch.chunk_passage[chunk])].id
 
 
-def _rows_by_reply(reply: list[int], replies: int) -> list[range]:
+def _find_rows_by_reply(reply: list[int], replies: int) -> list[range]:
     """Return the rows of each reply; rows are in the order of replies."""
     counts = [0] * replies
     for index in reply:
@@ -197,7 +196,7 @@ def _rows_by_reply(reply: list[int], replies: int) -> list[range]:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def _pause_collector() -> Iterator[None]:
     """Pause garbage collection: to look through all units again and again takes longer than to make them."""
     running = gc.isenabled()
     gc.disable()

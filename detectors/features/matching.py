@@ -1,21 +1,24 @@
-"""Compare sentences with the chunks of their own source: overlap, BM25 and TF-IDF, a whole batch at once.
+"""Compare sentences with their own source, a whole batch at once.
 
-Terms are (source, form) pairs, so one product of sparse matrices compares each sentence with the chunks of
-its source and no other. A BM25 library must build an index for each source: `bm25s` takes 1.4 ms for ten
-chunks and 0.08 ms a query, half of the time available at 500 replies a second. A test compares our scores
-with those of `bm25s`.
+Matches are by overlap, BM25 and TF-IDF. Terms are (source, form) pairs, so one product of sparse matrices
+compares each sentence with the chunks of its source and no other. A BM25 library must build an index for each
+source: `bm25s` takes 1.4 ms for ten chunks and 0.08 ms a query, half of the time available at 500 replies a
+second. A test compares our scores with those of `bm25s`.
+
+Mismatches are by rules of the paper's NLI-lite: entities, and fields of a record, that the source does not
+support.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from hallulab.detectors.features.batch import Batch
-from hallulab.detectors.features.tokens import Flags, Integers, Numbers
+from hallulab.detectors.features.batch import Batch, Flags, Integers, Lexicon, Numbers, find_content_stems
 
 K1 = 1.5
 """BM25's term saturation."""
@@ -125,7 +128,7 @@ def match_by_overlap(terms: Terms, weight: Numbers | None = None) -> Match:
     """
     weights = np.ones(len(terms.form)) if weight is None else weight
     return find_best_match(
-        _scaled(terms.sentences, column=weights) @ held(terms.chunks).T, terms.sentences @ weights
+        _scale(terms.sentences, column=weights) @ mark_held(terms.chunks).T, terms.sentences @ weights
     )
 
 
@@ -137,17 +140,17 @@ def match_by_bm25(terms: Terms, batch: Batch) -> Match:
     """
     sources = int(batch.source.max(initial=-1)) + 1
     chunks_of = np.bincount(batch.chunk_source, minlength=sources)
-    term_source = _term_source(terms, batch)
-    frequency = np.asarray(held(terms.chunks).sum(axis=0)).ravel()
+    term_source = _find_term_source(terms, batch)
+    frequency = np.asarray(mark_held(terms.chunks).sum(axis=0)).ravel()
     total = chunks_of[term_source]
     idf = np.log1p((total - frequency + 0.5) / (frequency + 0.5))
     length = np.asarray(terms.chunks.sum(axis=1)).ravel()
     mean = np.bincount(batch.chunk_source, weights=length, minlength=sources) / np.maximum(chunks_of, 1)
     relative = length / np.maximum(mean[batch.chunk_source], 1e-12)
     weighted = terms.chunks.copy()
-    saturation = K1 * (1 - B + B * relative[_rows(weighted)])
+    saturation = K1 * (1 - B + B * relative[_list_rows(weighted)])
     weighted.data = weighted.data / (weighted.data + saturation)
-    return find_best_match(_scaled(terms.sentences, column=idf) @ weighted.T, terms.sentences @ idf)
+    return find_best_match(_scale(terms.sentences, column=idf) @ weighted.T, terms.sentences @ idf)
 
 
 def match_by_tfidf(terms: Terms, idf: Numbers) -> Match:
@@ -156,39 +159,39 @@ def match_by_tfidf(terms: Terms, idf: Numbers) -> Match:
     Args:
         idf: (terms,) global inverse document frequencies.
     """
-    sentences, chunks = _scaled(terms.sentences, column=idf), _scaled(terms.chunks, column=idf)
-    norms = np.maximum(_norms(chunks), 1e-12)
-    return find_best_match(sentences @ _scaled(chunks, row=1 / norms).T, _norms(sentences))
+    sentences, chunks = _scale(terms.sentences, column=idf), _scale(terms.chunks, column=idf)
+    norms = np.maximum(_compute_norms(chunks), 1e-12)
+    return find_best_match(sentences @ _scale(chunks, row=1 / norms).T, _compute_norms(sentences))
 
 
-def held(counts: Any) -> Any:
+def mark_held(counts: Any) -> Any:
     """Return the same sparse table with 1 for every count above 0."""
     table = counts.copy()
     table.data = np.ones_like(table.data)
     return table
 
 
-def _rows(table: Any) -> Integers:
+def _list_rows(table: Any) -> Integers:
     return np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
 
 
-def _scaled(table: Any, row: Numbers | None = None, column: Numbers | None = None) -> Any:
+def _scale(table: Any, row: Numbers | None = None, column: Numbers | None = None) -> Any:
     scaled = table.copy()
     if row is not None:
-        scaled.data = scaled.data * row[_rows(table)]
+        scaled.data = scaled.data * row[_list_rows(table)]
     if column is not None:
         scaled.data = scaled.data * column[table.indices]
     return scaled
 
 
-def _term_source(terms: Terms, batch: Batch) -> Integers:
+def _find_term_source(terms: Terms, batch: Batch) -> Integers:
     found = np.zeros(len(terms.form), dtype=np.int64)
     found[terms.token] = batch.source[batch.tokens.text]
     found[terms.chunk_token] = batch.chunk_source[batch.chunk_tokens.text]
     return found
 
 
-def _norms(table: Any) -> Numbers:
+def _compute_norms(table: Any) -> Numbers:
     norms: Numbers = np.sqrt(np.asarray(table.multiply(table).sum(axis=1)).ravel())
     return norms
 
@@ -205,7 +208,86 @@ def find_best_match(scores: Any, limit: Numbers) -> Match:
     filled = np.flatnonzero(np.diff(scores.indptr))
     if filled.size:
         best[filled] = np.maximum.reduceat(scores.data, scores.indptr[filled])
-        row = _rows(scores)
+        row = _list_rows(scores)
         at = np.flatnonzero(scores.data == best[row])[::-1]
         chunk[row[at]] = scores.indices[at]
     return Match(score=np.divide(best, limit, out=np.ones(rows), where=limit > 0), chunk=chunk)
+
+
+_DENIED = re.compile(r"(?:^|\s)(?:no|not stated|false|none|null)[ \t]*(?:,|$)", re.IGNORECASE | re.MULTILINE)
+_FIELD = re.compile(r"([\w -]+): (.*)\Z")
+
+
+def collect_source_entities(batch: Batch) -> Flags:
+    """Return (tokens,): whether the source has the token, or an inflection of it, with a capital letter."""
+    ours, theirs, forms = batch.tokens, batch.chunk_tokens, len(batch.lexicon.forms)
+    named = (batch.chunk_source[theirs.text] * forms + theirs.stem)[theirs.capital]
+    return np.isin(batch.source[ours.text] * forms + ours.stem, named)
+
+
+def find_entity_mismatches(batch: Batch, supported: Flags) -> tuple[Flags, Numbers]:
+    """Return which tokens name an unsupported entity, and each sentence's number of such phrases.
+
+    A phrase is a run of capitalised content words with one character between them. The first word of a
+    sentence counts only if a capitalised word follows: it has a capital in any case.
+
+    Args:
+        supported: (tokens,).
+
+    Returns:
+        (tokens,) and (sentences,).
+    """
+    tokens = batch.tokens
+    if not len(tokens.text):
+        return np.zeros(0, dtype=bool), np.zeros(len(batch.sentences))
+    together = batch.token_sentence[1:] == batch.token_sentence[:-1]
+    adjacent = together & (tokens.start[1:] == tokens.end[:-1] + 1)
+    capital = tokens.capital & tokens.content
+    later = np.concatenate([[False], together])
+    named_next = np.concatenate([adjacent & capital[1:], [False]])
+    named = capital & (later | named_next)
+    begins = named & ~np.concatenate([[False], adjacent & named[:-1]])
+    mismatch = named & ~supported
+    phrase = np.cumsum(begins) - 1
+    first = np.flatnonzero(begins)[np.unique(phrase[mismatch])]
+    counted = np.bincount(batch.token_sentence[first], minlength=len(batch.sentences))
+    return mismatch, counted.astype(float)
+
+
+def find_denied_tokens(batch: Batch) -> Flags:
+    """Return (tokens,): whether the source has the content word only in fields without a value.
+
+    A field is `name: value`, or one of several parts of a value: `parking: garage no, street yes`. It has no
+    value when it ends in no, false, none, null or not stated.
+    """
+    texts: list[list[str]] = [[] for _ in range(int(batch.chunk_source.max(initial=-1)) + 1)]
+    for source, text in zip(batch.chunk_source.tolist(), batch.chunks, strict=True):
+        texts[source].append(text)
+    size = len(batch.lexicon.forms)
+    keys = [
+        source * size + stem
+        for source, chunks in enumerate(texts)
+        for stem in _find_denied_stems("\n".join(chunks), batch.lexicon)
+    ]
+    ours = batch.source[batch.tokens.text] * size + batch.tokens.stem
+    return batch.tokens.content & np.isin(ours, np.array(keys, dtype=np.int64))
+
+
+def _find_denied_stems(text: str, lexicon: Lexicon) -> set[int]:
+    if not _DENIED.search(text):
+        return set()
+    stems: dict[bool, set[int]] = {True: set(), False: set()}
+    for part, denied in _split_fields(text):
+        stems[denied] |= find_content_stems(part, lexicon)
+    return stems[True] - stems[False]
+
+
+def _split_fields(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield parts of a text, and whether they are fields without a value."""
+    for line in text.splitlines():
+        field = _FIELD.match(line)
+        parts = field[2].split(", ") if field else []
+        if len(parts) > 1 and any(_DENIED.search(part) for part in parts):
+            yield from ((part, _DENIED.search(part) is not None) for part in parts)
+        else:
+            yield line, field is not None and _DENIED.search(line) is not None

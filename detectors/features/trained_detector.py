@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from pydantic import Field
 
 from hallulab.agents.versions import compute_version
 from hallulab.detectors.base.protocol import TrainableDetector, Traits
-from hallulab.detectors.base.thresholds import find_fitted
-from hallulab.detectors.features.batch import Batch, Pieces, ReplyWithEvidence, make_case
+from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
+from hallulab.detectors.features.batch import (
+    Batch,
+    Flags,
+    Integers,
+    Numbers,
+    Pieces,
+    ReplyWithEvidence,
+    make_case,
+)
 from hallulab.detectors.features.features import Attribution
 from hallulab.detectors.features.judgements import LevelThresholds, Scores, judge_blocks
 from hallulab.detectors.features.matching import DocumentFrequency
-from hallulab.detectors.features.tokens import Flags, Integers, Numbers
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import LabelledReply
@@ -54,7 +61,7 @@ class TrainedModel(Protocol):
 Model = TypeVar("Model", bound=TrainedModel)
 
 
-class TrainedDetector(TrainableDetector, Generic[Model]):
+class TrainedDetector(PolicyDetector, TrainableDetector, Generic[Model]):
     """Judges replies in batches, by the model that it was made with or trained since.
 
     Args:
@@ -85,22 +92,10 @@ class TrainedDetector(TrainableDetector, Generic[Model]):
         thresholds = self._model.thresholds.model_copy(update={"response": self.threshold})
         return judge_blocks(cases, self._model.score, thresholds, self._options.attribution)
 
-    def use_calibrated(self, threshold: float) -> None:
-        """See `Detector.use_calibrated`."""
-        self.threshold = threshold
-        self.threshold_protocol = "calibrated"
-        self.version = self._identity(threshold)
-
     def _use(self, model: Model) -> None:
         self._model = model
-        given = self._options.threshold
-        self.threshold = model.thresholds.response if given is None else given
-        self.threshold_protocol = "tuned" if given is None else "given"
-        self.version = self._identity(given)
-        self.scoring = self._identity(None)
-        fitted = find_fitted(self.scoring) if given is None else None
-        if fitted is not None:
-            self.use_calibrated(fitted.threshold)
+        tuned = model.thresholds.response
+        self.follow(ThresholdPolicy(self._options.threshold, lambda: (tuned, "tuned"), self._identity))
 
     def _identity(self, threshold: float | None) -> str:
         options = self._options.model_copy(update={"threshold": threshold})
@@ -143,7 +138,7 @@ def count_forms(batch: Batch) -> DocumentFrequency:
     return DocumentFrequency(texts=len(batch.chunks) + len(batch.sentences), counts=kept)
 
 
-def gold(pieces: Pieces, replies: Sequence[LabelledReply]) -> Flags:
+def mark_gold(pieces: Pieces, replies: Sequence[LabelledReply]) -> Flags:
     """Return (pieces,): whether a piece meets a hallucinated span (the paper's overlap rule)."""
     found = np.zeros(len(pieces), dtype=bool)
     first = np.searchsorted(pieces.reply, np.arange(len(replies) + 1))
@@ -172,3 +167,41 @@ def choose_threshold(labels: Flags, scores: Numbers) -> float:
     levels = scores[order][last]
     best = int(np.argmax(f1[last]))
     return float(levels[best : best + 2].mean())
+
+
+class Forest(NamedTuple):
+    """Size of a random forest; the paper says "bounded depth"."""
+
+    trees: int
+    """Number of trees."""
+    depth: int
+    """Largest depth."""
+    leaf: int
+    """Fewest sentences in a leaf."""
+
+
+SHALLOW = Forest(trees=100, depth=8, leaf=6)
+"""Forest for labels by people, which are noisy; its file is below 1 MB."""
+
+
+def make_forest(size: Forest, seed: int) -> Any:
+    """Make scikit-learn's random forest, with classes balanced in each tree's sample."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(
+        size.trees,
+        max_depth=size.depth,
+        min_samples_leaf=size.leaf,
+        class_weight="balanced_subsample",
+        random_state=seed,
+        n_jobs=1,
+    )
+
+
+def make_scaled_regression(**settings: Any) -> Any:
+    """Make a logistic regression with these settings of scikit-learn; all its inputs are standardised."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression(**settings))

@@ -1,28 +1,66 @@
-"""HalluDetect: analysis, filtering, aggregation for one turn (section 3.2, appendix B)."""
+"""HalluDetect and its options: analysis, filtering, aggregation for one turn (section 3.2, appendix B)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import Field
 
 from hallulab.agents.models.model import Session
 from hallulab.agents.retrieval.knowledge import load_reformulation_prompt
 from hallulab.agents.served_model import find_catalogue_name
-from hallulab.detectors.base.judging import Abstention, find_best_passage
+from hallulab.detectors.base.judging import Abstention, Scale, ServedDetector, find_best_passage
 from hallulab.detectors.base.protocol import DetectorContext, Traits
 from hallulab.detectors.base.questions import claims_nothing, list_calibrations
-from hallulab.detectors.base.served import Scale, ServedDetector
 from hallulab.detectors.halludetect.evidence import EvidenceContext
 from hallulab.detectors.halludetect.mixture import MixtureReading, find_mixture
-from hallulab.detectors.halludetect.options import HalluDetectOptions, Kind
-from hallulab.detectors.halludetect.severity import PAPER_THRESHOLD
-from hallulab.detectors.halludetect.strategies import JudgingStrategy, RatedSentence, WordReading
+from hallulab.detectors.halludetect.strategies import (
+    PAPER_THRESHOLD,
+    JudgingStrategy,
+    RatedSentence,
+    WordReading,
+)
 from hallulab.detectors.halludetect.token_probability import ProbabilityReading
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
+
+Kind = Literal["mixture", "probability", "word"]
+"""A way to do the analysis."""
+
+
+class HalluDetectOptions(Frozen):
+    """Options of the detector `halludetect`."""
+
+    threshold: float | None = Field(default=None, gt=1.0, le=5.0)
+    """Severity from which a hallucination is kept. None: the paper's 4."""
+    reading: Literal["auto"] | Kind = "auto"
+    """How the analysis is done. `word`: the model writes a list of hallucinations, as in the paper, which
+    takes a capable model. `mixture`: one question a sentence on the turn's own passages, weighed with its
+    words. `probability`: the paper's steps with questions about each sentence. `auto`: `mixture` where its
+    weights were learnt for the model, `probability` for other models of the catalogue, which are small, else
+    `word`."""
+    samples: int = Field(default=3, ge=1, le=9)
+    """Samples of the analysis for self-consistency: differently worded questions (at most as many as there
+    are wordings; `probability`) or sampled lists (`word`)."""
+    temperature: float = Field(default=0.7, ge=0.0, le=2.0)
+    """Temperature of sampled lists; the paper's text has lost its value."""
+    overlap: bool = True
+    """Whether overlap of words and numbers with the evidence counts as much as the questions together
+    (`probability`; ours, see `evidence.py`)."""
+    retrieval_factor: int = Field(default=2, ge=1)
+    """Passages searched for, as a multiple of the turn's own. `mixture` asks about the further passages only
+    if the own ones say nothing."""
+    reasons: bool = True
+    """Whether a model states the reason of each hallucination (`probability`; one short call each). `word`
+    always has reasons."""
+    max_evidence_characters: int = Field(default=12000, ge=100)
+    """Longer evidence is cut here; the judgement is then marked truncated (`probability`, `word`)."""
+    near_evidence_characters: int = Field(default=4000, ge=100)
+    """Characters of the passages nearest to the reply, which are shown with a question (`mixture`)."""
 
 
 class HalluDetectDetector(ServedDetector):
@@ -35,6 +73,7 @@ class HalluDetectDetector(ServedDetector):
         UsageError: an option is unknown or wrong, or the model is not in the pool.
     """
 
+    KIND = "halludetect"
     traits = Traits(probabilities=False)
     """A severity is no probability."""
 
@@ -56,9 +95,8 @@ class HalluDetectDetector(ServedDetector):
         # The models of the catalogue are small.
         return "word" if model is None else "probability"
 
-    @property
-    def warnings(self) -> tuple[str, ...]:  # type: ignore[override] # it depends on the served model
-        """See `Detector.warnings`: small models do not follow the paper's pipeline."""
+    def _find_warnings(self) -> tuple[str, ...]:
+        """Return a warning if a small model shall follow the paper's pipeline, which it does not."""
         model = find_catalogue_name(self._client)
         if self._kind != "word" or model is None:
             return ()
@@ -66,6 +104,8 @@ class HalluDetectDetector(ServedDetector):
             f"{self.name}: {model} is too small for `reading: word`, whose filter it does not follow: most "
             "clean replies are flagged (docs/methods.md). Leave `reading` out.",
         )
+
+    warnings = cached_property(_find_warnings)
 
     @cached_property
     def _reading(self) -> JudgingStrategy:
@@ -90,14 +130,12 @@ class HalluDetectDetector(ServedDetector):
             (load_reformulation_prompt(), *self._reading.prompts),
             untuned=PAPER_THRESHOLD,
             published=self._kind == "word",
-            place=("halludetect", self._kind),
             corrections=corrections,
             in_force={"reading": self._kind},
         )
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
-        """See `ServedDetector`. Abstains when the reply has no words, and when it claims something and there
-        is no evidence."""
+        """Judge a reply; abstain if it has no words, or claims something and there is no evidence."""
         if not re.search(r"\w", view.reply):
             raise Abstention("the reply has no words")
         grounds = await self._reading.ground(session, view)

@@ -21,6 +21,7 @@ from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, format_dialogue
 from hallulab.agents.retrieval.knowledge import reformulate
 from hallulab.detectors.base.judging import format_evidence
+from hallulab.detectors.base.questions import claims_nothing
 from hallulab.scenarios.text.spans import compute_unknown_share, split_sentences, split_words
 from hallulab.scenarios.text.words import is_courtesy
 from hallulab.scenarios.transcript import Frozen, Message, Passage, TurnView
@@ -74,12 +75,8 @@ async def gather_grounds(
     Raises:
         OperationalError: a model or the knowledge base failed.
     """
-    query = None
-    found: tuple[Passage, ...] = ()
-    if view.knowledge is not None and not is_courtesy(view.question):
-        query = await reformulate(session, view.history, view.question)
-        found = await view.knowledge.search(query, factor * max(len(view.passages), 1))
-    memory = await _memory(session, view.history, memory_prompt) if view.history else None
+    query, found = await search_doubled(session, view, factor)
+    memory = await _summarize_history(session, view.history, memory_prompt) if view.history else None
     passages = merge_passages(view.passages, found)
     user_text = view.user_text
     room = int(USER_SHARE * max_characters)
@@ -100,7 +97,26 @@ async def gather_grounds(
     )
 
 
-async def _memory(session: Session, history: Sequence[Message], prompt: Prompt) -> str:
+async def search_doubled(
+    session: Session, view: TurnView, factor: int
+) -> tuple[str | None, tuple[Passage, ...]]:
+    """Return the reformulated query and what it finds; None and nothing if there is nothing to search.
+
+    One call, or none without a knowledge base and for a courtesy.
+
+    Args:
+        factor: passages searched for, as a multiple of the turn's own.
+
+    Raises:
+        OperationalError: the model or the knowledge base failed.
+    """
+    if view.knowledge is None or is_courtesy(view.question):
+        return None, ()
+    query = await reformulate(session, view.history, view.question)
+    return query, await view.knowledge.search(query, factor * max(len(view.passages), 1))
+
+
+async def _summarize_history(session: Session, history: Sequence[Message], prompt: Prompt) -> str:
     answer = await session.text(
         "memory", prompt.fill(conversation=format_dialogue(history)), max_tokens=MEMORY_TOKENS
     )
@@ -114,8 +130,9 @@ def merge_passages(own: Sequence[Passage], found: Sequence[Passage]) -> tuple[Pa
 
 
 def choose_nearest_passages(passages: Sequence[Passage], text: str, room: int) -> tuple[Passage, ...]:
-    """Return the passages that share most with `text`, up to `room` characters, in their own order; at least
-    one.
+    """Return the passages that share most with `text`, at least one, in their own order.
+
+    They have up to `room` characters.
 
     A shared word counts ln(1 + passages / passages that have it), once. Support is a maximum over passages,
     so a passage that is left out could only have cleared what is flagged.
@@ -166,20 +183,31 @@ KNOWN_SHARE = 2 / 3
 
 
 def repeats_user(sentence: str, user_text: str, evidence_text: str) -> bool:
-    """Return whether a sentence only repeats e-mail addresses, phone numbers, amounts or other numbers of the
-    user.
+    """Return whether a sentence only repeats addresses, phone numbers or other numbers of the user.
 
     At least one of them must stand in `user_text`, and each of them in `user_text` or `evidence_text`
     (numbers by their digits). Of the sentence's other words of four letters or more, at least `KNOWN_SHARE`
     must stand there, too; labels such as "phone" or "amount" do not count.
     """
-    said, known = items(user_text), items(user_text) | items(evidence_text)
-    found = items(sentence)
+    said, known = (
+        find_details(user_text),
+        find_details(user_text) | find_details(evidence_text),
+    )
+    found = find_details(sentence)
     if not found & said or not found <= known:
         return False
-    vocabulary = set(_words(user_text)) | set(_words(evidence_text))
-    others = [word for word in _words(_EMAIL.sub(" ", sentence)) if not _LABEL.fullmatch(word)]
+    vocabulary = set(_list_words(user_text)) | set(_list_words(evidence_text))
+    others = [word for word in _list_words(_EMAIL.sub(" ", sentence)) if not _LABEL.fullmatch(word)]
     return sum(word in vocabulary for word in others) >= KNOWN_SHARE * len(others)
+
+
+def find_clearing_rule(sentence: str, grounds: EvidenceContext) -> str | None:
+    """Return why a sentence needs no judging, or None."""
+    if claims_nothing(sentence):
+        return "claims nothing"
+    if repeats_user(sentence, grounds.user_statements, grounds.passage_text):
+        return "repeats what the user said"
+    return None
 
 
 def draws_on_user(sentence: str, user_text: str, evidence_text: str) -> bool:
@@ -189,16 +217,16 @@ def draws_on_user(sentence: str, user_text: str, evidence_text: str) -> bool:
     of four letters or more that the evidence lacks are the user's. To show the user's words always would be
     simpler, but a small model takes a question for a fact.
     """
-    if items(sentence) & items(user_text):
+    if find_details(sentence) & find_details(user_text):
         return True
-    known = set(_words(evidence_text))
-    unknown = [word for word in _words(sentence) if word not in known]
-    own = set(_words(user_text))
+    known = set(_list_words(evidence_text))
+    unknown = [word for word in _list_words(sentence) if word not in known]
+    own = set(_list_words(user_text))
     return bool(unknown) and 2 * sum(word in own for word in unknown) >= len(unknown)
 
 
 @lru_cache(maxsize=256)
-def items(text: str) -> frozenset[str]:
+def find_details(text: str) -> frozenset[str]:
     """Return e-mail addresses in lower case, and numbers as digits only."""
     emails = {email.lower() for email in _EMAIL.findall(text)}
     rest = _EMAIL.sub(" ", text)
@@ -206,7 +234,7 @@ def items(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _words(text: str) -> tuple[str, ...]:
+def _list_words(text: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in _WORD.findall(text))
 
 
@@ -222,7 +250,7 @@ def measure_lack_of_overlap(sentence: str, known_text: str) -> float:
     share = compute_unknown_share(sentence, set(split_words(known_text)))
     if share is None:
         raise ValueError(f"no words in {sentence!r}")
-    details = items(sentence)
+    details = find_details(sentence)
     if not details:
         return share
-    return (share + len(details - items(known_text)) / len(details)) / 2
+    return (share + len(details - find_details(known_text)) / len(details)) / 2

@@ -23,28 +23,25 @@ import yaml
 from pydantic import TypeAdapter
 
 from hallulab.agents.models.model import Session
-from hallulab.agents.retrieval.knowledge import reformulate
 from hallulab.detectors.base.judging import format_evidence, gather_all
 from hallulab.detectors.base.questions import (
     VERIFICATION,
     VERIFICATION_WORDS,
     Question,
-    claims_nothing,
     split_statements,
 )
-from hallulab.detectors.base.wrong_items.explanation import explain, find_signals
+from hallulab.detectors.explanations.explanation import explain, find_signals
 from hallulab.detectors.halludetect.evidence import (
     EvidenceContext,
     adds_support,
     choose_nearest_passages,
+    find_clearing_rule,
     merge_passages,
-    repeats_user,
+    search_doubled,
 )
-from hallulab.detectors.halludetect.severity import HARMLESS, compute_severity
-from hallulab.detectors.halludetect.strategies import RatedSentence
+from hallulab.detectors.halludetect.strategies import HARMLESS, RatedSentence, compute_severity
 from hallulab.scenarios.text.spans import Region, compute_unknown_share, split_words
-from hallulab.scenarios.text.words import is_courtesy
-from hallulab.scenarios.transcript import Frozen, Passage, TurnView
+from hallulab.scenarios.transcript import Frozen, TurnView
 
 FILE = Path(__file__).with_name("mixture.yaml")
 """The learnt weights: the catalogue's name of a model → weights."""
@@ -96,7 +93,7 @@ def measure_sentence(
         unsupported: the model's probability that the evidence does not say it.
         known: words of the evidence and of the user, in lower case.
         misattributed: how far the evidence has an item of it for something else, 0 to 1
-            (`wrong_items.explanation.Signals`).
+            (`explanations.explanation.Signals`).
 
     Returns:
         unsupported: that probability's log-odds; length: natural logarithm of its number of words; novelty:
@@ -104,7 +101,7 @@ def measure_sentence(
     """
     length = min(max(len(split_words(sentence)), _LENGTHS[0]), _LENGTHS[1])
     return {
-        "unsupported": log_odds(unsupported),
+        "unsupported": compute_log_odds(unsupported),
         "length": math.log(length),
         "novelty": max(0.0, (compute_unknown_share(sentence, known) or 0.0) - _KNOWN_ENOUGH),
         "misattributed": misattributed,
@@ -125,10 +122,10 @@ def measure_reply(reply: str, sentences: Sequence[float], evidence: set[str]) ->
     found = split_words(reply)
     unknown = sum(word not in evidence for word in found)
     clean = math.prod(1.0 - compute_probability(odds) for odds in sorted(sentences, reverse=True)[:_WORST])
-    return {"any": log_odds(1.0 - clean), "unknown": unknown / (len(found) + _FEW_WORDS)}
+    return {"any": compute_log_odds(1.0 - clean), "unknown": unknown / (len(found) + _FEW_WORDS)}
 
 
-def log_odds(probability: float) -> float:
+def compute_log_odds(probability: float) -> float:
     """Return ln(p / (1 − p)) of a probability kept away from 0 and 1."""
     kept = min(max(probability, _ALMOST), 1.0 - _ALMOST)
     return math.log(kept / (1.0 - kept))
@@ -180,11 +177,7 @@ class MixtureReading:
     async def ground(self, session: Session, view: TurnView) -> EvidenceContext:
         """See `JudgingStrategy.ground`: the own passages; what else doubled retrieval finds is kept apart."""
         shown = format_evidence(choose_nearest_passages(view.passages, view.reply, self._room), self._room)
-        query = None
-        found: tuple[Passage, ...] = ()
-        if view.knowledge is not None and not is_courtesy(view.question):
-            query = await reformulate(session, view.history, view.question)
-            found = await view.knowledge.search(query, self._factor * max(len(view.passages), 1))
+        query, found = await search_doubled(session, view, self._factor)
         return EvidenceContext(
             documents=shown.text,
             text=shown.text,
@@ -218,7 +211,7 @@ class MixtureReading:
             unsupported = compute_probability(self._mixture.sentence.log_odds(measured))
         if unsupported < MISPLACED and gives_contact_of_another(text, grounds):
             unsupported = MISPLACED
-            details |= {"rule": "a contact of something else", LOG_ODDS: log_odds(MISPLACED)}
+            details |= {"rule": "a contact of something else", LOG_ODDS: compute_log_odds(MISPLACED)}
         details["P(unsupported)"] = unsupported
         return RatedSentence(
             text=text,
@@ -254,15 +247,6 @@ class MixtureReading:
             item.model_copy(update={"reason": explain(item.text, passages, grounds.user_text).reason})
             for item in kept
         ]
-
-
-def find_clearing_rule(sentence: str, grounds: EvidenceContext) -> str | None:
-    """Return why a sentence needs no judging, or None."""
-    if claims_nothing(sentence):
-        return "claims nothing"
-    if repeats_user(sentence, grounds.user_statements, grounds.passage_text):
-        return "repeats what the user said"
-    return None
 
 
 def gives_contact_of_another(sentence: str, grounds: EvidenceContext) -> bool:

@@ -22,9 +22,31 @@ from hallulab.detectors.halludetect.evidence import (
     gather_grounds,
     repeats_user,
 )
-from hallulab.detectors.halludetect.severity import HARMLESS, find_majority
 from hallulab.scenarios.text.spans import Region, cut_region, locate_mentions, normalize_text, split_sentences
 from hallulab.scenarios.transcript import Frozen, TurnView
+
+HARMLESS, CRITICAL = 1.0, 5.0
+"""Ends of the scale (B.1.4)."""
+PAPER_THRESHOLD = 4.0
+"""Severity from which a hallucination is kept (section 3.2)."""
+
+
+def compute_severity(unsupported: float, consequence: float) -> float:
+    """Return a sentence's severity from two probabilities (ours; in the paper the refiner writes a digit).
+
+    Two kinds of sentence are harmless: unsupported without consequence (a polite offer), and supported. So
+    the product of both counts, with `consequence` in full from even odds on. Three points fix the scale:
+    nothing is 1, certainty is 5, and even odds that a claim is unsupported are 4, the severity from which a
+    hallucination is kept.
+
+    Args:
+        unsupported: probability that the evidence does not support the sentence.
+        consequence: probability that the sentence states something that can be right or wrong.
+    """
+    risk = unsupported * min(1.0, 2.0 * consequence)
+    if risk <= 0.5:
+        return HARMLESS + (PAPER_THRESHOLD - HARMLESS) * risk / 0.5
+    return PAPER_THRESHOLD + (CRITICAL - PAPER_THRESHOLD) * (risk - 0.5) / 0.5
 
 
 class RatedSentence(Frozen):
@@ -45,8 +67,9 @@ class RatedSentence(Frozen):
     """The results of each step."""
 
     def without_reason(self, error: ModelError, instead: str) -> RatedSentence:
-        """Return the same with the reason `instead`, when the step that words it failed; details keep the
-        error.
+        """Return the same with the reason `instead`: the step that words it failed.
+
+        Details keep the error.
 
         The verdict does not depend on that step: what was rated stays rated.
         """
@@ -250,8 +273,7 @@ class WordReading(DoubledRetrieval):
     async def conclude(
         self, session: Session, grounds: EvidenceContext, kept: list[RatedSentence]
     ) -> list[RatedSentence]:
-        """See `JudgingStrategy.conclude`. The result prompt words the reasons; it cannot drop a
-        hallucination.
+        """Word the reasons by the result prompt, which cannot drop a hallucination.
 
         If it has no answer, the reasons of the analysis stay.
         """
@@ -265,6 +287,11 @@ class WordReading(DoubledRetrieval):
             rated.model_copy(update={"reason": reasons.get(number) or rated.reason})
             for number, rated in enumerate(kept, start=1)
         ]
+
+
+def find_majority(votes: int, samples: int) -> bool:
+    """Return whether more than half of the samples agree."""
+    return 2 * votes > samples
 
 
 def vote(analyses: Sequence[RoughAnalysis], reply: str) -> list[RatedSentence]:

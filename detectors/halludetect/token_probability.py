@@ -12,15 +12,19 @@ from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.served_model import find_catalogue_name
 from hallulab.detectors.base.judging import gather_all
-from hallulab.detectors.base.questions import Question, claims_nothing, find_calibration, split_statements
+from hallulab.detectors.base.questions import Question, find_calibration, split_statements
 from hallulab.detectors.halludetect.evidence import (
     EvidenceContext,
     draws_on_user,
+    find_clearing_rule,
     measure_lack_of_overlap,
-    repeats_user,
 )
-from hallulab.detectors.halludetect.severity import HARMLESS, compute_severity, mean
-from hallulab.detectors.halludetect.strategies import DoubledRetrieval, RatedSentence
+from hallulab.detectors.halludetect.strategies import (
+    HARMLESS,
+    DoubledRetrieval,
+    RatedSentence,
+    compute_severity,
+)
 from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import TurnView
 
@@ -33,8 +37,7 @@ REASON_TOKENS = 48
 
 
 class ProbabilityReading(DoubledRetrieval):
-    """One call a sentence and wording, and one for the refiner; at the end one for each hallucination's
-    reason.
+    """Ask once a sentence and wording, once for the refiner, and once for each hallucination's reason.
 
     Args:
         samples: how many of the wordings are asked.
@@ -67,13 +70,7 @@ class ProbabilityReading(DoubledRetrieval):
     ) -> RatedSentence:
         text = region.of(reply)
         evidence = grounds.passage_text
-        rule = (
-            "claims nothing"
-            if claims_nothing(text)
-            else "repeats what the user said"
-            if repeats_user(text, grounds.user_statements, evidence)
-            else None
-        )
+        rule = find_clearing_rule(text, grounds)
         if rule is not None:
             return RatedSentence(text=text, region=region, severity=HARMLESS, details={"rule": rule})
         statement = " ".join(text.split())
@@ -90,7 +87,7 @@ class ProbabilityReading(DoubledRetrieval):
             f"P(unsupported) {question.name}": 1.0 - yes
             for question, yes in zip(self._analysis, answers, strict=True)
         }
-        unsupported = 1.0 - mean(answers)
+        unsupported = 1.0 - sum(answers) / len(answers)
         if self._overlap:
             unknown = measure_lack_of_overlap(text, f"{evidence}\n{grounds.user_statements}")
             details["lack of overlap"] = unknown

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from hallulab.agents.versions import compute_version
 from hallulab.detectors.base.judging import make_flagged_spans
-from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
-from hallulab.detectors.base.thresholds import find_fitted
+from hallulab.detectors.base.protocol import DetectorContext, Traits
+from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.spans import compute_unknown_share, split_sentences, split_words
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
@@ -29,33 +29,21 @@ class LexicalOptions(Frozen):
     """Whether words of the question and the history count as known, too."""
 
 
-class LexicalDetector(Detector):
+class LexicalDetector(PolicyDetector):
     """Share of a reply's words that the evidence does not hold, without a model: the floor to beat.
 
     Each occurrence of a word counts, case aside.
     """
 
-    threshold: float
+    KIND = "lexical"
     traits = Traits(needs_model=False)
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", LexicalOptions, context.options)
         self.name = name
         self._options = options
-        self.version = self._identity(options.threshold)
-        self.scoring = self._identity(None)
-        self.threshold = options.threshold
-        tuned = LexicalOptions.model_fields["threshold"].default
-        self.threshold_protocol = "tuned" if options.threshold == tuned else "given"
-        fitted = None if "threshold" in options.model_fields_set else find_fitted(self.scoring)
-        if fitted is not None:
-            self.use_calibrated(fitted.threshold)
-
-    def use_calibrated(self, threshold: float) -> None:
-        """See `Detector.use_calibrated`."""
-        self.threshold = threshold
-        self.threshold_protocol = "calibrated"
-        self.version = self._identity(threshold)
+        given = options.threshold if "threshold" in options.model_fields_set else None
+        self.follow(ThresholdPolicy(given, lambda: (options.threshold, "tuned"), self._identity))
 
     def _identity(self, threshold: float | None) -> str:
         return compute_version(

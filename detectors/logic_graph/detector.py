@@ -9,9 +9,8 @@ from pydantic import Field
 
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
-from hallulab.detectors.base.judging import Abstention, make_flagged_spans
+from hallulab.detectors.base.judging import Abstention, Scale, ServedDetector, make_flagged_spans
 from hallulab.detectors.base.protocol import DetectorContext, Traits
-from hallulab.detectors.base.served import Scale, ServedDetector
 from hallulab.detectors.logic_graph.relations import (
     Weighting,
     compute_distances,
@@ -32,11 +31,11 @@ from hallulab.detectors.logic_graph.scorers import (
 )
 from hallulab.detectors.logic_graph.segmentation import (
     Claim,
-    answer_claims,
+    claim_whole_reply,
+    join_answer_claims,
     keep_whole_documents,
     split_claims,
     split_documents,
-    whole_reply,
 )
 from hallulab.detectors.logic_graph.weights import HhemScorer, RerankScorer
 from hallulab.scenarios.components import read_options
@@ -126,6 +125,8 @@ class LogicGraphDetector(ServedDetector):
             model that the options name cannot be had.
     """
 
+    KIND = "logic-graph"
+
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", LogicGraphOptions, context.options)
         self._options = options
@@ -142,7 +143,7 @@ class LogicGraphDetector(ServedDetector):
             prompts,
             untuned=PAPER_THRESHOLD,
             published=_is_as_published(options),
-            place=("logic-graph", options.entailment) if usual else None,
+            tuned=options.entailment if usual else None,
         )
         super().__init__(name, context, options, lambda: scale, asked=None if prompts else {})
 
@@ -186,10 +187,10 @@ class LogicGraphDetector(ServedDetector):
     def _claims(self, view: TurnView) -> list[Claim]:
         question = " ".join(view.question.split()) if self._options.question else ""
         if not self._options.segmentation:
-            return whole_reply(view.reply, question)
+            return claim_whole_reply(view.reply, question)
         if self._options.claims == "sentence":
             return split_claims(view.reply, question)
-        return answer_claims(view.reply, self._options.answer_tokens, question)
+        return join_answer_claims(view.reply, self._options.answer_tokens, question)
 
     async def _groups(self, passages: Sequence[Passage]) -> list[ChunkGroup]:
         """Return D_1 … D_K; without module B every chunk is a group."""

@@ -16,7 +16,7 @@ from hallulab.agents.models.recording import Recording
 from hallulab.agents.retrieval.embeddings import Batches, Embedder, SentenceEmbedder
 from hallulab.detectors.base.judging import gather_all
 from hallulab.detectors.base.questions import MIN_WORDS
-from hallulab.detectors.features.tokens import Lexicon, find_content_stems
+from hallulab.detectors.features.batch import Lexicon, find_content_stems
 from hallulab.detectors.logic_graph.segmentation import Claim
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.spans import split_words

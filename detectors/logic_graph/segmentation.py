@@ -157,9 +157,8 @@ def split_claims(reply: str, question: str = "") -> list[Claim]:
     return [_claim(reply, region, question) for region in keep_factual(reply)]
 
 
-def answer_claims(reply: str, answer_tokens: int, question: str = "") -> list[Claim]:
-    """Return the high-density answer A′ as one claim, as in the paper, or over T_a tokens one for each
-    Chunk(A′; T_a).
+def join_answer_claims(reply: str, answer_tokens: int, question: str = "") -> list[Claim]:
+    """Return the high-density answer A′ as one claim; over T_a tokens, one for each Chunk(A′; T_a).
 
     The paper filters the chunks of answers over T_a and joins the rest again, so its model reads all of a
     long A′. We filter every answer, because a courtesy has no evidence in a short one either. We filter by
@@ -187,14 +186,13 @@ def answer_claims(reply: str, answer_tokens: int, question: str = "") -> list[Cl
     ]
 
 
-def whole_reply(reply: str, question: str = "") -> list[Claim]:
+def claim_whole_reply(reply: str, question: str = "") -> list[Claim]:
     """Return the reply as one claim: without module A (table 5)."""
     return [_claim(reply, Region(0, len(reply)), question)] if split_words(reply) else []
 
 
 def keep_factual(reply: str) -> list[Region]:
-    """Return the sentences with f(c) = 1: they claim something by the rules of
-    `hallulab.detectors.base.questions`.
+    """Return the sentences with f(c) = 1: they claim something, by `hallulab.detectors.base.questions`.
 
     The paper has a classifier there and does not say which one.
     """

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
@@ -18,9 +19,9 @@ from hallulab.detectors.logic_graph.scorers import Pair, word_hypothesis
 from hallulab.detectors.peers.workers.hhem_worker import (
     HHEM_PROMPT,
     Misfit,
-    consistencies,
-    foundation_of,
+    compute_consistencies,
     load_hhem,
+    read_foundation,
 )
 from hallulab.scenarios.errors import UsageError
 
@@ -39,27 +40,46 @@ RERANK_PROMPT = (
 _BATCH = 8
 """Most pairs computed together."""
 
-Loaded = TypeVar("Loaded")
 
+class _WeightsScorer(ABC):
+    """Fills pairs into a prompt and reads the logits of a model with its tokenizer.
 
-class _Lazily(Generic[Loaded]):
-    """Weights that are loaded once, when a thread first uses them."""
+    Args:
+        prompt: with `{premise}` and `{hypothesis}`.
+        load: loads tokenizer and model; called once, when a thread first uses them.
+        options: how the model is called, besides its inputs.
+    """
 
-    def __init__(self, load: Callable[[], Loaded]) -> None:
+    prompts: tuple[Prompt, ...] = ()
+
+    def __init__(self, prompt: str, load: Callable[[], tuple[Any, Any]], **options: Any) -> None:
+        self._prompt = prompt
         self._load = load
+        self._options = options
         self._lock = threading.Lock()
-        self._loaded: Loaded | None = None
+        self._loaded: tuple[Any, Any] | None = None
 
-    def get(self) -> Loaded:
+    async def score(self, session: Session, pairs: Sequence[Pair]) -> list[float]:
+        """See `Scorer.score`."""
+        return await asyncio.to_thread(self._compute, pairs)
+
+    def _compute(self, pairs: Sequence[Pair]) -> list[float]:
         with self._lock:
             if self._loaded is None:
                 with without_progress_bars():
                     self._loaded = self._load()
-            return self._loaded
+            tokenizer, model = self._loaded
+        texts = _fill_pairs(self._prompt, tokenizer, pairs)
+        batches = _compute_logits(tokenizer, model, texts, **self._options)
+        return [number for logits in batches for number in self._read(tokenizer, logits)]
+
+    @abstractmethod
+    def _read(self, tokenizer: Any, logits: torch.Tensor) -> list[float]:
+        """Return a number for each pair of a batch."""
 
 
-class HhemScorer:
-    """Entailment by HHEM-2.1-Open: the probability that the claim is consistent with the evidence.
+class HhemScorer(_WeightsScorer):
+    """Entailment by HHEM-2.1-Open: the probability in [0, 1] that the claim is consistent with the evidence.
 
     Args:
         model: folder or hub name.
@@ -68,28 +88,16 @@ class HhemScorer:
         UsageError: there is no such model within reach.
     """
 
-    prompts: tuple[Prompt, ...] = ()
-
     def __init__(self, model: str) -> None:
-        foundation = foundation_of(require_model("hhem_model", model))
+        foundation = read_foundation(require_model("hhem_model", model))
         require_model("hhem_model", foundation)
-        self._weights = _Lazily(lambda: _load_hhem(model, foundation))
+        super().__init__(HHEM_PROMPT, lambda: _load_hhem(model, foundation))
 
-    async def score(self, session: Session, pairs: Sequence[Pair]) -> list[float]:
-        """See `Scorer.score`; in [0, 1]."""
-        return await asyncio.to_thread(self._compute, pairs)
-
-    def _compute(self, pairs: Sequence[Pair]) -> list[float]:
-        tokenizer, model = self._weights.get()
-        texts = _filled(HHEM_PROMPT, tokenizer, pairs)
-        return [
-            probability
-            for logits in _logits(tokenizer, model, texts)
-            for probability in consistencies(logits)
-        ]
+    def _read(self, tokenizer: Any, logits: torch.Tensor) -> list[float]:
+        return compute_consistencies(logits)
 
 
-class RerankScorer:
+class RerankScorer(_WeightsScorer):
     """Relevance by mxbai-rerank-base-v2: the logit of 1 (relevant) minus that of 0, any number.
 
     Args:
@@ -99,25 +107,14 @@ class RerankScorer:
         UsageError: there is no such model within reach.
     """
 
-    prompts: tuple[Prompt, ...] = ()
-
     def __init__(self, model: str) -> None:
         require_model("reranker_model", model)
-        self._weights = _Lazily(lambda: _load_reranker(model))
+        super().__init__(RERANK_PROMPT, lambda: _load_reranker(model), logits_to_keep=1)
 
-    async def score(self, session: Session, pairs: Sequence[Pair]) -> list[float]:
-        """See `Scorer.score`."""
-        return await asyncio.to_thread(self._compute, pairs)
-
-    def _compute(self, pairs: Sequence[Pair]) -> list[float]:
-        tokenizer, model = self._weights.get()
-        texts = _filled(RERANK_PROMPT, tokenizer, pairs)
+    def _read(self, tokenizer: Any, logits: torch.Tensor) -> list[float]:
         relevant, irrelevant = tokenizer.convert_tokens_to_ids(["1", "0"])
-        return [
-            difference
-            for logits in _logits(tokenizer, model, texts, logits_to_keep=1)
-            for difference in (logits[:, -1, relevant] - logits[:, -1, irrelevant]).tolist()
-        ]
+        differences: list[float] = (logits[:, -1, relevant] - logits[:, -1, irrelevant]).tolist()
+        return differences
 
 
 def require_model(option: str, model: str) -> dict[str, Any]:
@@ -165,16 +162,16 @@ def _load_reranker(model: str) -> tuple[Any, Any]:
         loaded = AutoModelForCausalLM.from_pretrained(model, dtype="float32")
     except Exception as error:  # whatever the hub, the configuration and the weights raise
         raise _cannot_be_had("reranker_model", model) from error
-    return tokenizer, _ready(loaded)
+    return tokenizer, _make_ready(loaded)
 
 
-def _ready(model: Any) -> Any:
+def _make_ready(model: Any) -> Any:
     import torch
 
     return model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def _filled(prompt: str, tokenizer: Any, pairs: Sequence[Pair]) -> list[str]:
+def _fill_pairs(prompt: str, tokenizer: Any, pairs: Sequence[Pair]) -> list[str]:
     """Fill each pair into the prompt, without the tokens of their texts that would end or begin a message."""
 
     def harmless(text: str) -> str:
@@ -188,7 +185,7 @@ def _filled(prompt: str, tokenizer: Any, pairs: Sequence[Pair]) -> list[str]:
     ]
 
 
-def _logits(tokenizer: Any, model: Any, texts: Sequence[str], **options: Any) -> list[torch.Tensor]:
+def _compute_logits(tokenizer: Any, model: Any, texts: Sequence[str], **options: Any) -> list[torch.Tensor]:
     import torch
 
     batches = []

@@ -1,8 +1,11 @@
-"""MetaRAG's Algorithm 1: decompose, mutate, verify, score (sections 3.2 to 3.6)."""
+"""MetaRAG's Algorithm 1 and its options: decompose, mutate, verify, score (sections 3.2 to 3.6)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.model import Session
@@ -11,22 +14,68 @@ from hallulab.agents.served_model import find_catalogue_name
 from hallulab.detectors.base.judging import (
     Abstention,
     PromptEvidence,
+    Scale,
+    ServedDetector,
     format_evidence,
     gather_all,
     make_flagged_spans,
 )
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.base.questions import list_calibrations
-from hallulab.detectors.base.served import Scale, ServedDetector
-from hallulab.detectors.base.wrong_items.explanation import explain
-from hallulab.detectors.metarag.decomposition import Factoid, decompose
-from hallulab.detectors.metarag.mutation import Variant, mutate
-from hallulab.detectors.metarag.options import MetaRagOptions
-from hallulab.detectors.metarag.scoring import MIDWAY_TAU, PAPER_TAU, score_factoid, score_response
-from hallulab.detectors.metarag.verification import SUPPORTED, Check, Verifier
+from hallulab.detectors.explanations.explanation import explain
+from hallulab.detectors.metarag.steps import (
+    MIDWAY_TAU,
+    PAPER_TAU,
+    SUPPORTED,
+    Check,
+    Factoid,
+    Variant,
+    Verifier,
+    decompose,
+    mutate,
+    score_factoid,
+    score_response,
+)
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.spans import Region
-from hallulab.scenarios.transcript import Judgement, Passage, TurnView, Unit
+from hallulab.scenarios.transcript import Frozen, Judgement, Passage, TurnView, Unit
+
+Threshold = Annotated[float, Field(ge=0.0, le=1.0)]
+Temperature = Annotated[float, Field(ge=0.0, le=2.0)]
+
+
+class MetaRagOptions(Frozen):
+    """Options of the detector `metarag`."""
+
+    mutations: int = Field(default=2, ge=1, le=8)
+    """N: variants of each relation for each factoid."""
+    tau: Threshold | None = None
+    """Score from which a factoid, and with it the reply, is flagged. None: the one tuned for the model if
+    there is one, else the paper's 0.5 for printed words, and 0.375 for probabilities."""
+    identity_thresholds: dict[str, Threshold] | None = None
+    """Stricter thresholds by topic, such as `pregnancy: 0.3`. Of the topics of the evidence, the lowest one
+    counts if it is below `tau`. None: the scenario's."""
+    reading: Literal["auto", "probability", "word"] = "auto"
+    """How a verifier's decision is read: as the printed word YES, NO or NOT SURE, as in the paper, or from
+    the probabilities of its first word. `auto`: by `probability` for models of the catalogue, which are
+    small, where the endpoint gives log-probabilities; else by `word`."""
+    decomposer: str | None = None
+    """Model (a name under `models`) that splits replies into factoids. None: the detector's own."""
+    mutator: str | None = None
+    """Model that writes the variants. None: the detector's own."""
+    verifiers: tuple[str, ...] = ()
+    """Models that verify; several are an ensemble with the mean penalty. Empty: the detector's own."""
+    decomposition_temperature: Temperature = 0.0
+    """Temperature of decomposition."""
+    mutation_temperature: Temperature = 0.0
+    """Temperature of mutation; the paper compares 0 and 0.7."""
+    verification_temperature: Temperature = 0.0
+    """Temperature of verification by printed word."""
+    max_factoids: int = Field(default=24, ge=1)
+    """More factoids of a reply are not judged; the judgement is then marked truncated."""
+    max_evidence_characters: int = Field(default=12000, ge=100)
+    """Longer evidence is cut here; the judgement is then marked truncated."""
+
 
 FACT = "fact"
 """The name of the fact itself among its variants."""
@@ -43,6 +92,8 @@ class MetaRagDetector(ServedDetector):
     Raises:
         UsageError: an option is unknown or wrong, or names a model that the pool does not have.
     """
+
+    KIND = "metarag"
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", MetaRagOptions, context.options)
@@ -81,7 +132,7 @@ class MetaRagDetector(ServedDetector):
             (self._decomposition, self._mutation, self._verifier.prompt),
             untuned=PAPER_TAU if by_word else MIDWAY_TAU,
             published=by_word,
-            place=("metarag", readings[0]) if len(set(readings)) == 1 else None,
+            tuned=readings[0] if len(set(readings)) == 1 else None,
             corrections=first if readings[0] == "probability" else None,
             in_force={"reading": readings},
         )
@@ -117,7 +168,7 @@ class MetaRagDetector(ServedDetector):
             self._score(session, factoid, evidence) for factoid in decomposition.factoids
         )
         judgement = _aggregate(units, view, evidence.passages, self._tau_for(view.passages))
-        skipped = (_skipped(region, view.reply) for region in decomposition.skipped)
+        skipped = (_make_skipped_unit(region, view.reply) for region in decomposition.skipped)
         truncated = evidence.truncated or decomposition.cut_off
         return judgement.model_copy(update={"units": (*units, *skipped), "truncated": truncated})
 
@@ -132,7 +183,7 @@ class MetaRagDetector(ServedDetector):
                 count=self._options.mutations,
                 temperature=self._options.mutation_temperature,
             )
-            asked = _named(variants)
+            asked = _name_variants(variants)
             if self._asks_fact:
                 asked = [(FACT, Variant(relation="synonym", text=factoid.text)), *asked]
             checks = await self._verify(session, evidence.text, [variant for _, variant in asked])
@@ -174,8 +225,7 @@ class MetaRagDetector(ServedDetector):
         return details
 
     def _tau_for(self, passages: Sequence[Passage]) -> float:
-        """Return the threshold for this evidence: the lowest of the general one and its topics' (section
-        3.6)."""
+        """Return the threshold for this evidence (section 3.6): the lowest of the general and its topics'."""
         topics = {passage.topic for passage in passages}
         stricter = [
             tau for topic, tau in (self._options.identity_thresholds or {}).items() if topic in topics
@@ -183,7 +233,7 @@ class MetaRagDetector(ServedDetector):
         return min([self.threshold, *stricter])
 
 
-def _named(variants: Sequence[Variant]) -> list[tuple[str, Variant]]:
+def _name_variants(variants: Sequence[Variant]) -> list[tuple[str, Variant]]:
     """Name variants by relation and number: `synonym 1`."""
     number = {"synonym": 0, "antonym": 0}
     named = []
@@ -193,7 +243,7 @@ def _named(variants: Sequence[Variant]) -> list[tuple[str, Variant]]:
     return named
 
 
-def _skipped(region: Region, reply: str) -> Unit:
+def _make_skipped_unit(region: Region, reply: str) -> Unit:
     return Unit(
         text=region.of(reply),
         start=region.start,
@@ -216,13 +266,13 @@ def _aggregate(units: Sequence[Unit], view: TurnView, passages: Sequence[Passage
         error = f"{reason}: {unscored[0].details['error']}"
         return Judgement(outcome="failed", units=tuple(units), error=error)
     spans = make_flagged_spans(
-        units, tau, lambda unit: _reason(unit, tau, passages, view.user_text), passages
+        units, tau, lambda unit: _word_reason(unit, tau, passages, view.user_text), passages
     )
     score = score_response(scores)
     return Judgement(outcome="scored", score=score, flagged=score >= tau, spans=spans, units=tuple(units))
 
 
-def _reason(unit: Unit, tau: float, passages: Sequence[Passage], user_text: str) -> str:
+def _word_reason(unit: Unit, tau: float, passages: Sequence[Passage], user_text: str) -> str:
     """Return the score and the wrong item; the unit's details have the results of each variant."""
     found = explain(unit.text, passages, user_text).reason
     return f"{found} (S = {unit.score:.2f}, threshold {tau:.2f})"

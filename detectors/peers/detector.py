@@ -27,13 +27,19 @@ from hallulab.detectors.base.judging import (
 )
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
 from hallulab.detectors.peers.process import (
+    Abstained,
     Answerer,
+    Failed,
+    Judged,
     PeerProcess,
+    PeerPrompt,
+    ReplySpan,
+    Request,
+    Text,
     is_installed,
     locate_peer_python,
     read_peer_requirements,
 )
-from hallulab.detectors.peers.protocol import Abstained, Failed, Judged, PeerPrompt, ReplySpan, Request, Text
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file, is_there
@@ -73,8 +79,8 @@ class PeerDetector(Detector):
         UsageError: an option is unknown or wrong, or `weights` names a folder that holds no model.
     """
 
-    peer: ClassVar[str]
-    """Name of the peer."""
+    KIND: ClassVar[str]
+    """Name of the peer, too."""
     published: ClassVar[float]
     """Its published threshold."""
     weights: ClassVar[str | None]
@@ -97,7 +103,9 @@ class PeerDetector(Detector):
         self.threshold = threshold
         self.threshold_protocol = "published" if options.threshold is None else "given"
         given = {option: getattr(options, option) for option in self.model_options}
-        models = {option: _model_source(name, option, model) for option, model in given.items() if model}
+        models = {
+            option: _check_model_source(name, option, model) for option, model in given.items() if model
+        }
         self._models = tuple(models.values())
         self._configured = options.model_copy(
             update={"weights": self.weights, **models, "threshold": threshold},
@@ -116,17 +124,16 @@ class PeerDetector(Detector):
         self._handover = threading.Lock()
         self._numbers = count()
 
-    @property
-    def warnings(self) -> tuple[str, ...]:  # type: ignore[override] # it depends on what is there
-        """See `Detector.warnings`: what the first reply fetches, and how large it is."""
-        fetched = [] if is_installed(self.peer) else [f"its packages ({PACKAGES})"]
+    def _find_warnings(self) -> tuple[str, ...]:
+        """Return what the first reply fetches, and how large it is."""
+        fetched = [] if is_installed(self.KIND) else [f"its packages ({PACKAGES})"]
         if self.weights_size is not None and self._configured.weights == self.weights:
             fetched.append(f"the weights {self.weights} from the hub, once ({self.weights_size})")
         return (f"{self.name} fetches {' and '.join(fetched)}.",) if fetched else ()
 
-    @cached_property
-    def version(self) -> str:  # type: ignore[override] # a cached property is writable
-        """See `Detector.version`."""
+    warnings = cached_property(_find_warnings)
+
+    def _compute_version(self) -> str:
         return digest(
             [
                 compute_version(
@@ -136,11 +143,13 @@ class PeerDetector(Detector):
                     models={client.endpoint.model: identify_model(client) for client in self._asked},
                     seed=self._context.seed if self.traits.needs_model else None,
                 ),
-                read_peer_requirements(self.peer),
-                _program(self.peer),
-                [_files(Path(model)) for model in self._models],
+                read_peer_requirements(self.KIND),
+                _digest_programs(self.KIND),
+                [_list_files(Path(model)) for model in self._models],
             ]
         )[:16]
+
+    version = cached_property(_compute_version)
 
     async def detect(self, view: TurnView) -> Judgement:
         """See `Detector.detect`. Abstains when the reply has no words and when there is no evidence."""
@@ -155,9 +164,9 @@ class PeerDetector(Detector):
         loop = asyncio.get_running_loop()
 
         def answer(prompts: Sequence[PeerPrompt]) -> tuple[str, ...]:
-            return asyncio.run_coroutine_threadsafe(_answers(session, prompts), loop).result()
+            return asyncio.run_coroutine_threadsafe(_ask_all(session, prompts), loop).result()
 
-        request, unwanted = _request(view, next(self._numbers)), threading.Event()
+        request, unwanted = _make_request(view, next(self._numbers)), threading.Event()
         try:
             said = await run_in_daemon_thread(lambda: self._converse(request, answer, unwanted))
         except asyncio.CancelledError:
@@ -169,7 +178,7 @@ class PeerDetector(Detector):
         if isinstance(said, Abstained):
             raise Abstention(said.abstained)
         if isinstance(said, Failed):
-            raise WorkerError(f"{self.peer} failed on this reply: {said.error}")
+            raise WorkerError(f"{self.KIND} failed on this reply: {said.error}")
         return self._judgement(said, view)
 
     def close(self) -> None:
@@ -184,7 +193,7 @@ class PeerDetector(Detector):
         with self._turn:
             with self._handover:
                 if unwanted.is_set():
-                    raise WorkerError(f"{self.peer}: the reply was given up while it waited.")
+                    raise WorkerError(f"{self.KIND}: the reply was given up while it waited.")
                 self._current = request.id
             try:
                 return self._judged(request, answer)
@@ -197,7 +206,7 @@ class PeerDetector(Detector):
         try:
             return worker.judge(request, answer, self._timeout_s)
         except WorkerError as error:
-            raise WorkerError(f"{self.peer}: {error}.") from error
+            raise WorkerError(f"{self.KIND}: {error}.") from error
 
     def _started(self) -> PeerProcess:
         """Return the worker; if it cannot start, do not try again."""
@@ -205,17 +214,17 @@ class PeerDetector(Detector):
             raise WorkerError(self._unusable)
         if self._worker is None or self._worker.stopped:
             try:
-                self._worker = PeerProcess(build_worker_command(self.peer))
+                self._worker = PeerProcess(build_worker_command(self.KIND))
                 self._worker.load(self._configuration)
             except WorkerStopped as error:
-                raise WorkerError(f"{self.peer}: {error}.") from error
+                raise WorkerError(f"{self.KIND}: {error}.") from error
             except WorkerError as error:
                 remedy = (
                     "; where the model hub cannot be reached, name a folder with the model in `weights`"
                     if self._configuration["weights"]
                     else ""
                 )
-                self._unusable = f"{self.peer}: {error}{remedy}."
+                self._unusable = f"{self.KIND}: {error}{remedy}."
                 raise WorkerError(self._unusable) from error
             except OperationalError as error:
                 self._unusable = str(error)
@@ -226,14 +235,14 @@ class PeerDetector(Detector):
         for place in (*(said.spans or ()), *said.units):
             if place.end is not None and place.end > len(view.reply):
                 raise WorkerError(
-                    f"{self.peer}: its worker gave [{place.start}, {place.end}), which ends after the reply "
+                    f"{self.KIND}: its worker gave [{place.start}, {place.end}), which ends after the reply "
                     f"of {len(view.reply)} characters."
                 )
         spans = None if said.spans is None else tuple(self._span(span, view) for span in said.spans)
         units = tuple(
             Unit(
                 kind=unit.kind,
-                text=_text(unit, view.reply),
+                text=_read_text(unit, view.reply),
                 start=unit.start,
                 end=unit.end,
                 score=unit.score,
@@ -251,13 +260,13 @@ class PeerDetector(Detector):
         )
 
     def _span(self, span: ReplySpan, view: TurnView) -> Span:
-        text = _text(span, view.reply)
+        text = _read_text(span, view.reply)
         return Span(
             start=span.start,
             end=span.end,
             text=text,
             score=span.score,
-            reason=f"{self.peer} gives it {span.score:.2f}",
+            reason=f"{self.KIND} gives it {span.score:.2f}",
             evidence=find_best_passage(text, view.passages),
         )
 
@@ -265,7 +274,7 @@ class PeerDetector(Detector):
 class LettuceDetectDetector(PeerDetector):
     """LettuceDetect: a token classifier on ModernBERT marks words. Not yet run on its published weights."""
 
-    peer = "lettucedetect"
+    KIND = "lettucedetect"
     published = 0.5
     weights = "KRLabsOrg/lettucedect-base-modernbert-en-v1"
     weights_size = "about 0.6 GB"
@@ -284,7 +293,7 @@ class HhemOptions(PeerOptions):
 class HhemDetector(PeerDetector):
     """HHEM-2.1-Open, Vectara's consistency classifier on T5. Not yet run on its published weights."""
 
-    peer = "hhem"
+    KIND = "hhem"
     published = 0.5
     weights = "vectara/hallucination_evaluation_model"
     weights_size = "about 0.5 GB"
@@ -295,7 +304,7 @@ class HhemDetector(PeerDetector):
 class MiniCheckDetector(PeerDetector):
     """MiniCheck-Flan-T5-Large checks sentences against the evidence. Not yet run on its published weights."""
 
-    peer = "minicheck"
+    KIND = "minicheck"
     published = 0.5
     weights = "lytang/MiniCheck-Flan-T5-Large"
     weights_size = "about 3 GB"
@@ -307,7 +316,7 @@ class RefCheckerDetector(PeerDetector):
     Triplets are extracted and checked by the served model; with `weights`, an NLI model checks them.
     """
 
-    peer = "refchecker"
+    KIND = "refchecker"
     published = 0.001
     """The package's strict aggregation: one triplet that is not entailed is enough."""
     weights = None
@@ -323,12 +332,12 @@ def build_worker_command(peer: str) -> list[str]:
     return [str(locate_peer_python(peer)), "-I", str(LOOP), str(WORKERS / f"{peer}_worker.py")]
 
 
-def _program(peer: str) -> list[str]:
+def _digest_programs(peer: str) -> list[str]:
     """Return the code of the programs that run in the peer's environment."""
     return [digest_code(path) for path in (LOOP, WORKERS / f"{peer}_worker.py")]
 
 
-def _model_source(owner: str, option: str, given: str) -> str:
+def _check_model_source(owner: str, option: str, given: str) -> str:
     """Return a folder with a model as an absolute path, or a hub name as it is."""
     folder = expand_home(given)
     if is_file(folder / "config.json"):
@@ -343,7 +352,7 @@ def _model_source(owner: str, option: str, given: str) -> str:
     return given
 
 
-def _files(folder: Path) -> list[tuple[str, int, int]]:
+def _list_files(folder: Path) -> list[tuple[str, int, int]]:
     """Return name, size and time of change (ns) of a local model's files; none for a name on the hub."""
     if not folder.is_absolute():
         return []
@@ -351,7 +360,7 @@ def _files(folder: Path) -> list[tuple[str, int, int]]:
     return [(name, state.st_size, state.st_mtime_ns) for name, state in found]
 
 
-def _request(view: TurnView, number: int) -> Request:
+def _make_request(view: TurnView, number: int) -> Request:
     return Request(
         id=f"reply {number}",
         question=view.question,
@@ -366,7 +375,7 @@ def _with_sentences(text: str) -> Text:
     )
 
 
-async def _answers(session: Session, prompts: Sequence[PeerPrompt]) -> tuple[str, ...]:
+async def _ask_all(session: Session, prompts: Sequence[PeerPrompt]) -> tuple[str, ...]:
     return tuple(
         await gather_all(
             session.text(each.step, [ChatMessage("user", each.prompt)], max_tokens=each.max_tokens)
@@ -375,5 +384,5 @@ async def _answers(session: Session, prompts: Sequence[PeerPrompt]) -> tuple[str
     )
 
 
-def _text(place: ReplySpan, reply: str) -> str:
+def _read_text(place: ReplySpan, reply: str) -> str:
     return reply[place.start : place.end] if place.start is not None else str(place.text)

@@ -1,4 +1,8 @@
-"""The environment of a peer, and its worker process."""
+"""The worker process of a peer: its environment, and the messages that it exchanges with us.
+
+A message is one JSON object a line; see docs/peers.md. Other people wrote the worker's packages, so every
+message of it is validated. Offsets are Unicode code points into the text they belong to, end exclusive.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +12,167 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from hallulab.agents.machine.cache import Listener, locate_cache, silent
 from hallulab.agents.machine.environments import is_made, python_environment
 from hallulab.agents.machine.worker_process import LOADING_SECONDS, WorkerError, WorkerProcess
-from hallulab.detectors.peers.protocol import (
-    Abstained,
-    Answers,
-    Ask,
-    Failed,
-    Fatal,
-    Judged,
-    Message,
-    PeerPrompt,
-    Ready,
-    Request,
-    read_message,
-)
+from hallulab.scenarios.transcript import Frozen
+
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+
+
+class Text(Frozen):
+    """A text and where its sentences are, so that every peer judges the same sentences."""
+
+    text: str
+    """The text."""
+    sentences: tuple[tuple[int, int], ...]
+    """Start and end of each sentence with words: a model's score of `---` is nothing but noise."""
+
+
+class Request(Frozen):
+    """One reply to judge."""
+
+    id: str
+    """The answer repeats it."""
+    question: str
+    """What the reply answers; empty if nobody asked."""
+    passages: tuple[Text, ...]
+    """The evidence; never empty."""
+    reply: Text
+    """The text under judgement."""
+
+
+class Ready(Frozen):
+    """The worker has loaded its model."""
+
+    ready: Literal[True]
+    """Nothing more to say."""
+
+
+class Fatal(Frozen):
+    """The worker cannot work at all."""
+
+    fatal: str
+    """Why."""
+
+
+class ReplySpan(Frozen):
+    """Something with a place in the reply, or without one."""
+
+    start: int | None = Field(default=None, ge=0)
+    """First character."""
+    end: int | None = None
+    """One past the last character."""
+    text: str | None = None
+    """What it is, if it has no place in the reply."""
+    score: Share
+    """Higher is worse."""
+
+    @model_validator(mode="after")
+    def _is_somewhere_or_something(self) -> Self:
+        if (self.start is None) != (self.end is None) or (self.start is None and not self.text):
+            raise ValueError("give start and end, or a text")
+        if self.start is not None and self.end is not None and self.start >= self.end:
+            raise ValueError(f"[{self.start}, {self.end}) is empty")
+        return self
+
+
+class PeerUnit(ReplySpan):
+    """One thing that was scored."""
+
+    kind: Literal["claim", "sentence", "word"]
+    """What it is."""
+    details: dict[str, float | str | None] = Field(default_factory=dict)
+    """Named intermediate values."""
+
+
+class Judged(Frozen):
+    """The verdict on a reply."""
+
+    id: str
+    """The request's."""
+    score: Share
+    """Score of the reply, higher is worse."""
+    spans: tuple[ReplySpan, ...] | None
+    """What is flagged; None: the peer does not say where."""
+    units: tuple[PeerUnit, ...]
+    """Everything that was scored."""
+    truncated: bool = False
+    """Whether evidence or reply did not fit into the model."""
+
+
+class Abstained(Frozen):
+    """There is nothing to judge."""
+
+    id: str
+    """The request's."""
+    abstained: str
+    """What is missing."""
+
+
+class Failed(Frozen):
+    """This reply could not be judged; the next one may be."""
+
+    id: str
+    """The request's."""
+    error: str
+    """Why."""
+
+
+class PeerPrompt(Frozen):
+    """A prompt for the served model, sent as one user message at temperature 0."""
+
+    step: str = Field(pattern=r"^[a-z_]{1,30}$")
+    """What it is for: the second part of the call's purpose."""
+    prompt: str
+    """The message."""
+    max_tokens: int = Field(ge=1, le=2048)
+    """Length limit of the answer."""
+
+
+class Ask(Frozen):
+    """The worker wants the served model's answers before it goes on."""
+
+    id: str
+    """The request's."""
+    ask: tuple[PeerPrompt, ...]
+    """To be answered in this order."""
+
+
+class Answers(Frozen):
+    """Our answer to `Ask`."""
+
+    id: str
+    """The request's."""
+    answers: tuple[str, ...] | None = None
+    """The model's answers; None: refused."""
+    refused: str | None = None
+    """Why there are none."""
+
+
+Message = Ready | Fatal | Judged | Abstained | Failed | Ask
+"""A message of a worker."""
+
+_MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
+
+
+def read_message(line: bytes) -> Message:
+    """Read a line of a worker.
+
+    Raises:
+        WorkerError: it is none of the messages.
+    """
+    try:
+        return _MESSAGE.validate_json(line)
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"]
+        raise WorkerError(f"its worker said {line[:120]!r}, which is no answer ({reason})") from error
+
 
 _NEEDED = re.compile(
     r"(HF_TOKEN|HF_TOKEN_PATH|HUGGING_FACE_HUB_TOKEN)|(?!\w*(KEY|TOKEN|SECRET|PASSWORD))("
@@ -56,7 +200,7 @@ class PeerProcess(WorkerProcess):
     """
 
     def __init__(self, command: Sequence[str]) -> None:
-        super().__init__(command, _environ())
+        super().__init__(command, _choose_environment())
 
     def load(self, configuration: Mapping[str, Any]) -> None:
         """Have the worker load its model.
@@ -112,7 +256,7 @@ class PeerProcess(WorkerProcess):
             raise
 
 
-def _environ() -> dict[str, str]:
+def _choose_environment() -> dict[str, str]:
     """Return the part of our environment that other people's packages need, without any key of ours."""
     return {
         **{name: value for name, value in os.environ.items() if _NEEDED.fullmatch(name)},
@@ -137,7 +281,7 @@ def locate_peer_python(peer: str, *, cache: Path | None = None, on_progress: Lis
     """
     pins = read_peer_requirements(peer)
     return python_environment(
-        _target(peer, cache or locate_cache()),
+        _locate_target(peer, cache or locate_cache()),
         "\n".join(pins),
         ["--only-binary=:all:", *pins],
         owner=peer,
@@ -148,10 +292,10 @@ def locate_peer_python(peer: str, *, cache: Path | None = None, on_progress: Lis
 
 def is_installed(peer: str) -> bool:
     """Return whether a peer's environment is there already."""
-    return is_made(_target(peer, locate_cache()), "\n".join(read_peer_requirements(peer)))
+    return is_made(_locate_target(peer, locate_cache()), "\n".join(read_peer_requirements(peer)))
 
 
-def _target(peer: str, cache: Path) -> Path:
+def _locate_target(peer: str, cache: Path) -> Path:
     pins = read_peer_requirements(peer)
     shared = next(name for name, others in _read_requirements().items() if others == pins)
     return cache / "peers" / shared

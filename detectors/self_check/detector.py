@@ -22,9 +22,15 @@ from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import format_dialogue, load_prompt
 from hallulab.agents.served_model import EVEN_ODDS
-from hallulab.detectors.base.judging import Abstention, format_evidence, gather_all, make_flagged_spans
+from hallulab.detectors.base.judging import (
+    Abstention,
+    Scale,
+    ServedDetector,
+    format_evidence,
+    gather_all,
+    make_flagged_spans,
+)
 from hallulab.detectors.base.protocol import DetectorContext
-from hallulab.detectors.base.served import Scale, ServedDetector
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.spans import Region, split_spoken_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
@@ -41,8 +47,8 @@ class SelfCheckOptions(Frozen):
     temperature: float = Field(default=1.0, gt=0.0, le=2.0)
     """Temperature of the samples; the paper samples at 1.0, too."""
     threshold: float | None = Field(default=None, gt=0.0, le=1.0)
-    """Mean inconsistency from which a reply, or a sentence of it, is flagged. None: the one tuned for the
-    model if there is one, else `EVEN_ODDS` (the paper ranks and has none)."""
+    """Mean inconsistency from which a reply, or a sentence of it, is flagged. None: `EVEN_ODDS` (the
+    paper ranks and has none)."""
     max_tokens: int = Field(default=256, ge=16)
     """Length limit of a sample."""
     max_evidence_characters: int = Field(default=12000, ge=100)
@@ -56,13 +62,15 @@ class SelfCheckDetector(ServedDetector):
         UsageError: an option is unknown or wrong, or the model is not in the pool.
     """
 
+    KIND = "self-check"
+
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", SelfCheckOptions, context.options)
         self._options = options
         self._sample_prompt = load_prompt("hallulab.detectors.self_check", "sample")
         self._check_prompt = load_prompt("hallulab.detectors.self_check", "check")
         prompts = (self._sample_prompt, self._check_prompt)
-        scale = Scale(prompts, untuned=EVEN_ODDS, place=("self-check", "probability"))
+        scale = Scale(prompts, untuned=EVEN_ODDS)
         super().__init__(name, context, options, lambda: scale)
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:

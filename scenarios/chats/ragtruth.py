@@ -7,15 +7,16 @@ for the last question only, so a conversation is put together by the identifiers
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, encode_json
 from hallulab.scenarios.chats.record import MODEL, ChatContext, Marked, build_conversation
 from hallulab.scenarios.chats.values import FormatError, Groups, read_json_values
 from hallulab.scenarios.datasets.ragtruth import RESPONSES, SOURCES
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.transcript import Conversation, Passage, Turn
+from hallulab.scenarios.transcript import Passage, Turn
 
 _ID = re.compile(r"(?P<conversation>.+)-(?P<turn>[0-9]{1,9})", re.DOTALL)
 _PASSAGE = re.compile(r"^passage [0-9]+:", re.MULTILINE)
@@ -57,8 +58,25 @@ def build_ragtruth_lines(
         )  # fmt: skip
 
 
-def read_ragtruth(folder: Path) -> Iterator[tuple[int, Conversation]]:
-    """Yield (line of `response.jsonl`, conversation) of a folder.
+def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
+    """Write the two files of a folder."""
+    with (
+        (path / RESPONSES).open("w", encoding="utf-8", newline="") as responses,
+        (path / SOURCES).open("w", encoding="utf-8", newline="") as sources,
+    ):
+        for marked in chats:
+            for response, source in build_ragtruth_lines(marked, without):
+                responses.write(f"{encode_json(response)}\n")
+                sources.write(f"{encode_json(source)}\n")
+
+
+def recognize(start: FileStart) -> bool:
+    """Return whether it is a folder with the file of the replies."""
+    return (start.path / RESPONSES).is_file()
+
+
+def read(folder: Path) -> Iterator[ReadChat]:
+    """Yield the conversations of a folder.
 
     Raises:
         UsageError: a file is missing or no JSON.
@@ -84,7 +102,7 @@ def read_ragtruth(folder: Path) -> Iterator[tuple[int, Conversation]]:
             turns = [_turn(index, row.value, row.line) for index, row in enumerate(rows)]
             model = rows[0].value["response"].get("model")
             about = ChatContext(id=name, model=model if isinstance(model, str) else MODEL)
-            yield rows[0].line, build_conversation(turns, about, name)
+            yield ReadChat(f"{folder}, line {rows[0].line}", build_conversation(turns, about, name))
 
 
 def _turn(index: int, value: Any, line: int) -> Turn:
@@ -106,3 +124,14 @@ def _read_field(value: Any, name: str, line: int, file: str) -> str:
     if not isinstance(found, str) or not found:
         raise FormatError(f"{name}: must be a text. Correct or delete the line.", f"{file}, line {line}")
     return found
+
+
+INFO = ChatFormat(
+    name="ragtruth",
+    about="a folder with the two files of RAGTruth",
+    endings=(),
+    read=read,
+    recognize=recognize,
+    write=write,
+    rank=10,
+)

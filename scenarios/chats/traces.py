@@ -8,9 +8,11 @@ trace all of it is taken, of later ones the last turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from hallulab.scenarios.chats.chat_format import ReadChat, require_object
 from hallulab.scenarios.chats.record import MODEL, ChatContext, add_topic, build_conversation
 from hallulab.scenarios.chats.turns import (
     ChatMessageRecord,
@@ -20,7 +22,7 @@ from hallulab.scenarios.chats.turns import (
     read_chat_message,
     read_content,
 )
-from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups
+from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups, read_json_values
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 
@@ -52,6 +54,30 @@ class TraceSpan(Frozen):
     """Name of the model."""
     topic: str | None = None
     """Topic of the trace."""
+
+
+def read_traces(path: Path, read: Callable[[Mapping[str, Any]], Iterator[TraceSpan]]) -> Iterator[ReadChat]:
+    """Yield the conversations of a file of traces.
+
+    Args:
+        path: the file.
+        read: yields the spans of a value of the file.
+
+    Raises:
+        UsageError: the file cannot be read.
+        FormatError: a value is wrong.
+    """
+    for line, conversation in build_conversations(_read_spans(path, read)):
+        yield ReadChat(f"{path}, line {line}", conversation)
+
+
+def _read_spans(path: Path, read: Callable[[Mapping[str, Any]], Iterator[TraceSpan]]) -> Iterator[SpanRef]:
+    for place, line, value in read_json_values(path):
+        try:
+            for span in read(require_object(value)):
+                yield SpanRef(line, span)
+        except FormatError as error:
+            raise FormatError(str(error), place) from error
 
 
 class SpanRef(NamedTuple):

@@ -1,47 +1,44 @@
-"""Labelled data sets. Each of `LOADERS` reads one into `hallulab.scenarios.labelled.LabelledReply`.
+"""Labelled data sets, each a module with `INFO`, or an entry point of the group `hallulab.datasets`.
 
-HotpotQA (`hotpotqa`) has no loader, because it has right answers only: replies are built from its questions.
+The module's name is the data set's, with an underscore for each hyphen. Modules without `INFO` are none:
+`jsonl` reads files of any path, and HotpotQA (`hotpotqa`) has right answers only, to build replies from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.datasets.audit_corpus import load_audit_corpus
-from hallulab.scenarios.datasets.begin import load_begin
-from hallulab.scenarios.datasets.gold import load_gold
-from hallulab.scenarios.datasets.halubench import load_halubench
-from hallulab.scenarios.datasets.halueval import load_halueval
-from hallulab.scenarios.datasets.jsonl import load_chats, load_jsonl
-from hallulab.scenarios.datasets.loader import LoadRequest
-from hallulab.scenarios.datasets.mtrag import load_mtrag
-from hallulab.scenarios.datasets.ragtruth import RagTruthOptions, load_ragtruth
-from hallulab.scenarios.datasets.wice import load_wice
+from hallulab.scenarios.components import find_info, import_constants, list_component_names
+from hallulab.scenarios.datasets.jsonl import load_jsonl
+from hallulab.scenarios.datasets.loader import DatasetInfo, LoadRequest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file
 from hallulab.scenarios.labelled import LabelledData
-from hallulab.scenarios.transcript import Frozen
 
-Loader = Callable[[LoadRequest], LabelledData]
-"""Reads the requested replies of a data set."""
+GROUP = "hallulab.datasets"
+"""Group of the entry points; each gives a `DatasetInfo`."""
 
-LOADERS: dict[str, Loader] = {
-    "audit-corpus": load_audit_corpus,
-    "begin": load_begin,
-    "detector-eval": load_chats,
-    "gold": load_gold,
-    "halubench": load_halubench,
-    "halueval": load_halueval,
-    "mtrag": load_mtrag,
-    "ragtruth": load_ragtruth,
-    "wice": load_wice,
-}
-"""Name of a data set → its loader."""
 
-OPTIONS: dict[str, type[Frozen]] = {"ragtruth": RagTruthOptions}
-"""Name of a data set → the class of its options, which its loader checks."""
+@cache
+def _import_own() -> Mapping[str, DatasetInfo]:
+    return import_constants(__name__, "INFO")
+
+
+def list_datasets() -> list[str]:
+    """Return the names of all data sets, ours first."""
+    return list_component_names(_import_own(), GROUP)
+
+
+def find_dataset(name: str) -> DatasetInfo:
+    """Return the description of a data set.
+
+    Raises:
+        UsageError: there is none of that name, or its distribution cannot be used.
+    """
+    return find_info("data set", name, _import_own(), GROUP, DatasetInfo)
 
 
 def load_labelled(
@@ -53,23 +50,24 @@ def load_labelled(
     """Load the labelled replies of a data set.
 
     Args:
-        dataset: a name of `LOADERS`, or the path of a JSON-lines file (docs/labelled-data.md).
+        dataset: a name of `list_datasets()`, or the path of a JSON-lines file (docs/labelled-data.md).
         data: folder of a named data set's files.
         source: part of a named data set; None: all, or as docs/labelled-data.md says.
-        options: the data set's own options (`OPTIONS`): name → value.
+        options: the data set's own options: name → value.
 
     Raises:
         UsageError: there is no such data set, or something in it is wrong; names file, line and remedy.
     """
-    if dataset in LOADERS:
-        if options and dataset not in OPTIONS:
+    names = list_datasets()
+    if dataset in names:
+        info = find_dataset(dataset)
+        if options and info.options is None:
             raise UsageError(f"data set {dataset}: it has no options. Leave {', '.join(options)} out.")
-        return LOADERS[dataset](LoadRequest(dataset, data, source, options or {}))
+        return info.load(LoadRequest(dataset, data, source, options or {}))
     path = expand_home(dataset)
     if not is_file(path):
         raise UsageError(
-            f"{dataset}: no such labelled data. Give the path of a JSONL file, or one of: "
-            f"{', '.join(LOADERS)}."
+            f"{dataset}: no such labelled data. Give the path of a JSONL file, or one of: {', '.join(names)}."
         )
     for flag, value in (("--data", data), ("--source", source)):
         if value is not None:

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from hallulab.scenarios.datasets.loader import SCHEMA, LoadRequest
+from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record, read_records, read_text
 from hallulab.scenarios.files.json_text import digest
@@ -134,3 +134,11 @@ def _label_turn(identifier: str, turn: _BeginLine) -> LabelledReply:
         group=group,
         meta={"model": turn.model_name, "source": turn.data_source},
     )
+
+
+INFO = DatasetInfo(
+    load=load_begin,
+    levels=("reply",),
+    licence="one for each source",
+    url="https://github.com/google/BEGIN-dataset",
+)

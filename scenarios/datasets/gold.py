@@ -8,7 +8,13 @@ from pathlib import Path
 
 from pydantic import Field
 
-from hallulab.scenarios.datasets.loader import SCHEMA, LoadRequest, locate_quotations, make_repeated_id_error
+from hallulab.scenarios.datasets.loader import (
+    SCHEMA,
+    DatasetInfo,
+    LoadRequest,
+    locate_quotations,
+    make_repeated_id_error,
+)
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.labelled import ChatbotTurn, GoldSpan, LabelledData, LabelledReply
@@ -209,3 +215,9 @@ def _merge_replies(known: LabelledReply | None, found: LabelledReply, place: str
                 f"{found.id}, and another {what}. Give each its own key."
             )
     return known.model_copy(update={"turns": (*known.turns, *found.turns)})
+
+
+INFO = DatasetInfo(
+    load=load_gold,
+    levels=("reply", "span"),
+)

@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from hallulab.scenarios.datasets.loader import SCHEMA, LoadRequest
+from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record, read_records
 from hallulab.scenarios.files.json_text import digest
@@ -122,3 +122,11 @@ def _label_row(row: _HaluBenchLine) -> LabelledReply:
         group=group,
         meta={"source": row.source_ds},
     )
+
+
+INFO = DatasetInfo(
+    load=load_halubench,
+    levels=("reply",),
+    licence="CC-BY-NC-2.0",
+    url="https://huggingface.co/datasets/PatronusAI/HaluBench",
+)

@@ -1,5 +1,4 @@
-"""HaluEval (Li et al., "HaluEval: A Large-Scale Hallucination Evaluation Benchmark for Large Language
-Models").
+"""HaluEval, a large-scale hallucination evaluation benchmark (Li et al.).
 
 Three parts pair a right and a hallucinated text for the same evidence. The fourth has responses to users'
 requests, judged without evidence. The files are called `.json` and hold one object a line.
@@ -15,7 +14,7 @@ from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from hallulab.scenarios.datasets.loader import SCHEMA, LoadRequest, locate_quotations
+from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest, locate_quotations
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
@@ -205,3 +204,11 @@ def _label_cases(part: str, number: int, line: _FileLine) -> Iterator[LabelledRe
 
 def _pair(right: str, hallucinated: str) -> tuple[_JudgedText, ...]:
     return _JudgedText("right", right, False), _JudgedText("hallucinated", hallucinated, True)
+
+
+INFO = DatasetInfo(
+    load=load_halueval,
+    levels=("reply", "span"),
+    licence="MIT",
+    url="https://github.com/RUCAIBox/HaluEval",
+)

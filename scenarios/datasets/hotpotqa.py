@@ -1,5 +1,4 @@
-"""HotpotQA, distractor setting (Yang et al., "HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question
-Answering").
+"""HotpotQA, distractor setting: diverse, explainable multi-hop questions (Yang et al.).
 
 It has questions, right answers and paragraphs, and no hallucinated answers. Labelled replies are built from
 it, as LogicGraph does.

@@ -1,13 +1,15 @@
-"""What the loaders of data sets share: the request, its checks, and the search for quoted words."""
+"""What the data sets share: their description, the request, and the search for quoted words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import LabelledData
+from hallulab.scenarios.transcript import Frozen
 
 SCHEMA = "docs/labelled-data.md"
 """Describes the files of the data sets."""
@@ -71,6 +73,26 @@ class LoadRequest:
         """
         if self.source is not None:
             raise UsageError(f"--source {self.source}: {self.dataset} has no parts. Leave it out.")
+
+
+Level = Literal["reply", "sentence", "span"]
+"""What labels are about: a whole reply, each of its sentences, or places in it."""
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """A labelled data set: the constant `INFO` of its module, or the target of an entry point."""
+
+    load: Callable[[LoadRequest], LabelledData]
+    """Reads the requested replies."""
+    levels: tuple[Level, ...]
+    """What its labels are about."""
+    licence: str | None = None
+    """SPDX identifier, or how the parts are licensed; None: the files are your own."""
+    url: str | None = None
+    """Where it is published; None: nowhere."""
+    options: type[Frozen] | None = None
+    """Class of its own options, which the loader checks; None: it has none."""
 
 
 def make_repeated_id_error(path: Path, line: int, identifier: str) -> UsageError:

@@ -11,7 +11,7 @@ from typing import Self
 from pydantic import model_validator
 
 from hallulab.scenarios.datasets.jsonl import ReplyLine, build_labelled_reply
-from hallulab.scenarios.datasets.loader import SCHEMA, LoadRequest, make_repeated_id_error
+from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest, make_repeated_id_error
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.labelled import LabelledData, LabelledReply, Ratings, require_fitting_spans
 
@@ -75,3 +75,11 @@ def load_mtrag(request: LoadRequest) -> LabelledData:
         found = {"ratings": ratings, "label": ratings.hallucinated}
         replies[reply.id] = reply.model_copy(update=found)
     return LabelledData(tuple(replies.values()))
+
+
+INFO = DatasetInfo(
+    load=load_mtrag,
+    levels=("reply",),
+    licence="Apache-2.0",
+    url="https://github.com/IBM/mt-rag-benchmark",
+)

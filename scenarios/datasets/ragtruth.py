@@ -22,7 +22,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, RootModel, model_validator
 
 from hallulab.scenarios.components import read_options
-from hallulab.scenarios.datasets.loader import SCHEMA, LoadRequest, make_repeated_id_error
+from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest, make_repeated_id_error
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
@@ -69,7 +69,7 @@ class Business(Frozen):
 
 
 def render_business_chunks(business: Business) -> Iterator[tuple[str, str]]:
-    """Yield (name, text) of each non-empty chunk: `profile`, `hours`, `attributes`, `review-1` …"""
+    """Yield (name, text) of each non-empty chunk: `profile`, `hours`, `attributes`, `review-1` and so on."""
     yield "profile", _render_lines(business.model_dump(include=set(_PROFILE)), _PROFILE)
     if business.hours:
         yield "hours", "\n".join(f"{day}: {_format_hours(hours)}" for day, hours in business.hours.items())
@@ -347,3 +347,12 @@ def _label_response(
             "source": source.source,
         },
     )
+
+
+INFO = DatasetInfo(
+    load=load_ragtruth,
+    levels=("reply", "span"),
+    licence="MIT",
+    url="https://github.com/ParticleMedia/RAGTruth",
+    options=RagTruthOptions,
+)

@@ -12,7 +12,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from hallulab.scenarios.datasets.loader import SCHEMA, LoadRequest, make_repeated_id_error
+from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest, make_repeated_id_error
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
@@ -156,3 +156,11 @@ def _find_offsets(text: str, tokens: tuple[str, ...]) -> list[tuple[int, int]]:
         at = start + len(token)
         offsets.append((start, at))
     return offsets
+
+
+INFO = DatasetInfo(
+    load=load_wice,
+    levels=("reply", "span"),
+    licence="ODC-By-1.0, texts CC-BY-SA",
+    url="https://github.com/ryokamoi/wice",
+)

@@ -1,5 +1,4 @@
-"""Find the pieces of a text that are right or wrong by themselves: contacts, references, dates, amounts,
-names.
+"""Find contacts, references, dates, amounts and names: what is right or wrong by itself in a text.
 
 Pure text rules. Equal items have equal keys, however they are written: `Rs 1,000` and `1000 rupees`, `sixty
 days` and `60 continuous days`.

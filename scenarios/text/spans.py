@@ -26,8 +26,7 @@ _INITIALS = re.compile(r"(?:\(?[A-Za-z]\.)*\(?[A-Za-z]\Z")
 
 
 def is_abbreviation(word: str, following: str) -> bool:
-    """Return whether the full stop after `word` belongs to an abbreviation or initial, so that no sentence
-    ends.
+    """Return whether the full stop after `word` belongs to an abbreviation, so that no sentence ends.
 
     Args:
         word: the characters between white space and the stop; brackets and quotation marks before it are

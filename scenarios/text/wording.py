@@ -68,8 +68,7 @@ def format_number(value: float | None, digits: int, scale: float = 1) -> str:
 def format_with_interval(
     value: float | None, ci95: Sequence[float] | None, digits: int, scale: float = 1
 ) -> str:
-    """Format a number and its interval, such as `0.42 [0.30, 0.55]`; without an interval, the number
-    alone."""
+    """Format a number and its interval, if it has one, such as `0.42 [0.30, 0.55]`."""
     if ci95 is None:
         return format_number(value, digits, scale)
     low, high = (format_number(bound, digits, scale) for bound in ci95)

@@ -105,20 +105,20 @@ class ChatPersonas:
         """
         people = names(len(chats), self._seed)
 
-        async def one(number: int) -> Made | None:
+        async def make_one(number: int) -> Made | None:
             try:
-                return await self._persona(number, chats[number], people[number])
+                return await self._make_persona(number, chats[number], people[number])
             except ModelError as error:
                 self._result.failed.append(f"{chats[number].place}: {error}")
                 return None
             finally:
                 on_done()
 
-        made = await asyncio.gather(*(one(number) for number in range(len(chats))))
+        made = await asyncio.gather(*(make_one(number) for number in range(len(chats))))
         self._result.made += [found for found in made if found is not None]
         return self._result
 
-    async def _persona(self, number: int, chat: Chat, name: str) -> Made | None:
+    async def _make_persona(self, number: int, chat: Chat, name: str) -> Made | None:
         if not chat.messages:
             self._result.failed.append(f"{chat.place}: nobody replied, so there is nothing to summarize.")
             return None
@@ -126,9 +126,9 @@ class ChatPersonas:
         summary = await summarize(session, chat.messages, self._domain)
         if session.calls[-1].finish_reason == "length":
             self._result.doubtful.append(f"{chat.place}: the summary was cut off at {MAX_TOKENS} tokens")
-        case = await self._case(session, chat, name, summary)
-        goals = tuple(await asyncio.gather(*(self._goal(session, goal) for goal in case.goals)))
-        manner, note = await self._manner(session, chat, number)
+        case = await self._read_case(session, chat, name, summary)
+        goals = tuple(await asyncio.gather(*(self._check_goal(session, goal) for goal in case.goals)))
+        manner, note = await self._read_manner(session, chat, number)
         persona = Persona(
             id=f"chat-{number + 1:03d}",
             name=name,
@@ -140,7 +140,7 @@ class ChatPersonas:
         )
         return Made(persona, goals, (f"from {chat.place}", note))
 
-    async def _case(self, session: Session, chat: Chat, name: str, summary: str) -> ChatCase:
+    async def _read_case(self, session: Session, chat: Chat, name: str, summary: str) -> ChatCase:
         """Return the user's case, without facts that the user did not tell.
 
         Raises:
@@ -164,7 +164,7 @@ class ChatPersonas:
         ]
         return case.model_copy(update={"facts": tuple(facts)})
 
-    async def _goal(self, session: Session, text: str) -> Goal:
+    async def _check_goal(self, session: Session, text: str) -> Goal:
         """Find out what the documents say about a goal."""
         found = [await find_answering_passage(session, self._knowledge, part) for part in parts(text)]
         passage = next((one for one in found if one is not None), None)
@@ -172,7 +172,7 @@ class ChatPersonas:
             return Goal(text, "not answered", None)
         return Goal(text, "answered" if None not in found else "in part", passage)
 
-    async def _manner(self, session: Session, chat: Chat, number: int) -> tuple[str, str]:
+    async def _read_manner(self, session: Session, chat: Chat, number: int) -> tuple[str, str]:
         """Return the user's manner, drawn where none fits, and a note on where it comes from."""
         try:
             manner = await read_manner(session, chat.messages)

@@ -99,10 +99,10 @@ async def write_pack(wanted: PackRequest, experiment: Experiment, settings: RunS
             if isinstance(wanted.personas, int):
                 groups = await _group_by_topic(knowledge.passages, embedder, wanted.personas)
 
-                async def domain() -> str:
+                async def get_domain() -> str:
                     return (await described).domain
 
-                maker = PersonaMaker(session, knowledge, embedder, groups, domain, experiment.seed)
+                maker = PersonaMaker(session, knowledge, embedder, groups, get_domain, experiment.seed)
                 make = partial(maker.make, wanted.personas, wanted.shares)
             else:
                 reader = ChatPersonas(session, knowledge, (await described).domain, experiment.seed)

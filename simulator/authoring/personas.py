@@ -158,40 +158,40 @@ class PersonaMaker:
         kinds = draw_kinds(number, shares, self._seed)
         people = names(number, self._seed)
 
-        async def one(place: int) -> Made | None:
-            made = await self._persona(place, people[place], kinds[place], 0)
+        async def make_one(place: int) -> Made | None:
+            made = await self._make_persona(place, people[place], kinds[place], 0)
             on_done()
             return made
 
         self._stride = GOALS * -(-number // len(self._topics))
         # The first request puts the examples, with which all begin, into the server's prefix cache.
         with suppress(UnparseableAnswer):
-            await write_goals(self._session(), self._passages(0, 0, 0)[0][0].text, 0)
-        made = await asyncio.gather(*(one(place) for place in range(number)))
+            await write_goals(self._session(), self._choose_passages(0, 0, 0)[0][0].text, 0)
+        made = await asyncio.gather(*(make_one(place) for place in range(number)))
         for place, found in enumerate(made):
-            if found is not None and await self._repeats(found):
+            if found is not None and await self._is_repeat(found):
                 self._result.refused.append(f"{found.persona.name} wants what another persona wants")
-                found = await self._persona(place, people[place], kinds[place], TRIES)
-                if found is not None and await self._repeats(found):
+                found = await self._make_persona(place, people[place], kinds[place], TRIES)
+                if found is not None and await self._is_repeat(found):
                     self._result.failed.append(f"{people[place]}: wants what another persona wants.")
                     continue
             if found is not None:
                 self._result.made.append(found)
         return self._result
 
-    async def _persona(self, place: int, name: str, kinds: Sequence[Kind], tried: int) -> Made | None:
+    async def _make_persona(self, place: int, name: str, kinds: Sequence[Kind], tried: int) -> Made | None:
         """Make a persona, after so many tries for each of its goals."""
         session = self._session()
         goals: list[Goal] = []
 
-        async def wanted(number: int) -> Goal | None:
-            passages = self._passages(place, number, tried)
-            return await self._goal(session, name, passages, kinds[number], tuple(goals))
+        async def make_wanted(number: int) -> Goal | None:
+            passages = self._choose_passages(place, number, tried)
+            return await self._make_goal(session, name, passages, kinds[number], tuple(goals))
 
         # All at once, as a server answers several requests faster; one that repeats another is made again.
-        for number, goal in enumerate(await asyncio.gather(*map(wanted, range(len(kinds))))):
+        for number, goal in enumerate(await asyncio.gather(*map(make_wanted, range(len(kinds))))):
             if goal is not None and any(goal.text.lower() == other.text.lower() for other in goals):
-                goal = await wanted(number)
+                goal = await make_wanted(number)
             if goal is None:
                 self._result.failed.append(f"{name}: no goal passed its checks.")
                 return None
@@ -216,7 +216,7 @@ class PersonaMaker:
         self._result.failed.append(f"{name}: the model wrote no case.")
         return None
 
-    def _passages(self, place: int, goal: int, tried: int) -> list[tuple[Passage, int]]:
+    def _choose_passages(self, place: int, goal: int, tried: int) -> list[tuple[Passage, int]]:
         """Return the passages to try for a goal, and how often each was taken before.
 
         No two goals begin with the same passage while the topic has others.
@@ -226,7 +226,7 @@ class PersonaMaker:
         turns = (round_ * GOALS + goal + attempt * self._stride for attempt in range(tried, tried + TRIES))
         return [(passages[turn % len(passages)], turn // len(passages)) for turn in turns]
 
-    async def _goal(
+    async def _make_goal(
         self,
         session: Session,
         name: str,
@@ -244,13 +244,13 @@ class PersonaMaker:
         for attempt, (passage, used) in enumerate(passages):
             try:
                 pair = await write_goals(session, passage.text, max(attempt, used))
-                said = await self._said(session, pair.said, passage)
+                said = await self._require_answered(session, pair.said, passage)
                 goal = Goal(said, "answered", passage)
                 if answers is None and said.lower() not in taken:
                     answers = goal
                 if kind != "answered":
                     own = unsaid[(self._seed + used + len(said)) % len(unsaid)]
-                    not_said = await self._not_said(session, pair.not_said, own)
+                    not_said = await self._choose_unanswered(session, pair.not_said, own)
                     ours = not_said == own
                     text = not_said if kind == "not answered" else f"{said}, and {asked_for(not_said)}"
                     goal = Goal(text, kind, passage, ours)
@@ -264,7 +264,7 @@ class PersonaMaker:
             self._result.replaced.append(f"{name}: {answers.text!r} was to be {kind}")
         return answers
 
-    async def _said(self, session: Session, goal: str, passage: Passage) -> str:
+    async def _require_answered(self, session: Session, goal: str, passage: Passage) -> str:
         """Return a goal that a passage answers.
 
         Raises:
@@ -277,7 +277,7 @@ class PersonaMaker:
             raise _Unfit(f"{goal!r}: {passage.id} does not tell it")
         return goal
 
-    async def _not_said(self, session: Session, written: str, own: str) -> str:
+    async def _choose_unanswered(self, session: Session, written: str, own: str) -> str:
         """Return a goal that the documents do not answer: the one that the model wrote, else our own.
 
         Raises:
@@ -290,7 +290,7 @@ class PersonaMaker:
             return own
         raise _Unfit(f"{own!r}: the documents tell it")
 
-    async def _repeats(self, made: Made) -> bool:
+    async def _is_repeat(self, made: Made) -> bool:
         """Return whether a persona that was made before has the same goals."""
         texts = [" ".join(one.persona.goals) for one in (*self._result.made, made)]
         if len(texts) == 1:

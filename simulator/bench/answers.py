@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Literal
 
 from hallulab.scenarios.text.spans import split_words
 
@@ -96,11 +95,11 @@ class _NumberParser:
     def __bool__(self) -> bool:
         return self._begun
 
-    def figures(self, value: Decimal) -> None:
+    def begin(self, value: Decimal) -> None:
         """Begin with a number in figures."""
         self._part, self._begun = value, True
 
-    def takes(self, value: int) -> bool:
+    def add(self, value: int) -> bool:
         """Add a word's value if it continues the number (`one` after `twenty`, not after `two`)."""
         if self._begun and not 0 < value < self._room:
             return False
@@ -110,7 +109,7 @@ class _NumberParser:
         return True
 
     def scale(self, factor: int) -> None:
-        """Multiply the number by a hundred, a thousand …"""
+        """Multiply the number by a hundred, a thousand and so on."""
         part = self._part or Decimal(0 if self._total else 1)
         if factor == _SCALES["hundred"]:
             self._part = part * factor
@@ -133,10 +132,10 @@ def _convert_to_figures(tokens: Sequence[str]) -> Iterator[str]:
         if token in _SCALES:
             number.scale(_SCALES[token])
         elif value is not None:
-            if not number.takes(value):
+            if not number.add(value):
                 yield str(number)
                 number = _NumberParser()
-                number.takes(value)
+                number.add(value)
         else:
             if number:
                 yield str(number)
@@ -144,13 +143,9 @@ def _convert_to_figures(tokens: Sequence[str]) -> Iterator[str]:
             if figures is None:
                 yield token
             else:
-                number.figures(Decimal(figures[1]))
+                number.begin(Decimal(figures[1]))
         if number and (token in _ORDINALS or (figures and figures[2])):
             yield f"{number}th"
             number = _NumberParser()
     if number:
         yield str(number)
-
-
-Wrong = Literal["invented", "misplaced"]
-"""Kind of a wrong answer: made up, as in the paper, or from a passage that does not answer the question."""

@@ -1,12 +1,6 @@
-"""What detectors are compared with: rules without a detector, people's agreement, Friedman's test.
+"""What detectors are compared with: rules without a detector, and people's agreement.
 
-Friedman's test over sources: do three or more detectors differ at all?
-A source (group) is a block. In each block, detectors are ranked by their mean squared error (score − label)²,
-the source's Brier score, over the replies that all of them scored. Detectors whose scores are no
-probabilities have no such error and are left out. The p-value comes from the chi-squared distribution, which
-is accurate for more than ten sources.
-
-Agreement of people on the labels of a data set: a limit for what detectors can reach.
+Agreement of people on the labels of a data set is a limit for what detectors can reach.
 One person's rating is read like a detector's verdict. Lower is more suspect, and it is flagged below the
 rating from which a reply is clean. It is compared with the label, which includes that person's own rating,
 and with the median of the others, which are fewer than those behind the label. Someone who rates as the
@@ -15,28 +9,24 @@ others do is between the two numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
 from hallulab.scenarios.labelled import LabelledReply, Ratings
 from hallulab.scenarios.transcript import Frozen, Judgement, Span
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.levels import Items, Level, get_gold_labels, group_numbers
+from hallulab.simulator.bench.levels import Level, get_gold_labels, group_numbers
 from hallulab.simulator.measure.agreement import compute_krippendorffs_alpha
 from hallulab.simulator.measure.detection import (
     Sample,
     compute_auroc,
-    compute_brier,
     compute_flag_scores,
     compute_replicates,
 )
 from hallulab.simulator.measure.intervals import (
-    Floats,
-    Integers,
     Interval,
     Rounded,
     compute_percentile_interval,
@@ -142,79 +132,8 @@ def _compute_numbers(ratings: Sequence[Rating]) -> RatingNumbers:
         probabilities=False,
     )
     drawn = compute_replicates(sample, int(sample.clusters.max()) + 1)
-    decided = compute_flag_scores(sample)
-    return RatingNumbers(
-        auroc=compute_auroc(sample),
-        auroc_ci95=compute_percentile_interval(drawn["auroc"]),
-        f1=decided["f1"],
-        f1_ci95=compute_percentile_interval(drawn["f1"]),
-        balanced_accuracy=decided["balanced_accuracy"],
-        balanced_accuracy_ci95=compute_percentile_interval(drawn["balanced_accuracy"]),
-    )
-
-
-FEWEST = 3
-"""Detectors, and sources or conversations, below which there is no test."""
-
-
-class RankTest(Frozen):
-    """Friedman's test by chi-squared; None where no block tells any two detectors apart."""
-
-    statistic: Rounded | None
-    p_value: float | None
-    mean_ranks: dict[str, Rounded]
-
-
-class SourceTest(RankTest):
-    """The test over sources; the least error has rank 1."""
-
-    level: Literal["response"] = "response"
-    error: Literal["brier"] = "brier"
-    n: int
-    groups: int
-
-
-def run_friedman_test(measured: Mapping[str, Items]) -> SourceTest | None:
-    """Run the test over sources; None with too few of them or of detectors.
-
-    Args:
-        measured: the items that each detector scored of the same replies, at response level.
-    """
-    compared = {name: items for name, items in measured.items() if compute_brier(items.sample) is not None}
-    if len(compared) < FEWEST:
-        return None
-    shared = reduce(np.intersect1d, (items.replies for items in compared.values()))
-    errors = np.array([_compute_source_errors(items, shared) for items in compared.values()])
-    sources = errors.shape[1]
-    if sources < FEWEST:
-        return None
-    found = rank_test(dict(zip(compared, errors, strict=True)))
-    return SourceTest(n=len(shared), groups=sources, **dict(found))
-
-
-def rank_test(losses: Mapping[str, Floats]) -> RankTest:
-    """Run Friedman's test.
-
-    Args:
-        losses: each detector's loss in each block, for at least `FEWEST` detectors; the least one has rank 1.
-    """
-    from scipy.stats import friedmanchisquare, rankdata
-
-    table = np.array(list(losses.values()))
-    ranks: Floats = rankdata(table, axis=0)
-    differ = bool((ranks != ranks[0]).any())
-    found = friedmanchisquare(*table) if differ else None
-    return RankTest(
-        statistic=None if found is None else found.statistic,
-        p_value=None if found is None else float(f"{found.pvalue:.6g}"),
-        mean_ranks=dict(zip(losses, ranks.mean(axis=1), strict=True)),
-    )
-
-
-def _compute_source_errors(items: Items, shared: Integers) -> Floats:
-    """Return the mean squared error on the shared replies, for each source that has any."""
-    sample = items.sample.only(np.isin(items.replies, shared))
-    squared = (sample.scores - sample.labels) ** 2
-    _, place = np.unique(sample.clusters, return_inverse=True)
-    means: Floats = np.bincount(place, squared) / np.bincount(place)
-    return np.round(means, 12)
+    found = {"auroc": compute_auroc(sample), **compute_flag_scores(sample)}
+    numbers: dict[str, Any] = {}
+    for name in ("auroc", "f1", "balanced_accuracy"):
+        numbers |= {name: found[name], f"{name}_ci95": compute_percentile_interval(drawn[name])}
+    return RatingNumbers(**numbers)

@@ -6,20 +6,19 @@ import json
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hallulab.agents.progress import bars
 from hallulab.scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import format_count
-from hallulab.simulator.bench.answers import Wrong
 from hallulab.simulator.bench.hotpotqa_derived import Derived, build_hotpotqa_derived, list_left_out
-from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
-from hallulab.simulator.runs.folder import write_atomically
+from hallulab.simulator.options.commands import BuildOptions
 from hallulab.simulator.runs.outputs import check_outputs
 
 
@@ -51,49 +50,32 @@ def _build_line(reply: LabelledReply) -> dict[str, Any]:
     return line
 
 
-@dataclass(frozen=True)
-class BuildSettings:
-    """The command's arguments."""
-
-    data: Path
-    """Folder of HotpotQA's file."""
-    config: Path | None
-    """Experiment file; it must not be overwritten."""
-    out: Path
-    """The labelled file to write."""
-    limit: int | None
-    """Largest number of questions, chosen by `seed`."""
-    seed: int
-    """Seed of that choice, of the choice of answers, and of sampled answers."""
-    wrong: Wrong
-    """Kind of the wrong answers."""
-    both: bool
-    """Whether each question gives its right and its wrong answer, or one of them."""
-    run: RunSettings
-    """Recording, replay, progress, flags of the model server."""
-
-
-async def build_command(settings: BuildSettings, experiment: Experiment) -> Derived:
+async def build_from_options(options: BuildOptions) -> Derived:
     """Build the labelled file, and write it at the end, so an interrupted build leaves nothing behind.
 
     Raises:
         UsageError: the data, the file's name or the models are wrong.
         OperationalError: server, endpoint or disk failed, or no question gave a reply.
     """
-    data, run = settings.data, settings.run
+    experiment = load_experiment(options.config_path, options.collect_model_fields())
+    settings = RunSettings.from_options(options)
+    data, out = Path(options.data), Path(options.out)
     check_outputs(
-        {"--out": settings.out}, (data / FILE, data / OFFICIAL, settings.config, run.replay, run.record)
+        {"--out": out},
+        (data / FILE, data / OFFICIAL, options.config_path, settings.replay, settings.record),
     )
-    questions = _choose_questions(read_hotpotqa(settings.data), settings)
-    async with open_pool(experiment, open_recording(run)) as pool, serve_models(pool, run):
-        with bars(settings.run.quiet) as shown:
+    found = read_hotpotqa(data)
+    require_unique_ids(found, data)
+    questions = _choose_questions(found, options)
+    async with open_pool(experiment, open_recording(settings)) as pool, serve_models(pool, settings):
+        with bars(options.quiet) as shown:
             task = shown.add_task("questions", total=len(questions))
             derived = await build_hotpotqa_derived(
                 questions,
                 pool,
-                wrong=settings.wrong,
-                seed=settings.seed,
-                both=settings.both,
+                wrong=options.wrong,
+                seed=options.seed,
+                both=options.both,
                 on_done=lambda: shown.advance(task),
             )
     if not derived.data:
@@ -101,18 +83,18 @@ async def build_command(settings: BuildSettings, experiment: Experiment) -> Deri
         raise OperationalError(
             f"no reply came of {format_count(len(questions), 'question')}, nothing is written: {reasons}."
         )
-    write_labelled(settings.out, derived.data)
+    write_labelled(out, derived.data)
     return derived
 
 
-def _choose_questions(questions: Sequence[HotpotQuestion], settings: BuildSettings) -> list[HotpotQuestion]:
-    """Choose at most `limit` questions, in the file's order. A higher limit keeps those of a lower one.
+def _choose_questions(questions: Sequence[HotpotQuestion], options: BuildOptions) -> list[HotpotQuestion]:
+    """Choose at most `limit` questions, in the file's order. A higher limit keeps those of a lower one."""
+    drawn = random.Random(options.seed).sample(range(len(questions)), len(questions))  # noqa: S311 - a seeded choice of data
+    return [questions[position] for position in sorted(drawn[: options.limit])]
 
-    Raises:
-        UsageError: two questions have the same identifier, so two replies of the labelled file would have it.
-    """
+
+def require_unique_ids(questions: Sequence[HotpotQuestion], data: Path) -> None:
+    """Raise UsageError if two questions have the same identifier, so that two replies would have it."""
     (most, times), *_ = Counter(question.id for question in questions).most_common(1) or [("", 0)]
     if times > 1:
-        raise UsageError(f"{settings.data}: two questions have the _id {most}. Give each its own.")
-    drawn = random.Random(settings.seed).sample(range(len(questions)), len(questions))  # noqa: S311 - a seeded choice of data
-    return [questions[position] for position in sorted(drawn[: settings.limit])]
+        raise UsageError(f"{data}: two questions have the _id {most}. Give each its own.")

@@ -25,8 +25,9 @@ import numpy as np
 
 from hallulab.scenarios.labelled import ChatbotTurn, LabelledReply
 from hallulab.scenarios.transcript import Conversation, Frozen, Judgement, Span, Turn, Verdict
-from hallulab.simulator.bench.baselines import FEWEST, RankTest, rank_test
 from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.levels import list_located_ends
+from hallulab.simulator.bench.significance import FEWEST, RankTest, compute_wilcoxon_p, rank_test
 from hallulab.simulator.measure.hallucinations import (
     Row,
     Tallies,
@@ -34,15 +35,13 @@ from hallulab.simulator.measure.hallucinations import (
     compute_mean,
     count_all_verdicts,
 )
-from hallulab.simulator.measure.intervals import Integers, Interval, Rounded, adjust_by_holm
+from hallulab.simulator.measure.intervals import Interval, Rounded, adjust_by_holm
 from hallulab.simulator.runs.journals import Journals
 
 Metric = Literal["precision", "recall"]
 METRICS: tuple[Metric, ...] = ("precision", "recall")
 CONVERSATION = "conversation"
 """Key of `meta` for the name of a reply's conversation."""
-_MOST_EXACT = 500
-"""Largest number of differing pairs with an exact signed-rank test, which then takes half a second."""
 
 Counted = Literal["spans", "turns"]
 Hits = Sequence[bool]
@@ -153,43 +152,10 @@ def _match_spans(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits
     """
     gold = [(span.start, span.end) for span in reply.spans or ()]
     whole = [(0, len(reply.reply))] if judgement.flagged else []
-    flagged = [(span.start, span.end) for span in judgement.spans or ()] or whole
-    placed = [(start, end) for start, end in flagged if start is not None and end is not None]
+    placed = list_located_ends(judgement) if judgement.spans else whole
     right = [any(start < b and a < end for a, b in gold) for start, end in placed]
     met = [any(start < b and a < end for start, end in placed) for a, b in gold]
-    return right + [False] * (len(flagged) - len(placed)), met
-
-
-def compute_wilcoxon_p(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Compute the two-sided p-value of the signed-rank test, without equal pairs; None if all are equal.
-
-    Equal differences share the mean of their ranks. Given these ranks, the p-value is exact: twice the
-    smaller tail of the sum of positive ranks over all 2^n equally likely patterns of signs, at most 1
-    (Wilcoxon 1945; with ties Hollander and Wolfe, Nonparametric Statistical Methods, section 3.1). Shares of
-    few hallucinations are mostly ties, for which the p-values of the normal approximation are too small.
-    scipy uses it there from n = 14 on. We use it beyond `_MOST_EXACT` pairs, where the exact sum would need
-    seconds.
-    """
-    from scipy.stats import rankdata, wilcoxon
-
-    differences = np.array([round(a - b, 12) for a, b in zip(first, second, strict=True)])
-    differences = differences[differences != 0]
-    if not len(differences):
-        return None
-    if len(differences) > _MOST_EXACT:
-        return float(wilcoxon(differences).pvalue)
-    doubled = np.rint(2 * rankdata(np.abs(differences))).astype(np.int64)
-    return _compute_signed_rank_p(doubled, int(doubled[differences > 0].sum()))
-
-
-def _compute_signed_rank_p(ranks: Integers, positive: int) -> float:
-    """Return twice the smaller tail, at `positive`, of the sum of a random subset of `ranks` (whole)."""
-    chances = np.ones(1)
-    for rank in np.sort(ranks):
-        halves = chances / 2
-        chances = np.pad(halves, (0, rank))
-        chances[rank:] += halves
-    return min(1.0, 2 * float(min(chances[: positive + 1].sum(), chances[positive:].sum())))
+    return right + [False] * (len(judgement.spans or whole) - len(placed)), met
 
 
 def _run_friedman_test(values: Mapping[str, Values], metric: Metric) -> list[ChatFriedman]:
@@ -286,8 +252,10 @@ def build_chatbot_rows(evaluations: Sequence[Evaluation]) -> ChatbotRows | None:
 
 
 def count_annotated(evaluations: Sequence[Evaluation]) -> Tallies | None:
-    """Count each conversation by the labels (as a detector named `LABELS`) and by each detector; None without
-    annotated turns."""
+    """Count each conversation by the labels and by each detector; None without annotated turns.
+
+    The labels stand as a detector named `LABELS`.
+    """
     conversations, verdicts = collect_annotated(evaluations)
     if not conversations:
         return None
@@ -297,8 +265,10 @@ def count_annotated(evaluations: Sequence[Evaluation]) -> Tallies | None:
 
 
 def collect_annotated(evaluations: Sequence[Evaluation]) -> tuple[list[Conversation], list[Verdict]]:
-    """Return the conversations of the annotated turns, and the verdicts on them by the labels (as a detector
-    named `LABELS`) and by each detector."""
+    """Return the conversations of the annotated turns, and the verdicts on them.
+
+    These are by the labels, as a detector named `LABELS`, and by each detector.
+    """
     replies = evaluations[0].replies if evaluations else ()
     told = [place for place, reply in enumerate(replies) if reply.turns and reply.spans is not None]
     verdicts = [

@@ -24,7 +24,8 @@ from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.scenarios.text.spans import split_words
 from hallulab.scenarios.text.wording import format_count
-from hallulab.simulator.bench.answers import NUMBER_WORDS, Wrong, extract_content, is_same_answer
+from hallulab.simulator.bench.answers import NUMBER_WORDS, extract_content, is_same_answer
+from hallulab.simulator.options.commands import Wrong
 
 DATASET = "hotpotqa-derived"
 """Name of the data set in its replies."""
@@ -203,11 +204,11 @@ def _prompt_misplaced(question: HotpotQuestion) -> Iterator[tuple[list[ChatMessa
     prompt = load_prompt("hallulab.simulator.bench", "misplaced_answer")
     asked = set(split_words(question.question))
 
-    def shared(position: int) -> int:
+    def count_shared(position: int) -> int:
         return len(asked & set(split_words(_format_paragraph(question, position))))
 
     others = [at for at in range(len(question.context)) if at not in question.supporting]
-    for position in sorted(others, key=shared, reverse=True)[:TRIES]:
+    for position in sorted(others, key=count_shared, reverse=True)[:TRIES]:
         messages = prompt.fill(
             passage=_format_paragraph(question, position),
             question=question.question,

@@ -29,6 +29,8 @@ from hallulab.simulator.measure.intervals import Floats, Integers
 Level = Literal["response", "sentence", "word"]
 LEVELS: tuple[Level, ...] = ("response", "sentence", "word")
 
+Ends = tuple[int, int]
+"""Start and end of a stretch of a reply."""
 Scored = tuple[int, int, float]
 """Start, end and score of a stretch of a reply."""
 
@@ -141,15 +143,29 @@ def get_gold_labels(reply: LabelledReply, level: Level, kind: str | None = None)
     return mark_touched(reply.reply, chosen, split_items(reply.reply, level))
 
 
-def mark_touched(text: str, spans: Iterable[tuple[int, int]], places: Sequence[Region]) -> Booleans:
-    """Return whether any of `spans` shares a character with each of `places`."""
-    marks = np.zeros(len(text), dtype=np.int64)
+def mark_characters(length: int, spans: Iterable[Ends]) -> Booleans:
+    """Return whether each of so many characters is under any of the spans."""
+    marks = np.zeros(length, dtype=bool)
     for start, end in spans:
-        marks[start:end] = 1
-    before = np.concatenate([[0], np.cumsum(marks)])
+        marks[start:end] = True
+    return marks
+
+
+def mark_touched(text: str, spans: Iterable[Ends], places: Sequence[Region]) -> Booleans:
+    """Return whether any of `spans` shares a character with each of `places`."""
+    before = np.concatenate([[0], np.cumsum(mark_characters(len(text), spans))])
     bounds = np.array(places, dtype=np.int64).reshape(-1, 2)
     found: Booleans = before[bounds[:, 1]] > before[bounds[:, 0]]
     return found
+
+
+def list_located_ends(judgement: Judgement) -> list[Ends]:
+    """Return start and end of the flagged spans that have a place."""
+    return [
+        (span.start, span.end)
+        for span in judgement.spans or ()
+        if span.start is not None and span.end is not None
+    ]
 
 
 def flag_items(text: str, judgement: Judgement, level: Level) -> Booleans:

@@ -1,18 +1,11 @@
-"""The benchmark as one HTML file that needs no network and runs no script.
-
-The template escapes everything. The content security policy allows only this style sheet, by hash.
-
-Geometry of the benchmark page's charts: precision-recall, reliability, cost against quality.
-Our own SVG template draws them; `hallulab.simulator.report.html` gives the reasons.
-"""
+"""The benchmark as one HTML file that needs no network and runs no script."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hallulab.simulator.bench import curves, tables
+from hallulab.simulator.bench import tables
 from hallulab.simulator.bench.curves import (
-    Plot,
     Priced,
     plot_frontier,
     plot_precision_recall,
@@ -29,9 +22,8 @@ from hallulab.simulator.bench.terminal import (
     report_notes,
 )
 from hallulab.simulator.measure.detection import Sample
-from hallulab.simulator.report.html import load_asset, render
+from hallulab.simulator.report.plot import Plot, render_page_with_plots
 
-_COLOURS = 6
 _COSTS = {"p50_ms": "milliseconds a reply (p50)", "tokens_per_reply": "tokens a reply"}
 
 
@@ -60,11 +52,8 @@ def render_page(report: BenchReport, samples: Mapping[tuple[str, Level], Sample]
         plots["sweep"] = _plot_frontiers(
             {row.name: row for row in sweep.best_first}, detectors, "f1", tuple(_COSTS)
         )
-    return render(
-        "hallulab.simulator.bench",
-        "page.html",
-        load_asset("hallulab.simulator.report", "page.css")
-        + load_asset("hallulab.simulator.bench", "page.css"),
+    return render_page_with_plots(
+        __package__,
         report=report,
         detectors=detectors,
         plots=plots,
@@ -76,15 +65,8 @@ def render_page(report: BenchReport, samples: Mapping[tuple[str, Level], Sample]
         friedman_line=render_friedman_line,
         chats_counted=explain_chats_counted,
         chat_friedman_lines=render_chat_friedman_lines,
-        box=curves,
         notes=report_notes(report),
-        paint=get_style_classes,
     )
-
-
-def get_style_classes(number: int) -> str:
-    """Return the style classes of a detector's number: six colours, then the same ones hollow and dashed."""
-    return f"d{number % _COLOURS}" + (" hollow" if number // _COLOURS % 2 else "")
 
 
 def _plot_frontiers(

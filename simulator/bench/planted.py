@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.levels import list_located_ends
+from hallulab.simulator.measure.hallucinations import compute_mean
 from hallulab.simulator.measure.intervals import (
     Interval,
     Ratio,
@@ -161,10 +163,10 @@ def _build_row(detector: str, cell: tuple[str, str, str], pairs: Sequence[_Error
         coverage=len(scored) / len(pairs),
         recall=compute_ratio_of_sums(found),
         recall_ci95=_compute_interval(found),
-        placed=sum(placed) / len(placed) if placed else None,
+        placed=compute_mean(placed),
         false_alarms=compute_ratio_of_sums(alarms),
         false_alarms_ci95=_compute_interval(alarms),
-        told_apart=sum(apart) / len(apart) if apart else None,
+        told_apart=compute_mean(apart),
     )
 
 
@@ -184,11 +186,8 @@ def _compute_interval(sample: Sequence[Ratio]) -> tuple[float, float] | None:
 
 def _is_at_its_place(error: LabelledReply, judgement: Judgement) -> bool:
     """Check whether a flagged span overlaps the planted words."""
-    return any(
-        span.start is not None and span.end is not None and span.start < gold.end and gold.start < span.end
-        for span in judgement.spans or ()
-        for gold in error.spans or ()
-    )
+    places = list_located_ends(judgement)
+    return any(start < gold.end and gold.start < end for start, end in places for gold in error.spans or ())
 
 
 def _compare_scores(wrong: Judgement, clean: Judgement) -> float:

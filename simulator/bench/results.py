@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -17,10 +17,8 @@ from hallulab.simulator.bench.baselines import (
     FLAG_ALL,
     MAJORITY,
     RaterAgreement,
-    SourceTest,
     flag_all,
     predict_majority,
-    run_friedman_test,
 )
 from hallulab.simulator.bench.chats import ChatbotRows, ChatReport, build_chat_report, build_chatbot_rows
 from hallulab.simulator.bench.evaluate import Evaluation
@@ -42,6 +40,7 @@ from hallulab.simulator.bench.rows import (
     build_span_row,
     count_items,
 )
+from hallulab.simulator.bench.significance import SourceTest, run_friedman_test
 from hallulab.simulator.bench.sweep import SweepReport
 from hallulab.simulator.bench.thresholds import Thresholds
 from hallulab.simulator.measure.detection import (
@@ -55,6 +54,9 @@ from hallulab.simulator.measure.detection import (
 )
 from hallulab.simulator.measure.intervals import Interval, Rounded, compute_percentile_interval
 from hallulab.simulator.measure.prevalence import Accuracy
+
+if TYPE_CHECKING:
+    import pandas
 
 ALL = "all"
 """The part that is the whole data set, beside the parts by a field of `meta`."""
@@ -218,6 +220,12 @@ class BenchReport(Frozen):
     planted_counts: tuple[Accuracy, ...] | None = None
     data: BenchData
     sweep: SweepReport | None = None
+
+    def frame(self) -> pandas.DataFrame:
+        """Return the rows of all levels, by detector; field b of field a is column `a.b`."""
+        import pandas
+
+        return pandas.json_normalize([row.model_dump(mode="json") for row in self.rows])
 
     @property
     def levels(self) -> list[Level | Literal["span"]]:

@@ -28,7 +28,7 @@ from hallulab.detectors.base.protocol import ThresholdProtocol
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Evaluation, Missing, count_reasons
-from hallulab.simulator.bench.levels import Items, Level
+from hallulab.simulator.bench.levels import Ends, Items, Level, list_located_ends, mark_characters
 from hallulab.simulator.bench.thresholds import Thresholds, decide_by_protocols
 from hallulab.simulator.measure.detection import (
     Replicates,
@@ -41,9 +41,8 @@ from hallulab.simulator.measure.detection import (
     compute_precision_recall_f1,
     sort_into_bins,
 )
+from hallulab.simulator.measure.hallucinations import compute_mean
 from hallulab.simulator.measure.intervals import Interval, Rounded, compute_percentile_interval
-
-Ends = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -79,11 +78,7 @@ def count_spans(reply: LabelledReply, judgement: Judgement) -> SpanCounts | None
     if reply.spans is None or judgement.spans is None or not judgement.localised:
         return None
     length = len(reply.reply)
-    flagged = [
-        (span.start, min(span.end, length))
-        for span in judgement.spans
-        if span.start is not None and span.end is not None and span.start < length
-    ]
+    flagged = [(start, min(end, length)) for start, end in list_located_ends(judgement) if start < length]
     unlocated = len(judgement.spans) - len(flagged)
     gold = [(span.start, span.end) for span in reply.spans]
     characters = _count_characters(length, flagged, gold)
@@ -100,21 +95,17 @@ def count_spans(reply: LabelledReply, judgement: Judgement) -> SpanCounts | None
 
 def compute_span_numbers(counted: Sequence[SpanCounts]) -> dict[str, float | None]:
     """Compute precision, recall and F1 under the rules, the primary one without a prefix, and `iou`."""
-    ious = [item.iou for item in counted if item.iou is not None]
     return {
         **_compute_numbers("", [item.characters for item in counted]),
         **_compute_numbers("pairwise_", [item.pairwise for item in counted]),
-        "iou": sum(ious) / len(ious) if ious else None,
+        "iou": compute_mean([item.iou for item in counted if item.iou is not None]),
         **_compute_numbers("exact_", [item.exact for item in counted]),
     }
 
 
 def _count_characters(length: int, flagged: Sequence[Ends], gold: Sequence[Ends]) -> HitCounts:
-    masks = np.zeros((2, length), dtype=bool)
-    for mask, spans in zip(masks, (flagged, gold), strict=True):
-        for start, end in spans:
-            mask[start:end] = True
-    return HitCounts(int((masks[0] & masks[1]).sum()), int(masks[0].sum()), int(masks[1].sum()))
+    found, wanted = mark_characters(length, flagged), mark_characters(length, gold)
+    return HitCounts(int((found & wanted).sum()), int(found.sum()), int(wanted.sum()))
 
 
 def _count_pairwise(flagged: Sequence[Ends], gold: Sequence[Ends]) -> HitCounts:
@@ -204,8 +195,10 @@ class LevelRow(_BenchRow):
 
 
 class SpanRow(_BenchRow):
-    """A detector on spans, by the rules of `hallulab.simulator.bench.rows`; no prefix means by
-    characters."""
+    """A detector on spans, by the rules of `hallulab.simulator.bench.rows`.
+
+    Fields without a prefix are by characters.
+    """
 
     level: Literal["span"] = "span"
     auroc: None = None
@@ -229,12 +222,13 @@ def build_level_row(
     """Compute ranking and calibration of the scores, agreement of the flags, coverage and cost.
 
     Args:
-        items: the items of the level, see `items_of`.
+        items: the items of the level, see `collect_items`.
         drawn: their bootstrap.
         groups: number of groups, the clusters of the intervals.
     """
     sample = items.sample
-    decided = compute_flag_scores(sample)
+    decided: dict[str, Any] = compute_flag_scores(sample)
+    intervals: dict[str, Any] = {f"{name}_ci95": compute_percentile_interval(drawn[name]) for name in drawn}
     threshold = evaluation.threshold if level == "response" else None
     return LevelRow(
         detector=evaluation.detector,
@@ -243,16 +237,9 @@ def build_level_row(
         groups=groups,
         **count_items(items),
         auroc=compute_auroc(sample),
-        auroc_ci95=compute_percentile_interval(drawn["auroc"]),
         auprc=compute_average_precision(sample),
-        auprc_ci95=compute_percentile_interval(drawn["auprc"]),
-        precision=decided["precision"],
-        recall=decided["recall"],
-        f1=decided["f1"],
-        f1_ci95=compute_percentile_interval(drawn["f1"]),
-        accuracy=decided["accuracy"],
-        balanced_accuracy=decided["balanced_accuracy"],
-        balanced_accuracy_ci95=compute_percentile_interval(drawn["balanced_accuracy"]),
+        **decided,
+        **intervals,
         ece=compute_calibration_error(sample),
         brier=compute_brier(sample),
         reliability=tuple((item.n, item.score, item.positive) for item in sort_into_bins(sample)),
@@ -277,8 +264,7 @@ def count_items(items: Items) -> dict[str, Any]:
 
 
 def build_span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, int]) -> SpanRow | None:
-    """Compute the agreement of flagged and gold spans (`hallulab.simulator.bench.rows`); None without gold
-    spans."""
+    """Compute the agreement of flagged and gold spans; None without gold spans."""
     counted: list[SpanCounts] = []
     places: list[int] = []
     n = positives = 0
@@ -313,6 +299,7 @@ def build_span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, in
 def compute_costs(evaluation: Evaluation) -> Costs:
     """Compute the costs and failures of judging."""
     judgements = evaluation.judgements
+    number = len(judgements)
     calls = [call for judgement in judgements for call in judgement.calls]
     tokens = sum(call.tokens for call in calls)
     times = _collect_times(evaluation)
@@ -328,8 +315,8 @@ def compute_costs(evaluation: Evaluation) -> Costs:
         calls=len(calls),
         replayed_calls=sum(call.replayed for call in calls),
         tokens=tokens,
-        calls_per_reply=len(calls) / len(judgements) if judgements else None,
-        tokens_per_reply=tokens / len(judgements) if judgements else None,
+        calls_per_reply=len(calls) / number if number else None,
+        tokens_per_reply=tokens / number if number else None,
         computed_tokens_per_reply=_compute_mean_tokens(judgements),
         seconds=round(evaluation.seconds, 3),
         train_s=evaluation.train_s,

@@ -90,9 +90,8 @@ def split_into_folds(replies: Sequence[LabelledReply], folds: int, seed: int) ->
     sizes = Counter(reply.group for reply in replies)
     if len(sizes) < folds:
         raise UsageError(
-            f"--folds {folds}: the replies are of {format_count(len(sizes), 'group')}, and no group may "
-            "be in two "
-            "folds. Give a smaller number."
+            f"--folds {folds}: the replies are of {format_count(len(sizes), 'group')}, and no group may be "
+            "in two folds. Give a smaller number."
         )
     groups = random.Random(seed).sample(sorted(sizes), len(sizes))  # noqa: S311 - a seeded choice
     filled = [0] * folds
@@ -157,12 +156,12 @@ class CrossValidation:
             for detector in sorted(detectors, key=lambda one: not isinstance(one, TrainableDetector)):
                 judged = partial(shown.advance, shown.add_task(detector.name, total=len(self._tested)))
                 if isinstance(detector, TrainableDetector):
-                    found[detector.name] = await self._of_learner(detector, seed, judged)
+                    found[detector.name] = await self._evaluate_learner(detector, seed, judged)
                 else:
                     found[detector.name] = await evaluate(detector, self._tested, self._concurrency, judged)
         return [found[detector.name] for detector in detectors]
 
-    async def _of_learner(
+    async def _evaluate_learner(
         self, detector: TrainableDetector, seed: int, judged: Callable[[int], object]
     ) -> Evaluation:
         evaluations: list[Evaluation] = []

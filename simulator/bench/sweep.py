@@ -22,6 +22,7 @@ from hallulab.simulator.bench.levels import collect_items, group_numbers
 from hallulab.simulator.bench.rows import compute_costs
 from hallulab.simulator.experiment.config import NAME, Component
 from hallulab.simulator.measure.detection import compute_auroc, compute_flag_scores
+from hallulab.simulator.measure.hallucinations import compute_mean
 from hallulab.simulator.measure.intervals import Rounded
 from hallulab.simulator.measure.spending import find_pareto_front
 
@@ -60,12 +61,12 @@ class Sweep(Frozen):
 
     @field_validator("configurations")
     @classmethod
-    def _set_the_same_options(
+    def _check_configurations(
         cls, listed: list[dict[str, Any]], info: ValidationInfo
     ) -> list[dict[str, Any]]:
         grid = info.data.get("grid")
         if not listed and grid == {}:
-            raise ValueError("give `grid`, `list_configurations`, or both")
+            raise ValueError("give `grid`, `configurations`, or both")
         names = set(grid or (listed[0] if listed else ()))
         for number, one in enumerate(listed, 1):
             if set(one) != names:
@@ -76,7 +77,7 @@ class Sweep(Frozen):
 
     @field_validator("options")
     @classmethod
-    def _do_not_vary(cls, options: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    def _check_fixed_options(cls, options: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         varied = {
             name for one in (info.data.get("grid", {}), *info.data.get("configurations", ())) for name in one
         }
@@ -86,7 +87,7 @@ class Sweep(Frozen):
         return options
 
     @model_validator(mode="after")
-    def _can_be_done(self) -> Self:
+    def _check_number_of_runs(self) -> Self:
         combined = math.prod(map(len, self.grid.values())) if self.grid else 0
         runs = (combined + len(self.configurations)) * self.repeats
         if runs > MOST_RUNS:
@@ -169,7 +170,7 @@ def build_sweep_report(sweep: Sweep, runs: Sequence[Sequence[Evaluation]]) -> Sw
     """Make the report, with a row a configuration.
 
     Args:
-        runs: for each repeat, the evaluations of `configurations(sweep)`, in their order.
+        runs: for each repeat, the evaluations of `list_configurations(sweep)`, in their order.
     """
     rows = [
         _build_row(component, sweep, evaluations)
@@ -226,22 +227,22 @@ def _sum_seconds(evaluation: Evaluation) -> list[float]:
 def _compute_mean(values: Sequence[float | None]) -> float | None:
     """Return the mean; None if one repeat has no value, because a mean over the others would hide that."""
     known = [value for value in values if value is not None]
-    return round(math.fsum(known) / len(known), 6) if known and len(known) == len(values) else None
+    return compute_mean(known) if len(known) == len(values) else None
 
 
 def _compute_deviation(values: Sequence[float | None]) -> float | None:
     """Return the sample standard deviation (n − 1); None with fewer than two values, or a missing one."""
     known = [value for value in values if value is not None]
-    return round(statistics.stdev(known), 6) if len(known) > 1 and len(known) == len(values) else None
+    return round(statistics.stdev(known), 6) if len(known) == len(values) > 1 else None
 
 
 def _mark_front(rows: Sequence[SweepRow], *columns: str) -> list[bool]:
     """Return which rows are optimal by these columns (lower costs are better) and by coverage."""
+
+    def get_criterion(row: SweepRow, column: str) -> float | None:
+        value: float | None = getattr(row, column)
+        return -value if value is not None and column in _COSTS else value
+
     return find_pareto_front(
-        [(row.coverage, *(_get_criterion(row, name) for name in columns)) for row in rows]
+        [tuple(get_criterion(row, name) for name in ("coverage", *columns)) for row in rows]
     )
-
-
-def _get_criterion(row: SweepRow, column: str) -> float | None:
-    value: float | None = getattr(row, column)
-    return -value if value is not None and column in _COSTS else value

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.text import Text
 
 from hallulab.scenarios.text.wording import (
     NOTHING,
     choose_noun,
     format_count,
     format_number,
-    render_one_line,
     shorten_line,
 )
-from hallulab.simulator.bench.baselines import RankTest, RaterAgreement, SourceTest
+from hallulab.simulator.bench.baselines import RaterAgreement
 from hallulab.simulator.bench.chats import ChatFriedman, ChatReport
 from hallulab.simulator.bench.results import BenchData, BenchReport
 from hallulab.simulator.bench.rows import AnyRow, LevelRow, SpanRow
+from hallulab.simulator.bench.significance import RankTest, SourceTest
 from hallulab.simulator.bench.sweep import SweepReport
 from hallulab.simulator.bench.tables import (
     CHATBOTS,
@@ -31,48 +30,42 @@ from hallulab.simulator.bench.tables import (
     build_sweep_columns,
 )
 from hallulab.simulator.measure.intervals import LEAST_FOR_INTERVAL, explain_no_interval
-from hallulab.simulator.report.columns import NARROW, build_terminal_table
+from hallulab.simulator.report.printing import print_line, print_table
 from hallulab.simulator.report.terminal import build_console
 
+_HOW_TUNED = (
+    "F1 tun.: threshold tuned on the other half of the groups; F1 max: the best single threshold on these "
+    "scores, chosen on these very items."
+)
 _NOUNS = {"response": "replies", "sentence": "sentences", "word": "words", "span": "replies with gold spans"}
 
 
 def print_report(report: BenchReport, console: Console | None = None) -> None:
     """Print the tables of a benchmark. An undefined number is a dash."""
     console = console or build_console()
-    narrow = console.width < NARROW
     for level in report.levels:
         rows = report.at(level)
-        console.print(Text(_render_heading(rows[0])))
         columns = SPANS if level == "span" else LEVELS
-        console.print(build_terminal_table(columns, [rows], narrow=narrow, bound=format_bound))
-    console.print(Text("Cost and failures"))
-    console.print(build_terminal_table(COSTS, [report.replies]))
+        print_table(console, _render_heading(rows[0]), columns, [rows], format_bound)
+    print_table(console, "Cost and failures", COSTS, [report.replies])
     if report.parts_by_meta:
-        console.print(Text("Replies by fields of meta"))
-        console.print(build_terminal_table(PARTS, [report.parts_by_meta]))
+        print_table(console, "Replies by fields of meta", PARTS, [report.parts_by_meta])
     if report.friedman is not None:
-        console.print(Text(render_one_line(render_friedman_line(report.friedman))))
+        print_line(console, render_friedman_line(report.friedman))
     if report.chats is not None:
         _print_chats(report.chats, console)
     if report.chatbots is not None:
-        console.print(Text("Hallucinations per turn (HPT-1) of each chatbot, by the labels and by detectors"))
-        console.print(build_terminal_table(CHATBOTS, [report.chatbots]))
+        heading = "Hallucinations per turn (HPT-1) of each chatbot, by the labels and by detectors"
+        print_table(console, heading, CHATBOTS, [report.chatbots])
     if report.planted is not None:
-        console.print(Text("Planted errors, by kind, turns before the reply, and passages of the evidence"))
         by_detector = [
             [row for row in report.planted_margins if row.detector == name]
             for name in dict.fromkeys(row.detector for row in report.planted)
         ]
-        console.print(build_terminal_table(PLANTED, by_detector, narrow=narrow, bound=format_bound))
-    console.print(
-        Text(
-            "F1 tun.: threshold tuned on the other half of the groups; F1 max: the best single threshold on "
-            "these scores, chosen on these very items."
-        )
-    )
-    for note in (*report_notes(report), *render_reason_lines(report.replies)):
-        console.print(Text(render_one_line(note)))
+        heading = "Planted errors, by kind, turns before the reply, and passages of the evidence"
+        print_table(console, heading, PLANTED, by_detector, format_bound)
+    for note in (_HOW_TUNED, *report_notes(report), *render_reason_lines(report.replies)):
+        print_line(console, note)
     if report.sweep is not None:
         print_sweep(report.sweep, console)
 
@@ -148,8 +141,7 @@ def render_raters_line(found: RaterAgreement) -> str:
     made = f"{found.ratings:,} ratings of {found.replies:,} {choose_noun(found.replies, 'reply', 'replies')}"
     return (
         f"Raters ({made}): Krippendorff's alpha {format_number(found.alpha, 3)}. One rater against the "
-        "label, in "
-        f"which that one has a say: {label}; against the median of the others: {others}."
+        f"label, in which that one has a say: {label}; against the median of the others: {others}."
     )
 
 
@@ -185,8 +177,7 @@ def render_notes(costs: Sequence[LevelRow]) -> list[str]:
     if replayed:
         found.append(
             "Answers known before (recorded, or asked for already) take no time, so p50 and p95 are of the "
-            "replies without any: "
-            f"{', '.join(replayed)}."
+            f"replies without any: {', '.join(replayed)}."
         )
     return found
 
@@ -262,27 +253,26 @@ def _render_heading(row: AnyRow) -> str:
 
 
 def _print_chats(chats: ChatReport, console: Console) -> None:
-    console.print(Text(f"Means over conversations. {explain_chats_counted(chats)}"))
-    console.print(build_terminal_table(CHATS, [chats.rows]))
+    print_table(console, f"Means over conversations. {explain_chats_counted(chats)}", CHATS, [chats.rows])
     tests = [
-        f"{test.metric}, {test.a} − {test.b}: {format_number(test.difference, 3)} over "
-        f"{test.conversations} chats, "
-        f"{format_p_value(test.p_holm)} (Wilcoxon, Holm)"
+        f"{test.metric}, {test.a} − {test.b}: {format_number(test.difference, 3)} over {test.conversations} "
+        f"chats, {format_p_value(test.p_holm)} (Wilcoxon, Holm)"
         for test in chats.tests
     ]
     for line in (*render_chat_friedman_lines(chats.friedman), *tests):
-        console.print(Text(render_one_line(line)))
+        print_line(console, line)
 
 
 def print_sweep(sweep: SweepReport, console: Console) -> None:
     """Print the configurations, highest F1 first: the columns of MetaRAG's tables 2 and 3."""
     rows = [row.model_copy(update={"name": row.name.rsplit("-", 1)[-1]}) for row in sweep.best_first]
-    heading = f"Sweep of {sweep.file.detector}, {sweep.file.repeats} seeds each. "
-    console.print(Text(render_one_line(f"{heading}Config: {' / '.join(sweep.file.varied)}")))
-    console.print(build_terminal_table(build_sweep_columns(sweep.file.varied), [rows]))
-    console.print(
-        Text("Front: none is as good, as cheap, and covers as much; F1 and T tokens, L latency; P: P and R.")
+    varied = sweep.file.varied
+    heading = f"Sweep of {sweep.file.detector}, {sweep.file.repeats} seeds each. Config: {' / '.join(varied)}"
+    print_table(console, heading, build_sweep_columns(varied), [rows])
+    print_line(
+        console,
+        "Front: none is as good, as cheap, and covers as much; F1 and T tokens, L latency; P: P and R.",
     )
-    console.print(
-        Text("p50: of what the requests of a reply took, added up; without requests, by the clock.")
+    print_line(
+        console, "p50: of what the requests of a reply took, added up; without requests, by the clock."
     )

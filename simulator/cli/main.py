@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import inspect
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
+from pkgutil import iter_modules
 from types import FrameType
 
 import typer
 
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
-from hallulab.scenarios.files.data_files import expand_home
 from hallulab.scenarios.text.wording import clean_for_terminal
-from hallulab.simulator.cli import bench
-from hallulab.simulator.cli import data as building
-from hallulab.simulator.cli import data as importing
-from hallulab.simulator.cli import prepare as listing
-from hallulab.simulator.cli import prepare as serving
-from hallulab.simulator.cli import prepare as starting_packs
-from hallulab.simulator.cli import prepare as summarizing
-from hallulab.simulator.cli import report as auditing
-from hallulab.simulator.cli import report as exporting
-from hallulab.simulator.cli import report as folders
-from hallulab.simulator.cli import report as realism
-from hallulab.simulator.cli import run as branching
-from hallulab.simulator.cli import run as running
-from hallulab.simulator.cli import stress as calibrating
-from hallulab.simulator.cli import stress as planting
-from hallulab.simulator.cli import stress as stressing
+from hallulab.simulator import cli
 from hallulab.simulator.cli.console import OutputError, forget_unwritten, guard_output, show_warnings
 from hallulab.simulator.cli.options import PassingOn
+
+ORDER = (
+    *("serve", "run", "simulate", "detect", "branch", "report", "view", "import", "export", "audit"),
+    *("realism", "bench", "plant", "calibrate", "stress", "build", "list", "summarize", "init-scenario"),
+)
+"""Commands as `--help` lists them; others follow by name."""
 
 app = typer.Typer(
     name="hallulab",
@@ -42,28 +36,56 @@ app = typer.Typer(
     add_completion=False,
 )
 
-app.command("serve", cls=PassingOn)(serving.serve)
-app.command("run", cls=PassingOn)(running.run)
-app.command("simulate", cls=PassingOn)(running.simulate)
-app.command("detect", cls=PassingOn)(running.detect)
-app.command("branch", cls=PassingOn)(branching.branch)
-app.command("report")(folders.report)
-app.command("view")(folders.view)
-app.command("import")(importing.import_)
-app.command("export")(exporting.export)
-app.command("audit")(auditing.audit)
-app.command("realism")(realism.realism)
-app.command("bench", cls=PassingOn)(bench.bench)
-app.command("plant", cls=PassingOn)(planting.plant)
-app.command("calibrate", cls=PassingOn)(calibrating.calibrate)
-app.command("stress", cls=PassingOn)(stressing.stress)
-build = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
-build.command("hotpotqa-derived", cls=PassingOn)(building.hotpotqa_derived)
-build.command("audit-corpus")(building.audit_corpus)
-app.add_typer(build, name="build")
-app.command("list")(listing.list_things)
-app.command("summarize", cls=PassingOn)(summarizing.summarize)
-app.command("init-scenario", cls=PassingOn)(starting_packs.init_scenario)
+
+Command = Callable[..., None] | typer.Typer
+"""A command, or a group of commands."""
+
+
+def find_commands() -> dict[str, Command]:
+    """Return name → command: the `COMMANDS` of each module in this folder, in the order of `--help`."""
+    modules = [import_module(f"{cli.__name__}.{found.name}") for found in iter_modules(cli.__path__)]
+    commands: dict[str, Command] = {}
+    for module in modules:
+        commands |= getattr(module, "COMMANDS", {})
+    place = {name: number for number, name in enumerate(ORDER)}
+    return dict(sorted(commands.items(), key=lambda item: (place.get(item[0], len(place)), item[0])))
+
+
+def add_command(name: str, command: Command) -> None:
+    """Add a command to `app`."""
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        passes_on = "context" in inspect.signature(command).parameters
+        app.command(name, cls=PassingOn if passes_on else None)(command)
+
+
+COMMANDS = find_commands()
+for _name in COMMANDS:
+    add_command(_name, COMMANDS[_name])
+
+
+def add_commands_of_others(arguments: Sequence[str]) -> None:
+    """Add the commands of other distributions where they are wanted: one is named, or `--help` lists all.
+
+    They are entry points of the group `hallulab.commands`, and cannot take a name of ours.
+
+    Raises:
+        UsageError: one that is wanted cannot be loaded.
+    """
+    named = next((word for word in arguments if not word.startswith("-")), None)
+    if named in COMMANDS:
+        return
+    for point in entry_points(group="hallulab.commands"):
+        if point.name not in COMMANDS and named in (None, point.name):
+            try:
+                COMMANDS[point.name] = point.load()
+            except Exception as error:
+                raise UsageError(
+                    f"command {point.name!r}: cannot load its entry point {point.value} "
+                    f"({type(error).__name__}: {error})."
+                ) from error
+            add_command(point.name, COMMANDS[point.name])
 
 
 def _print_version(asked: bool) -> None:
@@ -95,7 +117,9 @@ def main() -> None:
     gc.set_threshold(*COLLECTED_AFTER)
     try:
         with show_warnings(), guard_output():
-            app(_expand_home_folders(sys.argv[1:]))
+            arguments = _expand_home_folders(sys.argv[1:])
+            add_commands_of_others(arguments)
+            app(arguments)
     except (HallulabError, ReplayMiss) as error:
         _print_error(str(error).replace("\n", " ") if isinstance(error, UsageError) else str(error))
         sys.exit(2 if isinstance(error, UsageError) else 1)
@@ -121,11 +145,16 @@ def _expand_home_folders(arguments: Sequence[str]) -> list[str]:
         UsageError: an argument begins with a user whom nobody knows.
     """
     ours = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
-    found = []
-    for argument in ours:
-        flag, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
-        found.append(f"{flag}{equals}{expand_home(value)}" if value.startswith("~") else argument)
-    return found + list(arguments[len(ours) :])
+    return [_expand_home_folder(argument) for argument in ours] + list(arguments[len(ours) :])
+
+
+def _expand_home_folder(argument: str) -> str:
+    flag, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    if not value.startswith("~"):
+        return argument
+    from hallulab.scenarios.files.data_files import expand_home  # pydantic comes with it
+
+    return f"{flag}{equals}{expand_home(value)}"
 
 
 def _print_error(text: str) -> None:

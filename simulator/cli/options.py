@@ -1,140 +1,138 @@
-"""Options that several commands share, as dataclasses that unfold into flags."""
+"""Flags of the command line, made of the options of `hallulab.simulator.options.commands`."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.options.groups import Flag, read_whole_numbers
 
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """Which models answer, and how hard they are asked."""
-
-    config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="Experiment file (YAML); flags win over it.")
-    ] = None
-    model: Annotated[
-        str | None,
-        typer.Option(help="Model to serve (catalogue name, folder, hub name), or the endpoint's model."),
-    ] = None
-    base_url: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="OpenAI-compatible endpoint; without it the model is served here. "
-            "Repeat it for several that serve the same model."
-        ),
-    ] = None
-    api_key_env: Annotated[
-        str | None,
-        typer.Option(help="Environment variable with the endpoint's key; by default OPENAI_API_KEY."),
-    ] = None
-    concurrency: Annotated[int | None, typer.Option(help="Model requests under way at once.")] = None
-    timeout: Annotated[float | None, typer.Option(help="Seconds one try of a model request may take.")] = None
-
-
-@dataclass(frozen=True)
-class ConversationOptions:
-    """Which conversations are held."""
-
-    scenario: Annotated[
-        str | None, typer.Option(help="Built-in scenario pack, or the path of your own pack folder.")
-    ] = None
-    chatbots: Annotated[str | None, typer.Option(help="Chatbots under test, separated by commas.")] = None
-    personas: Annotated[str | None, typer.Option(help="Personas by identifier, separated by commas.")] = None
-    limit: Annotated[int | None, typer.Option(help="At most this many personas.")] = None
-    repeats: Annotated[
-        int | None, typer.Option(help="Conversations per persona and chatbot, with rising seeds.")
-    ] = None
-    count: Annotated[
-        int | None,
-        typer.Option(help="Draw this many users, a persona and a seed each; instead of --repeats."),
-    ] = None
-    manners: Annotated[
-        str | None, typer.Option(help="Manners that users draw from, separated by commas: terse,misspelling.")
-    ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed of the first repeat, or of the first users.")] = None
-    min_turns: Annotated[int | None, typer.Option(help="Replies before the user may stop.")] = None
-    max_turns: Annotated[int | None, typer.Option(help="Replies after which a conversation stops.")] = None
-    reply_tokens: Annotated[
-        int | None, typer.Option(help="Limit of a message, the user's and the five chatbots'.")
-    ] = None
-    top_k: Annotated[int | None, typer.Option(help="Passages retrieved for a query.")] = None
-
-
-@dataclass(frozen=True)
-class RecordingOptions:
-    """Recording, replaying and noise."""
-
-    record: Annotated[
-        Path | None, typer.Option(help="Record every model answer and search into this file.")
-    ] = None
-    replay: Annotated[
-        Path | None, typer.Option(help="Answer from this recording: no server, no network.")
-    ] = None
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False
-
-
-@dataclass(frozen=True)
-class FolderOptions:
-    """Where a run is written."""
-
-    out: Annotated[Path | None, typer.Option(help="Run folder; by default runs/ and the time.")] = None
-    fresh: Annotated[
-        bool, typer.Option("--fresh/--resume", help="Start over, or go on where the journals end.")
-    ] = False
-
-
-Workers = Annotated[
-    int, typer.Option(help="Processes that hold and judge conversations, each with --concurrency requests.")
-]
-Detectors = Annotated[str | None, typer.Option(help="Detectors, separated by commas.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 RunArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")]
 
 
-def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take dataclasses of options: each field becomes a flag of the command line."""
+def expand_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take a dataclass of options: each field with a `Flag` becomes a flag of the command line.
+
+    The fields of the class itself stand in its place, those of its bases after all others, as `--help` shows
+    them. What stands after `--` becomes the field `server_flags`, if there is one.
+    """
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, type] = {
-        name: hint
-        for name, hint in hints.items()
-        if isinstance(hint, type) and dataclasses.is_dataclass(hint)
-    }
-    own = [p for name, p in inspect.signature(command).parameters.items() if name not in groups]
-    fields = {name: list(dataclasses.fields(group)) for name, group in groups.items()}
+    (name, model), *_ = [(name, hint) for name, hint in hints.items() if dataclasses.is_dataclass(hint)]
+    assert isinstance(model, type)
+    flags = _list_flags(model)
+    takes_server_flags = any(field.name == "server_flags" for field in dataclasses.fields(model))
 
-    def unfolded(**values: Any) -> None:
-        packed = {
-            name: groups[name](**{field.name: values.pop(field.name) for field in members})
-            for name, members in fields.items()
-        }
-        command(**values, **packed)
+    def run_with_flags(**values: Any) -> None:
+        given = {flag.name: flag.convert(values.pop(flag.name)) for flag in flags}
+        if takes_server_flags:
+            given["server_flags"] = tuple(values.pop("context").args)
+        command(**values, **{name: model(**given)})
 
-    parameters = [p.replace(annotation=hints[p.name], kind=p.KEYWORD_ONLY) for p in own]
-    for name, members in fields.items():
-        types = get_type_hints(groups[name], include_extras=True)
-        parameters += [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=types[field.name],
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters: list[inspect.Parameter] = []
+    if takes_server_flags:
+        parameters.append(inspect.Parameter("context", kind, annotation=typer.Context))
+    for parameter in inspect.signature(command).parameters.values():
+        if parameter.name == name:
+            parameters += [flag.parameter for flag in flags if flag.own]
+        else:
+            parameters.append(parameter.replace(annotation=hints[parameter.name], kind=kind))
+    parameters += [flag.parameter for flag in flags if not flag.own]
+    run_with_flags.__name__, run_with_flags.__doc__ = command.__name__, command.__doc__
+    run_with_flags.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    vars(run_with_flags)["__signature__"] = inspect.Signature(parameters)
+    return run_with_flags
+
+
+@dataclass(frozen=True)
+class _CommandFlag:
+    """A field of options on the command line."""
+
+    name: str
+    flag: Flag
+    types: tuple[Any, ...]
+    """The alternatives of its type, without None."""
+    optional: bool
+    """Whether None is one of them."""
+    default: Any
+    own: bool
+    """Whether it is a field of the options' class itself, and not of a base."""
+
+    @property
+    def listed(self) -> bool:
+        """Whether its value is a list."""
+        return any(get_origin(alternative) is Sequence for alternative in self.types)
+
+    @property
+    def parameter(self) -> inspect.Parameter:
+        """It as a parameter that Typer reads."""
+        flag, default, optional = self.flag, self.default, self.optional
+        if self.listed:
+            kind: Any = str if flag.separated else list[str]
+            optional = optional or not default
+            default = ",".join(map(str, default)) if default else None
+        else:
+            kind = Path if Path in self.types else self.types[0]
+        decorated = (
+            typer.Argument(metavar=flag.metavar, help=flag.help)
+            if flag.argument
+            else typer.Option(*flag.names, metavar=flag.metavar, help=flag.help, min=flag.least)
+        )
+        return inspect.Parameter(
+            self.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if default is dataclasses.MISSING else default,
+            annotation=Annotated[kind | None if optional else kind, decorated],
+        )
+
+    def convert(self, value: Any) -> Any:
+        """Return the field's value for what Typer read.
+
+        Raises:
+            UsageError: a list of whole numbers holds something else.
+        """
+        if not self.listed:
+            return value
+        if value is None:
+            return self.default
+        if self.flag.number_from is not None:
+            return read_whole_numbers(f"--{self.name}", value, self.flag.number_from)
+        return split_names(value) if self.flag.separated else value
+
+
+def _list_flags(model: type[Any]) -> list[_CommandFlag]:
+    """Return the fields that have a flag: the class's own first, then those of its bases in their order."""
+    fields = {field.name: field for field in dataclasses.fields(model)}
+    hints = get_type_hints(model, include_extras=True)
+    flags = []
+    for owner in model.__mro__:
+        for name in vars(owner).get("__annotations__", {}):
+            if name not in fields or get_origin(hints[name]) is not Annotated:
+                continue
+            kind, flag = get_args(hints[name])
+            union = get_origin(kind) in (Union, types.UnionType)
+            alternatives = get_args(kind) if union else (kind,)
+            flags.append(
+                _CommandFlag(
+                    name=name,
+                    flag=flag,
+                    types=tuple(one for one in alternatives if one is not types.NoneType),
+                    optional=types.NoneType in alternatives,
+                    default=fields.pop(name).default,
+                    own=owner is model,
+                )
             )
-            for field in members
-        ]
-    unfolded.__name__, unfolded.__doc__ = command.__name__, command.__doc__
-    unfolded.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    vars(unfolded)["__signature__"] = inspect.Signature(parameters)
-    return unfolded
+    return flags
 
 
 def split_names(value: str | None) -> list[str] | None:
@@ -142,26 +140,6 @@ def split_names(value: str | None) -> list[str] | None:
     if value is None:
         return None
     return [name.strip() for name in value.split(",") if name.strip()]
-
-
-def read_whole_numbers(flag: str, text: str, least: int) -> tuple[int, ...]:
-    """Return whole numbers that commas separate.
-
-    Raises:
-        UsageError: the text holds something else.
-    """
-    from hallulab.scenarios.errors import UsageError
-
-    found = [part.strip() for part in text.split(",")]
-    if any(not part.isdecimal() or not least <= int(part) <= _MOST for part in found):
-        raise UsageError(
-            f"{flag} {text}: give whole numbers from {least} to {_MOST} with commas between, such as 1,4."
-        )
-    return tuple(int(part) for part in found)
-
-
-_MOST = 50
-"""Most turns or passages: none of our dialogues is longer."""
 
 
 class PassingOn(TyperCommand):

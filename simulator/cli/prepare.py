@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,88 +13,64 @@ from hallulab.agents.concurrency import run_until_stopped
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.wording import render_one_line
 from hallulab.simulator.cli.console import print_lines
-from hallulab.simulator.cli.options import ModelOptions, RecordingOptions, expand_option_groups
-from hallulab.simulator.cli.run import build_settings, collect_flags
+from hallulab.simulator.cli.options import expand_options
+from hallulab.simulator.options.commands import GOALS, PERSONAS, InitOptions, SummarizeOptions
+from hallulab.simulator.options.groups import to_path
 
 if TYPE_CHECKING:
     from hallulab.simulator.authoring.packs import Written
 
-_PERSONAS, _GOALS = 20, "70/20/10"
 _SHOWN = 10
 """Lines at most about what was refused, what failed, and which documents nobody asks about."""
 
 
-@expand_option_groups
-def init_scenario(
-    context: typer.Context,
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
-    models: ModelOptions,
-    recording: RecordingOptions,
-    documents: Annotated[
-        Path | None,
-        typer.Option(help="Folder of your documents: a model writes the pack's personas from them."),
-    ] = None,
-    from_chats: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Chats of real users, as `hallulab import` reads them: one persona of each.",
-        ),
-    ] = None,
-    personas: Annotated[
-        int | None,
-        typer.Option(
-            help=f"Personas to write from the documents, {_PERSONAS} by default; with --from-chats, how many "
-            "chats are read, all by default."
-        ),
-    ] = None,
-    goals: Annotated[
-        str | None,
-        typer.Option(
-            help="Per cent of goals that the documents answer, answer in part, do not answer; "
-            f"{_GOALS} by default."
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of what is drawn.")] = None,
-) -> None:
+@expand_options
+def init_scenario(options: InitOptions) -> None:
     """Write a scenario pack to start your own from; with --documents, one about your documents.
 
     What stands after `--` is passed on to the model server.
     """
-    if documents is None:
-        own = {"from_chats": from_chats, "personas": personas, "goals": goals, "seed": seed}
-        _write_skeleton(directory, {**own, **collect_flags(models)}, context.args)
+    directory, personas = Path(options.directory), options.personas
+    if options.documents is None:
+        _write_skeleton(options)
         return
     from hallulab.simulator.authoring.chats import load_chat_file
     from hallulab.simulator.authoring.packs import PackRequest, write_pack
     from hallulab.simulator.experiment.config import load_experiment
+    from hallulab.simulator.experiment.models import RunSettings
 
     if personas is not None and personas < 1:
         raise UsageError(f"--personas {personas}: give at least 1.")
-    if from_chats is not None and goals is not None:
+    if options.from_chats is not None and options.goals is not None:
         raise UsageError(
-            f"--goals {goals}: with --from-chats, the goals are those of the chats. Leave it out."
+            f"--goals {options.goals}: with --from-chats, the goals are those of the chats. Leave it out."
         )
+    chats = to_path(options.from_chats)
     wanted = PackRequest(
         directory,
-        documents,
-        (personas or _PERSONAS) if from_chats is None else load_chat_file(from_chats, personas),
-        _read_shares(_GOALS if goals is None else goals),
+        Path(options.documents),
+        (personas or PERSONAS) if chats is None else load_chat_file(chats, personas),
+        _read_shares(GOALS if options.goals is None else options.goals),
     )
-    experiment = load_experiment(models.config, {**collect_flags(models), "seed": seed})
-    written = run_until_stopped(write_pack(wanted, experiment, build_settings(context, recording)))
+    fields = {**options.collect_model_fields(), "seed": options.seed}
+    experiment = load_experiment(options.config_path, fields)
+    written = run_until_stopped(write_pack(wanted, experiment, RunSettings.from_options(options)))
     _tell(directory, wanted.number, written)
 
 
-def _write_skeleton(directory: Path, given: Mapping[str, object], args: Sequence[str]) -> None:
-    for name, value in given.items():
-        if value is not None:
-            flag = name if name.startswith("--") else f"--{name.replace('_', '-')}"
-            raise UsageError(f"{flag} goes with --documents only: without it nothing is written by a model.")
-    if args:
-        raise UsageError(f"`-- {args[0]}`: no server is started here, so it takes no flags.")
+def _write_skeleton(options: InitOptions) -> None:
     from hallulab.scenarios.packs.pack_files import init_scenario as write
 
+    own = {name: getattr(options, name) for name in ("from_chats", "personas", "goals", "seed")}
+    for name, value in {**own, **options.collect_model_fields()}.items():
+        if value is not None:
+            flag = name.replace("_", "-")
+            raise UsageError(
+                f"--{flag} goes with --documents only: without it nothing is written by a model."
+            )
+    if options.server_flags:
+        raise UsageError(f"`-- {options.server_flags[0]}`: no server is started here, so it takes no flags.")
+    directory = Path(options.directory)
     write(directory)
     print_lines(
         f"{directory}: edit scenario.yaml, documents/ and personas.yaml, then "
@@ -105,7 +81,7 @@ def _write_skeleton(directory: Path, given: Mapping[str, object], args: Sequence
 def _read_shares(text: str) -> tuple[float, float, float]:
     parts = text.split("/")
     if len(parts) != 3 or not all(part.isdecimal() for part in parts) or sum(map(int, parts)) != 100:
-        raise UsageError(f"--goals {text}: give three whole numbers that make 100, such as {_GOALS}.")
+        raise UsageError(f"--goals {text}: give three whole numbers that make 100, such as {GOALS}.")
     answered, in_part, not_answered = (int(part) / 100 for part in parts)
     return answered, in_part, not_answered
 
@@ -139,22 +115,8 @@ def _tell(directory: Path, wanted: int, written: Written) -> None:
     )
 
 
-@expand_option_groups
-def summarize(
-    context: typer.Context,
-    chat: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="A chat: text with lines `User: …` and `Assistant: …`, or messages as .json or .jsonl.",
-        ),
-    ],
-    models: ModelOptions,
-    recording: RecordingOptions,
-    scenario: Annotated[
-        str | None, typer.Option(help="The pack that the chat belongs to: a name, or a path.")
-    ] = None,
-) -> None:
+@expand_options
+def summarize(options: SummarizeOptions) -> None:
     """Print the `summary` of a persona that is in the situation of a chat's user.
 
     What stands after `--` is passed on to the model server.
@@ -162,10 +124,12 @@ def summarize(
     from hallulab.agents.users.chats import MAX_TOKENS, read_chat
     from hallulab.simulator.authoring.chats import summarize_chat
     from hallulab.simulator.experiment.config import load_experiment
+    from hallulab.simulator.experiment.models import RunSettings
 
-    messages = read_chat(chat)
-    experiment = load_experiment(models.config, {**collect_flags(models), "scenario": scenario})
-    summary = run_until_stopped(summarize_chat(messages, experiment, build_settings(context, recording)))
+    messages = read_chat(Path(options.chat))
+    fields = {**options.collect_model_fields(), "scenario": options.scenario}
+    experiment = load_experiment(options.config_path, fields)
+    summary = run_until_stopped(summarize_chat(messages, experiment, RunSettings.from_options(options)))
     print_lines(render_one_line(summary.text))
     if summary.cut:
         print_lines(f"the summary was cut off at {MAX_TOKENS} tokens: complete its end by hand", err=True)
@@ -282,3 +246,6 @@ def serve(
     serve_command(
         model, port=port, replicas=replicas, prepare_only=prepare, extra_flags=context.args, quiet=quiet
     )
+
+
+COMMANDS = {"init-scenario": init_scenario, "summarize": summarize, "list": list_things, "serve": serve}

@@ -15,7 +15,8 @@ from hallulab.simulator.cli.options import AsJson, RunArgument, split_names
 
 if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
-    from hallulab.simulator.report.selection import ExportSelection, SelectionCounts
+    from hallulab.simulator.report.export import ExportCounts
+    from hallulab.simulator.report.selection import SelectionCounts
     from hallulab.simulator.report.write import CorrectionData
     from hallulab.simulator.runs.audit_log import Chain, Entry
     from hallulab.simulator.runs.folder import RunFolder
@@ -41,7 +42,7 @@ def report(
     ] = None,
 ) -> None:
     """Derive the tables and the page of a run folder anew from its journals."""
-    from hallulab.simulator.report.correct import read_accuracies
+    from hallulab.simulator.measure.prevalence import read_accuracies
     from hallulab.simulator.report.write import CorrectionData
     from hallulab.simulator.runs.folder import RunFolder
 
@@ -106,9 +107,10 @@ def realism(
 ) -> None:
     """Hold the messages of a run's simulated users against people's, with a noise floor."""
     from hallulab.agents.retrieval.embeddings import SentenceEmbedder
+    from hallulab.scenarios.files.atomic import write_atomically
     from hallulab.simulator.experiment.config import Experiment
     from hallulab.simulator.report.realism import measure_realism, print_realism, render_page
-    from hallulab.simulator.runs.folder import RunFolder, write_atomically
+    from hallulab.simulator.runs.folder import RunFolder
     from hallulab.simulator.runs.outputs import check_outputs
 
     run = RunFolder(folder)
@@ -194,9 +196,6 @@ def _render_entry(entry: Entry) -> str:
     )
 
 
-BENCH = "bench"
-
-
 def export(
     folder: RunArgument,
     out: Annotated[Path, typer.Option(help="File to write; of hf and ragtruth, a new folder.")],
@@ -206,7 +205,7 @@ def export(
             help="bench (replies, for `hallulab bench`), or conversations: openai, sharegpt, hf, parquet, "
             "csv, ragtruth or jsonl."
         ),
-    ] = BENCH,
+    ] = "bench",
     detector: Annotated[
         str | None, typer.Option(help="Take the flags and spans of this detector as annotation.")
     ] = None,
@@ -230,7 +229,7 @@ def export(
     For `bench` a detector annotates them. Without `--detector` they have no label, for annotators to add;
     `bench` leaves such lines out.
     """
-    from hallulab.simulator.report.export import FORMATS, export_chats
+    from hallulab.simulator.report.export import ExportCounts, export_run
     from hallulab.simulator.report.selection import ExportSelection
     from hallulab.simulator.runs.folder import RunFolder
 
@@ -244,13 +243,13 @@ def export(
         min_turns=min_turns or 1,
         keep_duplicates=keep_duplicates,
     )
-    chosen = next((name for name in FORMATS if name == format), None)
-    if chosen is not None:
-        _tell(export_chats(run, chosen, wanted, out), out, as_json)
-    elif format == BENCH:
-        _export_replies(run, wanted, out, as_json)
-    else:
-        raise UsageError(f"--format {format}: unknown. Give one of: {', '.join((BENCH, *FORMATS))}.")
+    exported = export_run(run, format, wanted, out)
+    if as_json:
+        print_json(json.dumps(dataclasses.asdict(exported), indent=2) + "\n")
+    if isinstance(exported, ExportCounts):
+        _tell_replies(exported, detector, out, as_json)
+    elif not as_json:
+        _tell_conversations(exported, out)
 
 
 def _read_parts(value: str | None) -> frozenset[str]:
@@ -262,12 +261,9 @@ def _read_parts(value: str | None) -> frozenset[str]:
     return given
 
 
-def _tell(exported: SelectionCounts, out: Path, as_json: bool) -> None:
+def _tell_conversations(exported: SelectionCounts, out: Path) -> None:
     from hallulab.scenarios.text.wording import format_count
 
-    if as_json:
-        print_json(json.dumps(dataclasses.asdict(exported), indent=2) + "\n")
-        return
     print_lines(f"{format_count(exported.written, 'conversation')} written to {out}")
     for count, why in (
         (exported.too_short, "too few turns"),
@@ -279,24 +275,14 @@ def _tell(exported: SelectionCounts, out: Path, as_json: bool) -> None:
             print_lines(f"{count} left out: {why}", err=True)
 
 
-def _export_replies(run: RunFolder, wanted: ExportSelection, out: Path, as_json: bool) -> None:
+def _tell_replies(exported: ExportCounts, detector: str | None, out: Path, as_json: bool) -> None:
     from hallulab.scenarios.text.wording import choose_noun
-    from hallulab.simulator.report.export import export_annotated
-    from hallulab.simulator.report.selection import ExportSelection
 
-    if wanted != ExportSelection(detector=wanted.detector):
-        raise UsageError(
-            "--without, --clean-by, --audited, --min-turns and --keep-duplicates choose conversations: name "
-            "their --format, such as openai."
-        )
-    exported = export_annotated(run, wanted.detector, out)
-    if as_json:
-        print_json(json.dumps(dataclasses.asdict(exported), indent=2) + "\n")
-    else:
+    if not as_json:
         print_lines(
             f"{exported.written} {choose_noun(exported.written, 'reply', 'replies')} written to {out}"
         )
-    if wanted.detector is None:
+    if detector is None:
         print_lines(
             "no line has a label: fill in `label` or `spans` before `hallulab bench` reads them, or give "
             "--detector",
@@ -304,3 +290,6 @@ def _export_replies(run: RunFolder, wanted: ExportSelection, out: Path, as_json:
         )
     if exported.without_evidence:
         print_lines(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)
+
+
+COMMANDS = {"report": report, "view": view, "realism": realism, "audit": audit, "export": export}

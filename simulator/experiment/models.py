@@ -20,6 +20,7 @@ from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.options.groups import RecordingOptions, to_path
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +49,18 @@ class RunSettings:
     """Processes that hold and judge conversations. One: this process does."""
     prepare_worker: Callable[[], None] | None = None
     """Called first in each worker process; for tests and measurements."""
+
+    @classmethod
+    def from_options(cls, options: RecordingOptions, fresh: bool = False, workers: int = 1) -> RunSettings:
+        """Return how an experiment is run with the options of a command."""
+        return cls(
+            fresh=fresh,
+            record=to_path(options.record),
+            replay=to_path(options.replay),
+            quiet=options.quiet,
+            server_flags=tuple(options.server_flags),
+            workers=workers,
+        )
 
     def __post_init__(self) -> None:
         if self.workers < 1:

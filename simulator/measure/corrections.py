@@ -72,6 +72,9 @@ def draw_weighed_totals(sums: Floats) -> Floats:
 
 LEAST_ANNOTATED = 2
 """Annotated turns of a chatbot below which they correct nothing: one turn has no covariance."""
+UNMEASURED = "no turn is annotated, and the file of planted errors does not measure this detector"
+UNKNOWN = "no turn is annotated, and this detector's mistakes are not known"
+"""Why a detector's numbers are not corrected, with and without such a file."""
 UNSCORED = "no turn was scored"
 AT_ITS_END = "a number at the end of its range has none"
 ONE_PLACE = "all annotations of a chatbot are in conversations with one persona"

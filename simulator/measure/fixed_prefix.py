@@ -118,41 +118,7 @@ class FixedPrefix(Frozen):
     """Every two chatbots under each detector."""
 
 
-def compare_side_by_side(
-    branched_from: BranchedFrom,
-    free: Journals,
-    fixed: Journals,
-    chatbots: Sequence[str],
-    detectors: Sequence[str],
-) -> FixedPrefix:
-    """Set the branched conversations beside those that ran freely.
-
-    Args:
-        branched_from: the run that they branch off from.
-        free: its conversations, and the verdicts of the same versions of the detectors.
-        fixed: the branched ones, with one version of each detector.
-        chatbots: names, in the order of the report.
-        detectors: likewise.
-
-    Raises:
-        UsageError: a place occurs twice, or a turn has two verdicts of a detector.
-    """
-    ran, given = _collect_places(free, detectors), _collect_places(fixed, detectors)
-    rows: list[SideBySide] = []
-    counts: dict[str, dict[str, tuple[Counts, Counts]]] = {detector: {} for detector in detectors}
-    for chatbot in chatbots:
-        for detector in detectors:
-            both = ran[chatbot].counts[detector], given[chatbot].counts[detector]
-            counts[detector][chatbot] = both
-            rows.append(_build_row(chatbot, detector, ran[chatbot], given[chatbot], *both))
-    return FixedPrefix(
-        branched_from=branched_from,
-        rows=tuple(rows),
-        comparisons=tuple(line for name in detectors for line in _compare_all(name, counts[name])),
-    )
-
-
-class _Places:
+class Places:
     """What is known of one chatbot's conversations in a run."""
 
     def __init__(self) -> None:
@@ -181,12 +147,46 @@ class _Places:
                     self.counts[detector][place] = len(verdict.spans)
 
 
-def _collect_places(journals: Journals, detectors: Sequence[str]) -> Mapping[str, _Places]:
-    """Return the places of each chatbot's turns."""
-    found: dict[str, _Places] = defaultdict(_Places)
-    for conversation, verdicts in journals.judged():
+def collect_places(journals: Journals | None, detectors: Sequence[str]) -> Mapping[str, Places]:
+    """Return the places of each chatbot's turns; empty without journals.
+
+    Raises:
+        UsageError: a place occurs twice, or a turn has two verdicts of a detector.
+    """
+    found: dict[str, Places] = defaultdict(Places)
+    for conversation, verdicts in () if journals is None else journals.judged():
         found[conversation.chatbot].add(conversation, index_by_detector(verdicts), detectors)
     return found
+
+
+def compare_side_by_side(
+    branched_from: BranchedFrom,
+    ran: Mapping[str, Places],
+    given: Mapping[str, Places],
+    chatbots: Sequence[str],
+    detectors: Sequence[str],
+) -> FixedPrefix:
+    """Set the branched conversations beside those that ran freely.
+
+    Args:
+        branched_from: the run that they branch off from.
+        ran: its places, by chatbot; those without are empty.
+        given: those of the branched conversations, likewise.
+        chatbots: names, in the order of the report.
+        detectors: likewise.
+    """
+    rows: list[SideBySide] = []
+    counts: dict[str, dict[str, tuple[Counts, Counts]]] = {detector: {} for detector in detectors}
+    for chatbot in chatbots:
+        for detector in detectors:
+            both = ran[chatbot].counts[detector], given[chatbot].counts[detector]
+            counts[detector][chatbot] = both
+            rows.append(_build_row(chatbot, detector, ran[chatbot], given[chatbot], *both))
+    return FixedPrefix(
+        branched_from=branched_from,
+        rows=tuple(rows),
+        comparisons=tuple(line for name in detectors for line in _compare_all(name, counts[name])),
+    )
 
 
 def _sum_by_persona(places: Sequence[Place], counts: Counts) -> list[Ratio]:
@@ -197,8 +197,8 @@ def _sum_by_persona(places: Sequence[Place], counts: Counts) -> list[Ratio]:
 def _build_row(
     chatbot: str,
     detector: str,
-    ran: _Places,
-    given: _Places,
+    ran: Places,
+    given: Places,
     free: Counts,
     fixed: Counts,
 ) -> SideBySide:
@@ -223,7 +223,7 @@ def _build_row(
     )
 
 
-def _is_changed(ran: _Places, given: _Places) -> bool | None:
+def _is_changed(ran: Places, given: Places) -> bool | None:
     """Return whether the conversations are of different versions of their chatbot; None: not known."""
     before, now = ran.versions, given.versions
     if not before or not now or "" in before | now:

@@ -23,16 +23,22 @@ quantiles of Student's t. `python -m benchmarks.coverage` measures how often suc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import ConfigDict, ValidationError
 
 from hallulab.detectors.base.thresholds import Fitted
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_text
+from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Count, Frozen
 from hallulab.simulator.measure.intervals import RESAMPLES, Floats
+from hallulab.simulator.runs.journals import VerdictKey
 
 _SEED = 1_978
 _CELLS = 4_000_000
@@ -145,8 +151,11 @@ class Accuracy(Frozen):
 
 @dataclass(frozen=True)
 class DetectorErrors:
-    """What is known of a detector's mistakes: for each group of the data that it was measured on, the clean
-    units, what it says of them, the wrong units, and what it says of those; shape (groups, 4)."""
+    """What is known of a detector's mistakes, shape (groups, 4).
+
+    For each group of the data that it was measured on: the clean units, what it says of them, the wrong
+    units, and what it says of those.
+    """
 
     source: Literal["planted errors", "calibration"]
     """Where it was measured."""
@@ -243,3 +252,54 @@ def draw_prevalences(rows: Floats, rates: Floats, drawn: Floats, *, share: bool)
     said_a_turn = move_by_errors(said / turns, error, draw_t_steps(len(rows) - 1), share=share)
     totals = np.stack([np.ones(RESAMPLES), np.full(RESAMPLES, units / turns), said_a_turn], axis=-1)
     return solve_prevalence(totals, drawn)
+
+
+MAKE = "`hallulab bench FOLDER --detectors NAMES --json FILE` on a folder of `hallulab plant`"
+"""How the file is made."""
+
+
+class _BenchFile(Frozen):
+    """What is read of a benchmark's JSON."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    planted_counts: tuple[Accuracy, ...]
+
+
+def read_accuracies(path: Path) -> dict[str, Accuracy]:
+    """Read the detectors' accuracies of a benchmark's JSON, by detector.
+
+    Raises:
+        UsageError: it cannot be read, or is not the JSON of a benchmark on planted errors.
+    """
+    try:
+        value: Any = parse_json(read_text(path))
+        if not isinstance(value, Mapping) or value.get("planted_counts") is None:
+            raise UsageError(f"--planted {path}: it holds no `planted_counts`. Make it with {MAKE}.")
+        return {one.detector: one for one in _BenchFile.model_validate(value).planted_counts}
+    except ValidationError as error:
+        first = choose_main_error(error)
+        flaw = f"field `{'.'.join(map(str, first['loc']))}`: {explain_error(first)}"
+    except ValueError as error:
+        flaw = f"not valid JSON ({error})"
+    raise UsageError(f"--planted {path}: {flaw}. Make it anew with {MAKE}.")
+
+
+def require_measured(accuracies: Mapping[str, Accuracy], verdicts: Iterable[VerdictKey]) -> None:
+    """Check that the detectors of the verdicts were measured, in the version that judged.
+
+    Raises:
+        UsageError: none of them was measured, or one was in another version.
+    """
+    judged = sorted({(verdict.detector, verdict.version) for verdict in verdicts})
+    for detector, version in judged:
+        known = accuracies.get(detector)
+        if known is not None and known.version != version:
+            raise UsageError(
+                f"--planted: it measures version {known.version or 'unknown'} of {detector}, and version "
+                f"{version} judged this run (other options, prompts, seed, model or code). Measure that one: "
+                f"{MAKE}, with the run's --config."
+            )
+    if judged and not any(detector in accuracies for detector, _ in judged):
+        names = ", ".join(dict.fromkeys(detector for detector, _ in judged))
+        raise UsageError(f"--planted: it measures none of {names}. Make it with {MAKE}.")

@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from hallulab.scenarios.text.wording import NOTHING, format_number, shorten_line
-from hallulab.simulator.measure.hallucinations import Row
 
 NARROW = 100
 """Terminals with fewer columns get tables without the `wide` ones."""
@@ -32,6 +31,16 @@ def build_decimal_format(digits: int, scale: float = 1) -> Format:
 def build_grouped_format(digits: int = 0) -> Format:
     """Return a format for large numbers: `12,345`."""
     return lambda value: NOTHING if value is None else f"{value:,.{digits}f}"
+
+
+def is_lacking(share: float | None) -> bool:
+    """Return whether something is not covered."""
+    return share is None or share < 1
+
+
+def format_p(p: float | None) -> str:
+    """Format a p-value, with a star below 0.05."""
+    return NOTHING if p is None else f"{p:.3g}{' *' if p < 0.05 else ''}"
 
 
 def format_counts(value: Mapping[str, int]) -> str:
@@ -94,6 +103,41 @@ class Column:
     def has_intervals(self, rows: Iterable[Any]) -> bool:
         """Return whether any row has an interval beside the value."""
         return self.beside is not None and any(isinstance(self.of(row, self.beside), tuple) for row in rows)
+
+
+PERCENT = build_decimal_format(0, 100)
+"""Format of shares."""
+TWO_DECIMALS = build_decimal_format(2)
+"""Format of hallucinations per turn."""
+GROUPED = build_grouped_format()
+"""Format of counts that may be large."""
+CHATBOT = Column("Chatbot", "chatbot", "name of the chatbot", kind="name", short="Chatbot")
+DETECTOR = Column("Detector", "detector", "name of the detector", kind="text", short="Detector", wide=True)
+
+
+def group_rows(rows: Iterable[Any], field: str, names: Sequence[str]) -> list[list[Any]]:
+    """Return the rows in groups by the name in a field, in the order of the names; empty groups, too."""
+    held = list(rows)
+    return [[row for row in held if getattr(row, field) == name] for name in names]
+
+
+def build_grouped_table(
+    columns: Sequence[Column], groups: Sequence[Sequence[Any]], field: str, narrow: bool
+) -> Table:
+    """Make a table of groups by a name; a narrow one has the name above each group, and intervals below.
+
+    Args:
+        field: the name's field.
+        narrow: whether the terminal has fewer than `NARROW` columns.
+    """
+    by = "by " if field == "detector" else ""
+    return build_terminal_table(
+        columns,
+        [group for group in groups if group],
+        narrow=narrow,
+        gap="\n" if narrow and by else " ",
+        title=(lambda row: f"{by}{shorten_line(getattr(row, field))}") if narrow else None,
+    )
 
 
 def build_terminal_table(
@@ -189,36 +233,3 @@ def render_glossary(columns: Sequence[Column]) -> str:
         for column in columns
     ]
     return "\n".join(("| column | field | meaning |", "|---|---|---|", *lines)) + "\n"
-
-
-SIGNS = {"same model": "†", "same model and same question": "‡", "own guard": "§"}
-"""Sign behind a chatbot's name, by degree."""
-
-
-def mark(row: Row) -> str:
-    """Return the sign of a row, or nothing."""
-    return SIGNS.get(row.self_judged_degree or "", "")
-
-
-def explain_self_judging(rows: Sequence[Row]) -> list[str]:
-    """Explain the sign of each chatbot that has one."""
-    judges: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        if row.self_judged:
-            judges.setdefault((mark(row), row.chatbot), []).append(row.detector)
-    return [_note(sign, chatbot, detectors) for (sign, chatbot), detectors in judges.items()]
-
-
-def _note(sign: str, chatbot: str, detectors: Sequence[str]) -> str:
-    one, names = len(detectors) == 1, " and ".join(detectors)
-    if sign == SIGNS["own guard"]:
-        return (
-            f"{sign} {names} also {'guards' if one else 'guard'} {chatbot}, which has already removed what "
-            "its guard objects to. Another detector ends that (docs/safeguards.md)."
-        )
-    same = ", by the same question" if sign == SIGNS["same model and same question"] else ""
-    return (
-        f"{sign} The model by which {names} {'judges' if one else 'judge'} also verifies what {chatbot} "
-        f"says{same}: such a judgement may favour it. A second model for one of the two ends that "
-        "(docs/experiment.md, `Not one's own judge`)."
-    )

@@ -9,26 +9,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import yaml
 
 from hallulab.agents.serving.catalogue import CATALOGUE
-from hallulab.scenarios.chats.csv_file import HEADER, build_csv_rows, format_csv_line
-from hallulab.scenarios.chats.messages import (
-    FILE,
-    build_openai_line,
-    build_own_line,
-    build_sharegpt_line,
-    write_table,
-)
-from hallulab.scenarios.chats.ragtruth import build_ragtruth_lines
-from hallulab.scenarios.chats.record import SCENARIO, Marked
-from hallulab.scenarios.datasets.ragtruth import RESPONSES, SOURCES
+from hallulab.scenarios.chats.formats import find_format, list_written_formats
+from hallulab.scenarios.chats.parquet import FILE
+from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.atomic import write_lines, write_whole_file, write_whole_folder
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.wording import format_count, render_one_line
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
@@ -40,9 +33,10 @@ from hallulab.simulator.report.selection import (
     select_conversations,
 )
 from hallulab.simulator.runs.experiment_json import SavedExperiment
-from hallulab.simulator.runs.folder import RunFolder, refuse_overwriting, write_lines
-from hallulab.simulator.runs.outputs import write_whole_file, write_whole_folder
+from hallulab.simulator.runs.folder import RunFolder, refuse_overwriting
 
+BENCH = "bench"
+"""The format that `hallulab bench` reads: replies, and no conversations."""
 _UNKNOWN = "not known; see its model card"
 _HUB = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "CC-BY-SA-4.0": "cc-by-sa-4.0"}
 """SPDX identifier → the hub's name for it."""
@@ -161,46 +155,59 @@ def _format_code(text: str) -> str:
     return f"`{render_one_line(text).replace('`', chr(39))}`"
 
 
-Format = Literal["openai", "sharegpt", "hf", "parquet", "csv", "ragtruth", "jsonl"]
-FORMATS: tuple[Format, ...] = get_args(Format)
-"""Names of the formats that are written."""
+def export_run(
+    folder: RunFolder, format: str, wanted: ExportSelection, out: Path
+) -> SelectionCounts | ExportCounts:
+    """Write a run's conversations in a format of other tools, or its replies for `bench`.
 
-_Line = Callable[[Marked, frozenset[str]], dict[str, Any]]
-_LINES: dict[Format, _Line] = {
-    "openai": build_openai_line,
-    "sharegpt": build_sharegpt_line,
-    "jsonl": build_own_line,
-}
+    Args:
+        format: `BENCH`, or one that can be written.
+        out: file to write; of some formats, a new folder.
+
+    Raises:
+        UsageError: format or selection are wrong, nothing is left to write, or the output exists.
+        OperationalError: the output cannot be written.
+    """
+    if format in list_written_formats():
+        return export_chats(folder, format, wanted, out)
+    if format != BENCH:
+        known = ", ".join((BENCH, *list_written_formats()))
+        raise UsageError(f"--format {format}: unknown. Give one of: {known}.")
+    if wanted != ExportSelection(detector=wanted.detector):
+        raise UsageError(
+            "--without, --clean-by, --audited, --min-turns and --keep-duplicates choose conversations: name "
+            "their --format, such as openai."
+        )
+    return export_annotated(folder, wanted.detector, out)
 
 
-def export_chats(folder: RunFolder, format: Format, wanted: ExportSelection, out: Path) -> SelectionCounts:
+def export_chats(folder: RunFolder, format: str, wanted: ExportSelection, out: Path) -> SelectionCounts:
     """Write the wanted conversations of a run, one after the other, whole or not at all.
 
     Raises:
-        UsageError: the run lacks what is wanted, nothing is left of it, or `out` is one of its files.
+        UsageError: the format is not written, the run lacks what is wanted, nothing is left of it, or `out`
+            is one of its files.
         OperationalError: it cannot be written.
     """
+    chat_format = find_format(format)
+    if chat_format.write is None:
+        raise UsageError(f"--format {format}: is read, not written. Give another one.")
     refuse_overwriting(out, (*folder.files, folder.annotations, folder.path))
     saved = folder.read_experiment()
     journals = folder.read_journals().current(saved)
     require_wanted(wanted, saved, journals, folder)
     counts = SelectionCounts()
     found = select_conversations(journals, saved, wanted, counts)
-    if format in ("hf", "ragtruth"):
-        with write_whole_folder(out) as beside:
-            if format == "hf":
-                write_table(beside / FILE, found, wanted.without)
-                text = render_card(folder.path.name, saved, journals.conversations, wanted, counts)
-                (beside / "README.md").write_text(text, encoding="utf-8")
-            else:
-                _write_replies(beside, found, wanted.without)
+    if chat_format.endings:
+        with write_whole_file(out) as beside:
+            chat_format.write(beside, found, wanted.without)
             _require_some(counts, folder)
     else:
-        with write_whole_file(out) as beside:
-            if format == "parquet":
-                write_table(beside, found, wanted.without)
-            else:
-                _write_lines(beside, _format_lines(format, found, wanted.without))
+        with write_whole_folder(out) as beside:
+            chat_format.write(beside, found, wanted.without)
+            if chat_format.has_card:
+                text = render_card(folder.path.name, saved, journals.conversations, wanted, counts)
+                (beside / "README.md").write_text(text, encoding="utf-8")
             _require_some(counts, folder)
     return counts
 
@@ -210,37 +217,6 @@ def _require_some(counts: SelectionCounts, folder: RunFolder) -> None:
         return
     why = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in vars(counts).items() if count)
     raise UsageError(f"{folder.path} has no such conversation ({why or 'it has none yet'}). Ask for less.")
-
-
-def _format_lines(format: Format, found: Iterable[Marked], without: frozenset[str]) -> Iterator[str]:
-    if format == "csv":
-        yield format_csv_line(HEADER)
-        for marked in found:
-            yield from map(format_csv_line, build_csv_rows(marked, without))
-    else:
-        for marked in found:
-            yield _encode_json(_LINES[format](marked, without))
-
-
-def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(f"{line}\n" for line in lines)
-
-
-def _write_replies(folder: Path, found: Iterable[Marked], without: frozenset[str]) -> None:
-    """Write the two files of RAGTruth."""
-    with (
-        (folder / RESPONSES).open("w", encoding="utf-8", newline="") as responses,
-        (folder / SOURCES).open("w", encoding="utf-8", newline="") as sources,
-    ):
-        for marked in found:
-            for response, source in build_ragtruth_lines(marked, without):
-                responses.write(f"{_encode_json(response)}\n")
-                sources.write(f"{_encode_json(source)}\n")
-
-
-def _encode_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 @dataclass(frozen=True)

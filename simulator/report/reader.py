@@ -23,10 +23,10 @@ from typing import Any
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Message, Span, Turn, Verdict
-from hallulab.simulator.measure.attacks import Encounter, find_encounters
-from hallulab.simulator.measure.conversations import TurnFlaw
 from hallulab.simulator.measure.hallucinations import ByDetector
 from hallulab.simulator.report.html import escape_json, load_asset, render
+from hallulab.simulator.report.metrics.attacks import Encounter, find_encounters
+from hallulab.simulator.report.metrics.metric import TurnFlaw
 
 PASSAGE = "passage"
 """Detail of a sentence: the identifier of the passage that supports it best."""

@@ -22,9 +22,9 @@ from hallulab.scenarios.files.data_files import check_record
 from hallulab.scenarios.files.json_text import parse_lines
 from hallulab.scenarios.text.wording import NOTHING, render_one_line
 from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.measure.message_sample import MessageSample
 from hallulab.simulator.measure.messages import Messages
 from hallulab.simulator.measure.realism import (
-    MessageSample,
     Realism,
     Side,
     compare_messages,
@@ -239,7 +239,7 @@ def render_page(found: Realism) -> str:
         "hallulab.simulator.report",
         "realism.html",
         load_asset("hallulab.simulator.report", "page.css")
-        + load_asset("hallulab.simulator.bench", "page.css"),
+        + load_asset("hallulab.simulator.report", "plot.css"),
         found=found,
         notes=describe_realism(found),
         columns=REALISM,

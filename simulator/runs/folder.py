@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.atomic import write_atomically, write_together
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.experiment.makers import ComponentVersions
@@ -49,8 +49,9 @@ class RunFolder:
             self.page,
             self.attacks,
             self.concentration,
+            *sorted(path.glob("report-*.csv")),
         )
-        """Files that are made from the others."""
+        """Files that are made from the others; the last ones are of other people's metrics."""
         self.files: tuple[Path, ...] = (
             *self.derived,
             self.free_verdicts,
@@ -220,83 +221,6 @@ class RunFolder:
 def name_folder_by_time() -> Path:
     """Return the folder for a run without `--out`: `runs/` and the time."""
     return Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write beside `path` and rename, so that a reader sees the old file or the new one.
-
-    A link stays a link, and its target is written. Something other than a file (a pipe, a device) is written
-    into.
-
-    Raises:
-        OperationalError: it cannot be written; the old file is intact.
-    """
-    write_together({path: text})
-
-
-def write_together(texts: Mapping[Path, str]) -> None:
-    """Write several files as `write_atomically` does; none is replaced before all are written.
-
-    A file that already holds its text is left alone, so it may lie where nothing can be written.
-
-    Raises:
-        OperationalError: one cannot be written; the old files are intact.
-    """
-    # Encode first: an error must come before any file is touched.
-    files = [(path, text.encode()) for path, text in texts.items()]
-    beside: dict[Path, Path] = {}
-    path = files[0][0]
-    try:
-        for path, data in files:
-            if path.is_file() and path.read_bytes() == data:
-                continue
-            if path.is_file() or not path.exists():
-                target = Path(os.path.realpath(path))
-                beside[target] = _write_beside(target, [data])
-            elif path.is_dir():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            else:
-                path.write_bytes(data)
-        for path, made in beside.items():
-            made.replace(path)
-    except OSError as error:
-        raise OperationalError(f"cannot write {path}: {error.strerror}.") from error
-    finally:
-        for made in beside.values():
-            made.unlink(missing_ok=True)
-
-
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines as `write_atomically` does, one after the other, so that they need not be in memory.
-
-    Raises:
-        OperationalError: they cannot be written; the old file is intact, as with any error of `lines`.
-    """
-    encoded = (f"{line}\n".encode() for line in lines)
-    try:
-        if path.exists() and not path.is_file():
-            with path.open("wb") as file:
-                file.writelines(encoded)
-        else:
-            target = Path(os.path.realpath(path))
-            _write_beside(target, encoded).replace(target)
-    except OSError as error:
-        raise OperationalError(f"cannot write {path}: {error.strerror}.") from error
-
-
-def _write_beside(target: Path, data: Iterable[bytes]) -> Path:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    # A file of that name, perhaps a link to elsewhere, is left from a process that has ended.
-    beside.unlink(missing_ok=True)
-    try:
-        with beside.open("xb") as file:
-            file.writelines(data)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise
-    return beside
 
 
 def refuse_overwriting(output: Path, inputs: Iterable[Path]) -> None:

@@ -10,18 +10,22 @@ from importlib.metadata import version as installed
 from itertools import islice
 from pathlib import Path
 
-from hallulab.scenarios.chats.formats import Format, read_chats
+from hallulab.agents.retrieval.knowledge import KnowledgeBase
+from hallulab.scenarios.chats.formats import format_of, list_formats, read_chats
 from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.atomic import write_whole_folder
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, DocumentDefaults, read_documents
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS
+from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario, locate_pack
 from hallulab.scenarios.transcript import Conversation, Retriever, Turn
 from hallulab.simulator.experiment.config import Component, Experiment
+from hallulab.simulator.options.commands import ImportOptions
+from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.runs.experiment_json import Imported, SavedExperiment
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.outputs import write_whole_folder
+from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
+from hallulab.simulator.runs.outputs import check_outputs
 
 KIND = "imported"
 """Kind of the chatbots of imported conversations: none that can be asked."""
@@ -104,9 +108,43 @@ def load_imported_scenario(folder: RunFolder) -> Scenario | None:
     return load_imported_documents(documents, Boundary(folder.path))
 
 
+async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, ImportCounts]:
+    """Write chats as a run folder, with evidence searched where options name documents or a pack.
+
+    Returns:
+        The folder, the format that was read, and what was counted.
+
+    Raises:
+        UsageError: an option or something in the file is wrong, or the folder is not empty.
+        OperationalError: the folder cannot be written, or the search failed.
+    """
+    if options.documents is not None and options.scenario is not None:
+        raise UsageError("--documents and --scenario: give one of them.")
+    if options.format is not None and options.format not in list_formats():
+        raise UsageError(f"--format {options.format}: unknown. Give one of: {', '.join(list_formats())}.")
+    file, documents = Path(options.file), to_path(options.documents)
+    folder = RunFolder(to_path(options.out) or name_folder_by_time())
+    check_outputs({}, inputs=[file], folders={"--out": folder.path})
+    named = options.scenario
+    pack = load_imported_documents(documents) if named is None else load_scenario(named)
+    format = options.format or format_of(file)
+    about = Imported(file=str(file), format=format, documents=None if documents is None else str(documents))
+    scenario = SCENARIO if named is None else locate_pack(named)
+    counts = await import_chats(file, format, folder, about, scenario, _build_evidence_source(pack))
+    return folder, format, counts
+
+
+def _build_evidence_source(pack: Scenario) -> EvidenceSource | None:
+    """Return where evidence is searched; None without documents."""
+    if not pack.documents:
+        return None
+    defaults = Experiment()
+    return EvidenceSource(KnowledgeBase(pack, embedding_model=defaults.embedding_model), defaults.top_k)
+
+
 async def import_chats(
     path: Path,
-    format: Format,
+    format: str,
     out: RunFolder,
     about: Imported,
     scenario: str,
@@ -141,7 +179,7 @@ async def import_chats(
     return counts
 
 
-def _read_counted(path: Path, format: Format, counts: ImportCounts) -> Iterator[Conversation]:
+def _read_counted(path: Path, format: str, counts: ImportCounts) -> Iterator[Conversation]:
     """Yield the conversations with a reply, and count."""
     known: set[str] = set()
     for place, one in read_chats(path, format):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.runs.folder import refuse_overwriting
 
 _RESULTS = (b'{\n  "rows": [', b"detector,level,", b"<!doctype html>")
@@ -70,51 +68,3 @@ def _require_place(flag: str, path: Path, above: Iterable[Path]) -> None:
         raise UsageError(f"{flag} {path}: {place} is no folder. Give another path.")
     if not os.access(place, os.W_OK):
         raise UsageError(f"{flag} {path}: nothing can be written to {place}. Give another path.")
-
-
-@contextmanager
-def write_whole_folder(path: Path) -> Iterator[Path]:
-    """Yield a new folder that takes the place of `path` at the end; after an error, nothing is left of it.
-
-    Raises:
-        UsageError: `path` is there and not empty.
-        OperationalError: it cannot be written.
-    """
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise UsageError(f"{path} is there and not empty. Give another --out, or delete it.")
-    target = Path(os.path.realpath(path))
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        beside.mkdir(parents=True)
-        yield beside
-        beside.replace(target)
-    except OSError as error:
-        raise OperationalError(f"cannot write {path}: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-
-
-@contextmanager
-def write_whole_file(path: Path) -> Iterator[Path]:
-    """Yield the path of a new file that takes the place of `path` at the end, likewise.
-
-    A link stays a link. Something other than a file (a pipe, a device) is written into.
-
-    Raises:
-        OperationalError: it cannot be written; the old file is intact.
-    """
-    target = Path(os.path.realpath(path))
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        if target.exists() and not target.is_file():
-            yield target
-            return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # A file of that name, perhaps a link to elsewhere, is left from a process that has ended.
-        beside.unlink(missing_ok=True)
-        yield beside
-        beside.replace(target)
-    except OSError as error:
-        raise OperationalError(f"cannot write {path}: {error.strerror or error}.") from error
-    finally:
-        beside.unlink(missing_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,10 @@ from hallulab.scenarios.packs.pack_files import SCENARIO_FILE, list_built_in_pac
 from hallulab.scenarios.text.edits import SentenceBank, collect_sentences
 from hallulab.simulator.bench.build import write_labelled
 from hallulab.simulator.bench.planted import FILE
-from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
+from hallulab.simulator.options.commands import PlantOptions
+from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.outputs import check_outputs
 from hallulab.simulator.stress.kinds import KINDS
@@ -41,59 +42,37 @@ Material = tuple[Sequence[Iterator[Clean]], SentenceBank]
 """Replies to plant into, and the sentences that errors are taken from."""
 
 
-@dataclass(frozen=True)
-class PlantSettings:
-    """The command's arguments."""
-
-    source: str
-    """Run folder, labelled file, scenario pack by name or folder, or folder of documents."""
-    out: Path
-    """Folder to write into."""
-    count: int
-    """Errors wanted."""
-    kinds: Sequence[str]
-    """Kinds of errors; none: all."""
-    turns: Sequence[int]
-    """Turns before the reply, where replies are made of documents."""
-    contexts: Sequence[int]
-    """Passages of the evidence, likewise."""
-    seed: int
-    """Seed of all choices."""
-
-
-def plant_command(settings: PlantSettings) -> Planting:
-    """Write the errors that rules plant, and their clean twins; only when all are planted.
+async def plant_from_options(options: PlantOptions) -> Planting:
+    """Write errors and their clean twins; only when all are planted.
 
     Raises:
-        UsageError: the source or a kind does not exist, nothing in it is clean, or no error found a place.
-        OperationalError: the file cannot be written.
+        UsageError: the source or a kind does not exist, nothing in it is clean, no error found a place, or
+            options of a model are given although none is asked.
+        OperationalError: server, endpoint or model failed, nothing that the model wrote passed the checks,
+            or the file cannot be written.
     """
-    kinds = _check_kinds(settings, KINDS)
-    done = plant_source(
-        settings.source, kinds, settings.count, settings.turns, settings.contexts, settings.seed
-    )
-    write_labelled(settings.out / FILE, done.replies)
+    if options.fluent:
+        return await _plant_fluently(options)
+    _refuse_models(options)
+    kinds = _check_kinds(options, KINDS)
+    material = load_material(options.source, options.turns, options.contexts, options.seed)
+    done = plant_material(material, options.source, kinds, options.count, options.seed)
+    write_labelled(Path(options.out) / FILE, done.replies)
     return done
 
 
-def plant_source(
-    source: str,
-    kinds: Sequence[str],
-    count: int,
-    turns: Sequence[int],
-    contexts: Sequence[int],
-    seed: int,
-) -> Planting:
-    """Plant errors by rules; nothing is written. Arguments as in `PlantSettings`.
-
-    Raises:
-        UsageError: the source does not exist, nothing in it is clean, or no error found a place.
-    """
-    return plant_material(load_material(source, turns, contexts, seed), source, kinds, count, seed)
+def _refuse_models(options: PlantOptions) -> None:
+    """Raise UsageError if anything is given that only a model needs."""
+    given = [options.config, options.record, options.replay, *options.collect_model_fields().values()]
+    if options.server_flags or any(value is not None for value in given):
+        raise UsageError(
+            "without --fluent, no model is asked: leave out the options of models and recordings, or add "
+            "--fluent."
+        )
 
 
 def plant_material(read: Material, source: str, kinds: Sequence[str], count: int, seed: int) -> Planting:
-    """Plant errors by rules into what `load_material` read of a source; else as `plant_source`.
+    """Plant errors by rules into what `load_material` read of a source; nothing is written.
 
     Raises:
         UsageError: nothing in it is clean, or no error found a place.
@@ -101,48 +80,37 @@ def plant_material(read: Material, source: str, kinds: Sequence[str], count: int
     return _check_planted(source, plant(*read, kinds, count, seed))
 
 
-async def plant_fluently_command(
-    settings: PlantSettings, experiment: Experiment, run: RunSettings
-) -> Planting:
-    """Write the errors that a model writes, and their clean twins; only when all are planted.
-
-    Args:
-        experiment: its default model writes.
-        run: recording, replay, progress, flags of the model server.
-
-    Raises:
-        UsageError: as `plant_command`, or the models do not fit together.
-        OperationalError: server, endpoint or model failed, or nothing that the model wrote passed the checks.
-    """
-    kinds = _check_kinds(settings, ORDERS, run)
-    streams, _ = load_material(settings.source, settings.turns, settings.contexts, settings.seed)
-    async with open_pool(experiment, open_recording(run)) as pool, serve_models(pool, run):
-        with bars(run.quiet) as shown:
-            task = shown.add_task("sentences", total=settings.count)
+async def _plant_fluently(options: PlantOptions) -> Planting:
+    """Write the errors that the experiment's default model writes, and their clean twins."""
+    experiment = load_experiment(options.config_path, options.collect_model_fields())
+    settings = RunSettings.from_options(options)
+    kinds = _check_kinds(options, ORDERS)
+    streams, _ = load_material(options.source, options.turns, options.contexts, options.seed)
+    async with open_pool(experiment, open_recording(settings)) as pool, serve_models(pool, settings):
+        with bars(options.quiet) as shown:
+            task = shown.add_task("sentences", total=options.count)
             done = await plant_fluently(
-                streams, kinds, settings.count, settings.seed, pool, lambda: shown.advance(task)
+                streams, kinds, options.count, options.seed, pool, lambda: shown.advance(task)
             )
     if not done.replies and done.dropped:
         reasons = "; ".join(dict.fromkeys(reason for _, reason in done.dropped))
         raise OperationalError(f"nothing that the model wrote is an error, nothing is written: {reasons}.")
-    write_labelled(settings.out / FILE, _check_planted(settings.source, done).replies)
+    write_labelled(Path(options.out) / FILE, _check_planted(options.source, done).replies)
     return done
 
 
-def _check_kinds(
-    settings: PlantSettings, known: Mapping[str, Any], run: RunSettings | None = None
-) -> tuple[str, ...]:
+def _check_kinds(options: PlantOptions, known: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the kinds to plant.
 
     Raises:
         UsageError: one does not exist, or the output cannot be written.
     """
-    for kind in settings.kinds:
+    for kind in options.kinds:
         if kind not in known:
             raise UsageError(f"--kinds {kind}: there is no such kind. Give some of: {', '.join(known)}.")
-    recordings = () if run is None else (run.replay, run.record)
-    check_outputs({"--out": settings.out / FILE}, (expand_home(settings.source), *recordings))
-    return tuple(settings.kinds) or tuple(known)
+    inputs = (expand_home(options.source), to_path(options.replay), to_path(options.record))
+    check_outputs({"--out": Path(options.out) / FILE}, inputs)
+    return tuple(options.kinds) or tuple(known)
 
 
 def _check_planted(source: str, done: Planting) -> Planting:
@@ -160,7 +128,7 @@ def is_of_replies(source: str) -> bool:
 
 
 def load_material(source: str, turns: Sequence[int], contexts: Sequence[int], seed: int) -> Material:
-    """Read a source. Arguments as in `PlantSettings`.
+    """Read a source. Arguments as in `PlantOptions`.
 
     Raises:
         UsageError: the source does not exist, or is wrong.

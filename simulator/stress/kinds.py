@@ -56,6 +56,52 @@ _SAME = 0.5
 """If two sentences share more than this of their words, they say much the same."""
 
 
+def make_edit_rule(find: Callable[[str, SentenceBank, random.Random], Iterable[Edit]]) -> Rule:
+    """Return the rule that makes one of the edits that are found in the whole sentences of a reply."""
+
+    def apply(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
+        return _make_one_edit(clean, lambda sentence: find(sentence, library, generator), generator)
+
+    return apply
+
+
+def _make_one_edit(
+    clean: Clean, found: Callable[[str], Iterable[Edit]], generator: random.Random
+) -> PlantedError | None:
+    options = [
+        (region, edit)
+        for region in split_sentences(clean.reply)
+        if find_whole_sentences(sentence := region.of(clean.reply)) == (sentence,)
+        for edit in found(sentence)
+    ]
+    if not options:
+        return None
+    region, edit = generator.choice(options)
+    return _apply_edit(clean, Edit(region.start + edit.start, region.start + edit.end, edit.text))
+
+
+change_condition = make_edit_rule(lambda sentence, *_: edits.generate_condition_edits(sentence))
+"""Drop or reverse a condition."""
+change_number = make_edit_rule(
+    lambda sentence, _, generator: edits.generate_number_edits(sentence, generator)
+)
+"""Change an amount, period or count."""
+change_date = make_edit_rule(lambda sentence, _, generator: edits.generate_date_edits(sentence, generator))
+"""Change a date."""
+replace_name = make_edit_rule(edits.name_edits)
+"""Replace a name with another one of the documents."""
+change_unit = make_edit_rule(lambda sentence, _, generator: edits.generate_unit_edits(sentence, generator))
+"""Change the unit of an amount or period."""
+change_reference = make_edit_rule(
+    lambda sentence, _, generator: edits.generate_reference_edits(sentence, generator)
+)
+"""Cite a section or phone number that does not exist."""
+change_negation = make_edit_rule(lambda sentence, *_: filter(None, [edits.build_negation(sentence)]))
+"""Say the opposite."""
+change_generality = make_edit_rule(lambda sentence, *_: edits.generate_general_edits(sentence))
+"""Say of all, or always, what is true of some, or sometimes."""
+
+
 def replace_rule(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Replace one of the reply's sentences with one of another section."""
     here = {section for section, sentence in library.sentences if sentence in clean.evidence}
@@ -80,26 +126,19 @@ def replace_detail(clean: Clean, library: SentenceBank, generator: random.Random
         if item.kind in ("contact", "quantity", "date")
     ]
 
-    def found(sentence: str) -> Iterator[Edit]:
+    def find_edits(sentence: str) -> Iterator[Edit]:
         keys = {item.key for item in find_items(sentence)}
         for item in find_items(sentence):
             for elsewhere, other in offered:
-                if (
-                    other.key not in keys
-                    and _is_same_form(item, other)
-                    and not _is_similar(elsewhere, sentence)
-                ):
+                same_form = item.kind == other.kind != "name" and _get_form(item) == _get_form(other)
+                if same_form and other.key not in keys and not _is_similar(elsewhere, sentence):
                     yield Edit(item.start, item.end, other.text)
 
-    return _make_one_edit(clean, found, generator)
-
-
-def _is_same_form(one: Item, other: Item) -> bool:
-    """Return whether two items have the same form: unit of amounts; mail, web or phone of contacts."""
-    return one.kind == other.kind != "name" and _get_form(one) == _get_form(other)
+    return _make_one_edit(clean, find_edits, generator)
 
 
 def _get_form(item: Item) -> str:
+    """Return the form of an item: unit of amounts; mail, web or phone of contacts; words of dates."""
     if item.kind == "contact":
         letters = any(letter.isalpha() for letter in item.key)
         return "mail" if "@" in item.key else "web" if letters else "phone"
@@ -111,11 +150,6 @@ def _get_form(item: Item) -> str:
 def _is_similar(one: str, other: str) -> bool:
     words, others = set(one.lower().split()), set(other.lower().split())
     return len(words & others) > _SAME * min(len(words), len(others))
-
-
-def change_condition(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
-    """Drop or reverse a condition."""
-    return _make_one_edit(clean, edits.generate_condition_edits, generator)
 
 
 def change_answer(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
@@ -169,43 +203,6 @@ def add_step(clean: Clean, library: SentenceBank, generator: random.Random) -> P
     )
 
 
-def change_number(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
-    """Change an amount, period or count."""
-    return _make_one_edit(clean, lambda sentence: edits.generate_number_edits(sentence, generator), generator)
-
-
-def change_date(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
-    """Change a date."""
-    return _make_one_edit(clean, lambda sentence: edits.generate_date_edits(sentence, generator), generator)
-
-
-def replace_name(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
-    """Replace a name with another one of the documents."""
-    return _make_one_edit(clean, lambda sentence: edits.name_edits(sentence, library, generator), generator)
-
-
-def change_unit(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
-    """Change the unit of an amount or period."""
-    return _make_one_edit(clean, lambda sentence: edits.generate_unit_edits(sentence, generator), generator)
-
-
-def change_reference(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
-    """Cite a section or phone number that does not exist."""
-    return _make_one_edit(
-        clean, lambda sentence: edits.generate_reference_edits(sentence, generator), generator
-    )
-
-
-def change_negation(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
-    """Say the opposite."""
-
-    def found(sentence: str) -> Iterable[Edit]:
-        edit = edits.build_negation(sentence)
-        return () if edit is None else (edit,)
-
-    return _make_one_edit(clean, found, generator)
-
-
 def add_contradiction(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
     """Contradict a right statement that the chatbot made a turn before."""
     asked = ask_again(clean)
@@ -221,11 +218,6 @@ def ask_again(clean: Clean) -> Clean | None:
     *before, last = clean.history
     said = Message(role="assistant", text=f"{last.text} {clean.reply}".strip())
     return replace(clean, history=(*before, said), question="Can you confirm that once more?")
-
-
-def change_generality(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
-    """Say of all, or always, what is true of some, or sometimes."""
-    return _make_one_edit(clean, edits.generate_general_edits, generator)
 
 
 KINDS: Mapping[str, Rule] = {
@@ -245,22 +237,6 @@ KINDS: Mapping[str, Rule] = {
     "generality": change_generality,
 }
 """Kind → its rule, in the order of the tables."""
-
-
-def _make_one_edit(
-    clean: Clean, found: Callable[[str], Iterable[Edit]], generator: random.Random
-) -> PlantedError | None:
-    """Make one of the edits that a rule finds in the whole sentences of the reply."""
-    options = [
-        (region, edit)
-        for region in split_sentences(clean.reply)
-        if find_whole_sentences(sentence := region.of(clean.reply)) == (sentence,)
-        for edit in found(sentence)
-    ]
-    if not options:
-        return None
-    region, edit = generator.choice(options)
-    return _apply_edit(clean, Edit(region.start + edit.start, region.start + edit.end, edit.text))
 
 
 def _apply_edit(clean: Clean, edit: Edit) -> PlantedError:

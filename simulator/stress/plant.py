@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -15,7 +15,7 @@ from hallulab.scenarios.text.spans import normalize_text
 from hallulab.simulator.stress.kinds import KINDS, PlantedError
 from hallulab.simulator.stress.material import Clean
 
-_TRIES = 100
+TRIES = 100
 """Clean replies of a stream that are tried for one error."""
 _VALUES = frozenset({"number", "date", "name", "unit", "reference"})
 """Kinds whose new value must not stand anywhere in the evidence."""
@@ -49,18 +49,27 @@ def plant(
     generator = random.Random(seed)  # noqa: S311 - a seeded choice of data
     done = Planting()
     seen: set[tuple[str, str]] = set()
-    for number in range(count):
-        kind = kinds[number % len(kinds)]
-        first = number // len(kinds) % len(streams)
-        # A kind that worked in no stream is not tried again.
-        turn = () if done.lacking[kind] else (*streams[first:], *streams[:first])
+    for name, kind, turn in take_turns(kinds, streams, count, done.lacking):
         tried = (_find_sound_error(kind, stream, library, generator, seen) for stream in turn)
         planted = next((one for one in tried if one is not None), None)
         if planted is None:
             done.lacking[kind] += 1
         else:
-            done.replies += build_labelled_pair(f"{kind}-{number}", kind, planted, "rules")
+            done.replies += build_labelled_pair(name, kind, planted, "rules")
     return done
+
+
+def take_turns(
+    kinds: Sequence[str], streams: Sequence[Iterator[Clean]], count: int, lacking: Mapping[str, int]
+) -> Iterator[tuple[str, str, Sequence[Iterator[Clean]]]]:
+    """Yield name, kind and streams of each error wanted, the stream to try first at the head.
+
+    A kind that found no place before (`lacking`, which may grow meanwhile) is not tried again: no stream.
+    """
+    for number in range(count):
+        kind = kinds[number % len(kinds)]
+        first = number // len(kinds) % len(streams)
+        yield f"{kind}-{number}", kind, () if lacking.get(kind) else (*streams[first:], *streams[:first])
 
 
 def _find_sound_error(
@@ -70,7 +79,7 @@ def _find_sound_error(
     generator: random.Random,
     seen: set[tuple[str, str]],
 ) -> PlantedError | None:
-    for clean in islice(stream, _TRIES):
+    for clean in islice(stream, TRIES):
         planted = KINDS[kind](clean, library, generator)
         if planted is not None and (kind, planted.reply) not in seen and is_sound(kind, planted):
             seen.add((kind, planted.reply))
@@ -93,10 +102,10 @@ def is_sound(kind: str, planted: PlantedError) -> bool:
         return False
     if normalize_text(_cut_around(planted)) in normalize_text(clean.evidence):
         return False
-    new = _collect_items(planted.reply) - _collect_items(clean.reply)
+    new = collect_items(planted.reply) - collect_items(clean.reply)
     if kind in _VALUES:
-        return bool(new) and new.isdisjoint(_collect_items(clean.known))
-    return kind != "case-fact" or new.isdisjoint(_collect_items(clean.known))
+        return bool(new) and new.isdisjoint(collect_items(clean.known))
+    return kind != "case-fact" or new.isdisjoint(collect_items(clean.known))
 
 
 def _cut_around(planted: PlantedError) -> str:
@@ -106,7 +115,8 @@ def _cut_around(planted: PlantedError) -> str:
     return " ".join(before) + planted.reply[planted.start : planted.end] + " ".join(after)
 
 
-def _collect_items(text: str) -> set[tuple[str, str]]:
+def collect_items(text: str) -> set[tuple[str, str]]:
+    """Return kind and key of each item in a text."""
     return {(item.kind, item.key) for item in find_items(text)}
 
 
@@ -120,35 +130,26 @@ def build_labelled_pair(
         by: who planted it, `rules` or `model`.
     """
     clean = planted.clean
-    shared = {
-        "dataset": "planted",
-        "task": "dialogue",
-        "question": clean.question,
-        "history": clean.history,
-        "passages": clean.passages,
-        "group": clean.group,
+    told: dict[str, str | int] = {
+        "kind": kind,
+        "turn": clean.turn,
+        "context": len(clean.passages),
+        "source": clean.id,
+        "by": by,
     }
-    told = {"kind": kind, "turn": clean.turn, "context": len(clean.passages), "source": clean.id, "by": by}
-    span = GoldSpan(start=planted.start, end=planted.end, label=kind)
-    return (
-        LabelledReply.model_validate(
-            {
-                **shared,
-                "id": name,
-                "reply": planted.reply,
-                "label": True,
-                "spans": (span,),
-                "meta": {**told, "twin": f"{name}-clean"},
-            }
-        ),
-        LabelledReply.model_validate(
-            {
-                **shared,
-                "id": f"{name}-clean",
-                "reply": clean.reply,
-                "label": False,
-                "spans": (),
-                "meta": {**told, "twin": name},
-            }
-        ),
+    twin = f"{name}-clean"
+    wrong = LabelledReply(
+        id=name,
+        dataset="planted",
+        task="dialogue",
+        question=clean.question,
+        history=clean.history,
+        passages=clean.passages,
+        reply=planted.reply,
+        label=True,
+        spans=(GoldSpan(start=planted.start, end=planted.end, label=kind),),
+        group=clean.group,
+        meta={**told, "twin": twin},
     )
+    right = {"id": twin, "reply": clean.reply, "label": False, "spans": (), "meta": {**told, "twin": name}}
+    return wrong, wrong.model_copy(update=right)

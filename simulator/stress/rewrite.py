@@ -1,6 +1,5 @@
 """Errors in fluent words: a model rewrites sentences of clean replies, and rules check what it wrote.
 
-Errors in fluent words: a model rewrites a sentence, and rules check what it wrote.
 A small model often only rewords the sentence, or changes nothing that matters. So each kind has a mark that
 the rewriting must bear and the sentence does not: another condition word, a negation more or less, a new
 amount. What bears none, or stands in the evidence, is dropped.
@@ -20,11 +19,17 @@ from hallulab.agents.models.model import ModelPool, Session
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.text.edits import find_whole_sentences
-from hallulab.scenarios.text.items import find_items
 from hallulab.scenarios.text.spans import Region, normalize_text, split_sentences, split_words
 from hallulab.simulator.stress.kinds import PlantedError, ask_again
 from hallulab.simulator.stress.material import Clean
-from hallulab.simulator.stress.plant import Planting, build_labelled_pair, is_sound
+from hallulab.simulator.stress.plant import (
+    TRIES,
+    Planting,
+    build_labelled_pair,
+    collect_items,
+    is_sound,
+    take_turns,
+)
 
 _LENGTHS = (0.5, 2.0)
 """Least and most words of a rewriting, as a share of the sentence's."""
@@ -87,7 +92,7 @@ def _is_case_added(before: str, after: str, clean: Clean) -> bool:
 
 
 def _is_other_rule(before: str, after: str, clean: Clean) -> bool:
-    return bool(_collect_items(after) - _collect_items(clean.known))
+    return bool(collect_items(after) - collect_items(clean.known))
 
 
 ORDERS: Mapping[str, RewriteInstruction] = {
@@ -133,8 +138,8 @@ def find_flaw(kind: str, sentence: str, rewritten: str, clean: Clean) -> str | N
         kind != "condition" and _is_in_evidence(clean, set(after))
     ):
         return "supported"
-    new = _collect_items(rewritten) - _collect_items(sentence)
-    return "supported" if new and new <= _collect_items(clean.evidence) else None
+    new = collect_items(rewritten) - collect_items(sentence)
+    return "supported" if new and new <= collect_items(clean.evidence) else None
 
 
 def find_difference(sentence: str, rewritten: str) -> Region:
@@ -162,8 +167,7 @@ def _is_repeating(said: Sequence[str]) -> bool:
 
 
 def _is_in_evidence(clean: Clean, said: set[str]) -> bool:
-    """Return whether a sentence of the evidence has all these words; so it has if only a condition is left
-    out."""
+    """Return whether a sentence of the evidence has all these words, as it has without a condition."""
     evidence = clean.evidence
     return any(said <= set(split_words(region.of(evidence))) for region in split_sentences(evidence))
 
@@ -179,12 +183,6 @@ def _find_unknown_words(text: str, clean: Clean) -> set[str]:
     )
 
 
-def _collect_items(text: str) -> set[tuple[str, str]]:
-    return {(item.kind, item.key) for item in find_items(text)}
-
-
-_TRIES = 100
-"""Clean replies of a stream that are looked at for one sentence."""
 _TEMPERATURES = (0.0, 0.7)
 """Temperature of the first try and of the second."""
 _MAX_TOKENS = 120
@@ -232,12 +230,12 @@ async def plant_fluently(
     places = list(_draw_places(streams, kinds, count, seed, done))
     session = pool.session("planter", seed)
 
-    async def written(place: _Place) -> PlantedError | str:
+    async def write(place: _Place) -> PlantedError | str:
         found = await _generate_error(place, session)
         on_done()
         return found
 
-    outcomes = await asyncio.gather(*map(written, places))
+    outcomes = await asyncio.gather(*map(write, places))
     for place, outcome in zip(places, outcomes, strict=True):
         if isinstance(outcome, PlantedError):
             done.replies += build_labelled_pair(place.name, place.kind, outcome, "model")
@@ -255,14 +253,11 @@ def _draw_places(
     """Yield sentences, each once for a kind; count in `done` what finds none."""
     generator = random.Random(seed)  # noqa: S311 - a seeded choice of data
     seen: set[tuple[str, str]] = set()
-    for number in range(count):
-        kind = kinds[number % len(kinds)]
-        first = number // len(kinds) % len(streams)
-        turn = () if done.lacking[kind] else (*streams[first:], *streams[:first])
+    for name, kind, turn in take_turns(kinds, streams, count, done.lacking):
         offered = (
             (clean, region)
             for stream in turn
-            for given in islice(stream, _TRIES)
+            for given in islice(stream, TRIES)
             if (clean := ask_again(given) if kind == "contradiction" else given) is not None
             for region in _shuffle_sentences(clean.reply, generator)
             if (kind, region.of(clean.reply)) not in seen
@@ -273,7 +268,7 @@ def _draw_places(
             continue
         clean, region = found
         seen.add((kind, region.of(clean.reply)))
-        yield _Place(f"{kind}-{number}", kind, clean, region)
+        yield _Place(name, kind, clean, region)
 
 
 def _shuffle_sentences(reply: str, generator: random.Random) -> list[Region]:

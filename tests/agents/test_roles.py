@@ -8,7 +8,7 @@ from hallulab.agents.models.answers import ModelError, UnparseableAnswer
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.scenarios.packs.pack import Specialist
 from hallulab.scenarios.transcript import Message
-from tests.scripted import last_user, scripted_pool
+from hallulab.testing.scripted import last_user, scripted_pool
 
 TEAM = (
     Specialist(name="paralegal", title="Paralegal", duty="finds rules"),

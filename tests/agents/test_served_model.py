@@ -17,7 +17,7 @@ from hallulab.agents.served_model import (
     read_tuned_number,
 )
 from hallulab.agents.serving.catalogue import CATALOGUE, GGUF_NAME
-from tests.scripted import scripted_pool
+from hallulab.testing.scripted import scripted_pool
 
 OURS = "qwen2.5-coder-1.5b"
 SERVED = "/somewhere/hallulab/models/qwen2.5-coder-1.5b-bf16-cc324af070c2"

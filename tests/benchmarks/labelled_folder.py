@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,49 +59,27 @@ def write_data(folder: Path) -> Path:
             for (_, one, other, wrong), reply in facts
         ),
     )
-    _write_ragtruth(folder / "ragtruth")
+    write_ragtruth(folder / "ragtruth")
     _write_run(folder / "gold" / "pack")
     return folder
 
 
-def _write_ragtruth(folder: Path) -> None:
-    sources = range(5)
-    _write(
-        folder / "source_info.jsonl",
-        (
-            {
-                "source_id": f"s{n}",
-                "task_type": "Summary",
-                "source": "CNN/DM",
-                "source_info": " ".join((*FACTS[n % 3], f"That was day {n}.")),
-                "prompt": "",
-            }
-            for n in sources
-        ),
-    )
-    _write(
-        folder / "response.jsonl",
-        (
-            _response(f"r{n}{wrong}", f"s{n}", FACTS[n % 3][0], wrong)
-            for n in sources
-            for wrong in (False, True)
-        ),
-    )
-
-
-def _response(name: str, source: str, fact: str, wrong: bool) -> dict[str, Any]:
-    reply = f"{fact} {WRONG}" if wrong else fact
-    label = {"start": len(fact) + 1, "end": len(reply), "text": WRONG, "label_type": "Evident Conflict"}
-    return {
-        "id": name,
-        "source_id": source,
-        "model": "m",
-        "temperature": None,
-        "labels": [label] if wrong else [],
-        "split": "test",
-        "quality": "good",
-        "response": reply,
-    }
+def write_ragtruth(folder: Path, splits: Sequence[str] = ("test",) * 5) -> Path:
+    """Write the two files: a source for each split, and a right and a wrong reply to each."""
+    sources, replies = [], []
+    for n, split in enumerate(splits):
+        facts = FACTS[n % 3]
+        told = {"source_id": f"s{n}", "task_type": "Summary", "source": "CNN/DM", "prompt": ""}
+        sources.append({**told, "source_info": " ".join((*facts, f"That was day {n}."))})
+        for wrong in (False, True):
+            reply = f"{facts[0]} {WRONG}" if wrong else facts[0]
+            place = {"start": len(facts[0]) + 1, "end": len(reply), "text": WRONG}
+            labels = [{**place, "label_type": "Evident Conflict"}] if wrong else []
+            said = {"id": f"r{n}{wrong}", "source_id": f"s{n}", "model": "m", "temperature": None}
+            replies.append({**said, "labels": labels, "split": split, "quality": "good", "response": reply})
+    _write(folder / "source_info.jsonl", sources)
+    _write(folder / "response.jsonl", replies)
+    return folder
 
 
 def _write_run(folder: Path) -> None:
@@ -110,17 +88,11 @@ def _write_run(folder: Path) -> None:
     first = {"index": 0, "user": "When?", "passages": passages, "reply": f"{FACTS[0][0]} {WRONG}"}
     clean = {"index": 1, "user": "How much?", "passages": passages, "reply": FACTS[0][1]}
     wrong = {**clean, "reply": WRONG}
-    shared = {
-        "scenario": "pack",
-        "persona": "ann",
-        "model": "small",
-        "seed": 0,
-        "stop_reason": "max_turns",
-    }
+    told = {"scenario": "pack", "persona": "ann", "model": "small", "seed": 0, "stop_reason": "max_turns"}
     chats = (("c1", "vanilla", [first, wrong]), ("c2", "editor", [first, clean]))
     _write(
         folder / "conversations.jsonl",
-        ({"id": name, "chatbot": chatbot, "turns": turns, **shared} for name, chatbot, turns in chats),
+        ({"id": name, "chatbot": chatbot, "turns": turns, **told} for name, chatbot, turns in chats),
     )
     span = {"quote": WRONG, "severity": 4, "reason": "There is no parking."}
     annotated = (

@@ -16,18 +16,17 @@ from typing import Any
 import pytest
 
 import benchmarks
-from benchmarks import stub_endpoint
 from benchmarks.detectors_table.__main__ import DETECTORS, main
 from benchmarks.detectors_table.measure import STALE, UNRECORDED, DetectorNumbers, TableArguments
 from benchmarks.detectors_table.samples import SOURCES
 from benchmarks.detectors_table.table import TableReport, render, table
 from benchmarks.pack_recordings import pack
-from benchmarks.stub_endpoint import MODEL
 from hallulab.agents.retrieval.embeddings import Embedder
-from tests.agents.retrieval.hashed_words import HashedWords
+from hallulab.testing import endpoint as stub_endpoint
+from hallulab.testing.endpoint import MODEL, serve_stub
+from hallulab.testing.scripted import completion
+from hallulab.testing.tiny_pack import HashedWords
 from tests.benchmarks.labelled_folder import FACTS, write_data
-from tests.scripted import completion
-from tests.served import served
 
 ASKING = ("halludetect", "metarag", "logic-graph", "direct-judge", "self-check")
 
@@ -49,7 +48,7 @@ def scripted(request: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
     """A served model that answers at once."""
-    with served(scripted) as url:
+    with serve_stub(scripted) as url:
         yield url
 
 

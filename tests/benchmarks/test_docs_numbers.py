@@ -1,4 +1,4 @@
-"""README and docs/methods.md have the numbers of docs/detectors.md, which recordings make."""
+"""docs/trust.md and docs/methods.md have the numbers of docs/detectors.md, which recordings make."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def number(cell: str) -> str:
     return found[0]
 
 
-def readme_table(heading: str) -> Table:
-    """The only table of the README with this heading."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def trust_table(heading: str) -> Table:
+    """The only table of docs/trust.md with this heading."""
+    text = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
     [rows] = [rows for _, rows in read_tables(text) if heading in rows[0]]
     return rows
 
 
 def test_numbers_of_gold_are_those_of_the_recordings() -> None:
     gold = measured("gold")
-    rows = readme_table("`gold`: AUROC of sentences")
+    rows = trust_table("`gold`: AUROC of sentences")
     assert len(rows) == 4
     for row in rows:
         found = gold[name_of(row)]
@@ -75,7 +75,7 @@ def test_numbers_of_the_methods_page_are_those_of_the_recordings() -> None:
 
 def test_numbers_of_other_systems_are_those_of_the_recordings() -> None:
     begin, mtrag = measured("BEGIN"), measured("MTRAG")
-    rows = readme_table("MTRAG (216)")
+    rows = trust_table("MTRAG (216)")
     assert len(rows) == 5
     for row in rows:
         name = name_of(row)

@@ -16,19 +16,18 @@ def wrote(folder: Path, **files: str) -> Path:
     return folder
 
 
-def test_equal_folders_have_no_difference(tmp_path: Path) -> None:
-    before, after = wrote(tmp_path / "a", x="1\n2\n"), wrote(tmp_path / "b", x="1\n2\n")
-    assert list(golden.compare(before, after)) == []
-
-
-def test_the_first_different_line_of_a_file_is_told(tmp_path: Path) -> None:
-    before, after = wrote(tmp_path / "a", x="1\n2\n3\n"), wrote(tmp_path / "b", x="1\nII\n")
-    assert list(golden.compare(before, after)) == ["x:2: '2' → 'II'"]
-
-
-def test_a_line_that_one_file_lacks_is_a_difference(tmp_path: Path) -> None:
-    before, after = wrote(tmp_path / "a", x="1\n"), wrote(tmp_path / "b", x="1\n2\n")
-    assert list(golden.compare(before, after)) == ["x:2: (no line) → '2'"]
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("1\n2\n", "1\n2\n", []),
+        ("1\n2\n3\n", "1\nII\n", ["x:2: '2' → 'II'"]),
+        ("1\n", "1\n2\n", ["x:2: (no line) → '2'"]),
+    ],
+)
+def test_the_first_different_line_of_a_file_is_told(
+    tmp_path: Path, before: str, after: str, told: list[str]
+) -> None:
+    assert list(golden.compare(wrote(tmp_path / "a", x=before), wrote(tmp_path / "b", x=after))) == told
 
 
 def test_a_file_of_one_folder_is_a_difference(tmp_path: Path) -> None:

@@ -33,9 +33,6 @@ def test_properties_and_dunder_methods_are_left_out(folder: Path) -> None:
 
 def test_the_share_is_of_functions_that_begin_with_a_verb(folder: Path) -> None:
     assert compute_verb_share(list(find_functions(folder))) == 2 / 3
-
-
-def test_of_no_function_there_is_no_share() -> None:
     assert math.isnan(compute_verb_share([]))
 
 

@@ -59,6 +59,9 @@ def view(text: str) -> TurnView:
     return TurnView(question="", passages=(FACT,), reply=text)
 
 
+TWO = [view("four"), view("two")]
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A recording of what was said of two replies after one lesson."""
@@ -66,37 +69,41 @@ def file(tmp_path: Path) -> Path:
     recording = Recording.record(path)
     remembering = Remembering(Learner(), recording)
     remembering.fit([wrong("four")], 1)
-    asyncio.run(remembering.detect_many([view("four"), view("two")]))
+    asyncio.run(remembering.detect_many(TWO))
     recording.close()
     return path
 
 
-async def test_what_is_kept_needs_no_lesson(file: Path) -> None:
-    learner = Learner()
-    remembering = Remembering(learner, Recording.replay(file))
+@pytest.fixture
+def learner() -> Learner:
+    return Learner()
+
+
+@pytest.fixture
+def remembering(file: Path, learner: Learner) -> Remembering:
+    return Remembering(learner, Recording.replay(file))
+
+
+async def test_what_is_kept_needs_no_lesson(remembering: Remembering, learner: Learner) -> None:
     remembering.fit([wrong("four")], 1)
-    found = await remembering.detect_many([view("four"), view("two")])
+    found = await remembering.detect_many(TWO)
     assert [(one.flagged, one.score, one.word_scores) for one in found] == [(True, 4, None), (False, 3, None)]
     assert (remembering.threshold, learner.lessons) == (4.0, 0)
 
 
 @pytest.mark.parametrize(("lesson", "seed"), [("three", 1), ("four", 2)])
-async def test_another_lesson_is_learnt(lesson: str, seed: int, file: Path) -> None:
-    learner = Learner()
-    remembering = Remembering(learner, Recording.replay(file))
+async def test_another_lesson_is_learnt(
+    lesson: str, seed: int, remembering: Remembering, learner: Learner
+) -> None:
     remembering.fit([wrong(lesson)], seed)
-    [judgement, _] = await remembering.detect_many([view("four"), view("two")])
+    [judgement, _] = await remembering.detect_many(TWO)
     assert (judgement.flagged, remembering.threshold, learner.lessons) == (seed == 2, len(lesson), 1)
 
 
-async def test_what_must_not_be_learnt_again_is_a_stale_recording(file: Path) -> None:
-    learner = Learner()
+async def test_what_must_not_be_learnt_again_is_a_stale_recording(file: Path, learner: Learner) -> None:
     remembering = Remembering(learner, Recording.replay(file), learns=False)
     remembering.fit([wrong("four")], 1)
-    assert [one.flagged for one in await remembering.detect_many([view("four"), view("two")])] == [
-        True,
-        False,
-    ]
+    assert [one.flagged for one in await remembering.detect_many(TWO)] == [True, False]
     with pytest.raises(ReplayMiss, match=r"d\.learner\.jsonl lacks what learner learnt$"):
         await remembering.detect_many([view("three")])
     with pytest.raises(ReplayMiss):
@@ -104,9 +111,9 @@ async def test_what_must_not_be_learnt_again_is_a_stale_recording(file: Path) ->
     assert learner.lessons == 0
 
 
-async def test_a_reply_that_is_not_kept_is_judged_after_the_lesson(file: Path) -> None:
-    learner = Learner()
-    remembering = Remembering(learner, Recording.replay(file))
+async def test_a_reply_that_is_not_kept_is_judged_after_the_lesson(
+    remembering: Remembering, learner: Learner
+) -> None:
     remembering.fit([wrong("four")], 1)
     assert [one.flagged for one in await remembering.detect_many([view("three")])] == [True]
     assert learner.lessons == 1

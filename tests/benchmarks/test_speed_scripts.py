@@ -11,7 +11,8 @@ import pytest
 
 from benchmarks import detector_speed, logic_graph_speed
 from benchmarks.orchestration import RequestLog, against_stub
-from tests.agents.retrieval.hashed_words import HashedWords
+from hallulab.testing.tiny_pack import HashedWords
+from tests.benchmarks.labelled_folder import write_ragtruth
 
 
 async def test_the_runner_is_measured_beside_a_bare_client(
@@ -44,12 +45,8 @@ async def test_requests_are_grouped_by_the_answer_that_they_repeat() -> None:
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/chat/completions"
     log = RequestLog("salt")
-    prompts = (
-        "You are Ann.",
-        "You are Bob.",
-        "User: I am Bob and want a repair.",
-        "User: I am Ann and want a refund.",
-    )
+    prompts = ["You are Ann.", "You are Bob."]
+    prompts += [f"User: {words}" for words in ("I am Bob and want a repair.", "I am Ann and want a refund.")]
     bodies = [{"messages": [{"role": "user", "content": prompt}]} for prompt in prompts]
     for body in bodies:
         await log.handle_async_request(httpx2.Request("POST", url, json=body))
@@ -67,25 +64,7 @@ def test_logic_graphs_own_work_is_measured(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_detectors_without_a_model_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = {
-        "source_id": "1",
-        "task_type": "QA",
-        "source": "MARCO",
-        "source_info": {"question": "When does it open?", "passages": "passage 1: It opens at 6."},
-        "prompt": "?",
-    }
-    reply = {
-        "id": "1",
-        "source_id": "1",
-        "model": "m",
-        "temperature": 1.0,
-        "labels": [],
-        "split": "train",
-        "quality": "good",
-        "response": "It opens at 6.",
-    }
-    (tmp_path / "source_info.jsonl").write_text(json.dumps(source) + "\n")
-    (tmp_path / "response.jsonl").write_text(json.dumps(reply) + "\n")
-    detector_speed.main(["--data", str(tmp_path), "--detectors", "evidence-chain-lexical", "--repeats", "1"])
+    data = str(write_ragtruth(tmp_path))
+    detector_speed.main(["--data", data, "--detectors", "evidence-chain-lexical", "--repeats", "1"])
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert found["evidence-chain-lexical"].keys() == {"per_s", "per_cpu_s"}

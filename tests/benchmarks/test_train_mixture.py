@@ -10,8 +10,8 @@ import pytest
 from benchmarks.train_mixture import MeasuredReply, describe, fit, judge_all, learn, measured
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply
 from hallulab.scenarios.transcript import Judgement, Passage
+from hallulab.testing.scripted import last_user, scripted_pool
 from tests.builders import labelled
-from tests.scripted import last_user, scripted_pool
 
 EVIDENCE = Passage(id="pool#0", document="pool", text="The pool opens at 6 in the morning.")
 TRUE, FALSE = "The pool opens at 6.", "The pool closes at 9 in winter."

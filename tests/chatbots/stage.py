@@ -9,7 +9,7 @@ from typing import Any
 from hallulab.chatbots.protocol import ChatbotContext
 from hallulab.scenarios.packs.pack import Document, Persona, Scenario, Specialist
 from hallulab.scenarios.transcript import Message, Passage
-from tests.scripted import Script, ScriptedTransport, scripted_pool
+from hallulab.testing.scripted import Script, ScriptedTransport, scripted_pool
 
 SCENARIO = Scenario(
     name="pool",

@@ -13,8 +13,8 @@ from hallulab.chatbots.endpoint import EndpointBot
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
 from hallulab.chatbots.registry import make_chatbot
 from hallulab.scenarios.errors import UsageError
+from hallulab.testing.scripted import ScriptedTransport, completion, scripted_pool
 from tests.chatbots.stage import HOURS, LATER, SCENARIO, Shelf, stage
-from tests.scripted import ScriptedTransport, completion, scripted_pool
 
 
 class TwoServers(httpx2.AsyncBaseTransport):

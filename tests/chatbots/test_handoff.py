@@ -13,8 +13,8 @@ from hallulab.chatbots.agent import AgentBot
 from hallulab.chatbots.protocol import ChatbotError
 from hallulab.scenarios.errors import ReplayMiss, UsageError
 from hallulab.scenarios.packs.pack import Specialist
+from hallulab.testing.scripted import ScriptedTransport, completion
 from tests.chatbots.stage import ASKED, HOURS, LATER, SCENARIO, Shelf, stage
-from tests.scripted import ScriptedTransport, completion
 
 HANDOFF = {"routing": "handoff"}
 

@@ -15,8 +15,8 @@ from hallulab.chatbots.protocol import ChatbotError, Reply
 from hallulab.chatbots.registry import make_chatbot
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.transcript import Message, Passage
+from hallulab.testing.scripted import completion
 from tests.chatbots.stage import ASKED, HOURS, LATER, SCENARIO, stage, step_of
-from tests.scripted import completion
 
 FIVE = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
 SEEDS = [67717899, 197211538, 231996997]

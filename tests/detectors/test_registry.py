@@ -15,8 +15,8 @@ from hallulab.detectors.registry import DETECTORS, find_detector, list_detector_
 from hallulab.scenarios import components as plugins
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.transcript import Judgement, Span, TurnView
-from tests.places import ROOT
-from tests.scripted import scripted_pool
+from hallulab.testing.scripted import scripted_pool
+from tests.test_examples import blocks
 
 
 @pytest.mark.parametrize("kind", ["halludetect", "metarag", "lexical", "direct-judge", "self-check"])
@@ -64,15 +64,13 @@ def test_an_entry_point_that_does_not_load_is_named(offered: list[EntryPoint]) -
         find_detector("theirs")
 
 
-class Detectors:
-    """What somebody's distribution might offer."""
+def raising(error: Exception) -> EntryPoint:
+    """An entry point whose target raises the error when it is called."""
 
-    @staticmethod
-    def raising(error: Exception) -> EntryPoint:
-        def make(name: str, context: DetectorContext) -> Any:
-            raise error
+    def make(name: str, context: DetectorContext) -> Any:
+        raise error
 
-        return _point(make)
+    return _point(make)
 
 
 class Theirs(Detector):
@@ -93,23 +91,24 @@ def making_theirs() -> Any:
     return make_detector("theirs", "mine", DetectorContext(models=pool))
 
 
-def test_a_constructor_that_raises_is_one_sentence(offered: list[EntryPoint]) -> None:
-    offered.append(Detectors.raising(KeyError("no\nkey")))
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (KeyError("no\nkey"), "KeyError: 'no\\nkey'"),
+        (ValueError("no\n  water"), "ValueError: no water"),
+    ],
+)
+def test_a_constructor_that_raises_is_one_sentence(
+    offered: list[EntryPoint], error: Exception, told: str
+) -> None:
+    offered.append(raising(error))
     with pytest.raises(UsageError) as caught:
         making_theirs()
-    assert str(caught.value) == "detector 'theirs': its constructor raised KeyError: 'no\\nkey'."
-
-
-def test_lines_of_an_exception_become_one(offered: list[EntryPoint]) -> None:
-    offered.append(Detectors.raising(ValueError("no\n  water")))
-    with pytest.raises(
-        UsageError, match=r"^detector 'theirs': its constructor raised ValueError: no water\.$"
-    ):
-        making_theirs()
+    assert str(caught.value) == f"detector 'theirs': its constructor raised {told}."
 
 
 def test_a_sentence_of_ours_passes_through_a_constructor(offered: list[EntryPoint]) -> None:
-    offered.append(Detectors.raising(OperationalError("the disk is full.")))
+    offered.append(raising(OperationalError("the disk is full.")))
     with pytest.raises(OperationalError, match=r"^the disk is full\.$"):
         making_theirs()
 
@@ -165,11 +164,10 @@ def test_what_a_detector_says_of_itself_is_checked(
     assert str(caught.value) == f"detector 'theirs': its {complaint}"
 
 
-async def test_the_detector_of_the_readme_works_as_it_stands(offered: list[EntryPoint]) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    snippet = next(part for part in text.split("```python\n")[1:] if "class EveryNumber" in part)
+async def test_the_detector_of_the_tutorial_works_as_it_stands(offered: list[EntryPoint]) -> None:
+    [snippet] = blocks("docs/tutorial/detector.md")
     module: dict[str, Any] = {}
-    exec(snippet.partition("```")[0], module)
+    exec(snippet, module)
     offered.append(_point(module["EveryNumber"]))
     detector = making_theirs()
     assert (detector.name, detector.traits.needs_model) == ("mine", False)

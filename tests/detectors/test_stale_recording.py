@@ -13,10 +13,10 @@ from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.errors import ReplayMiss
 from hallulab.scenarios.transcript import Judgement, TurnView
+from hallulab.testing.scripted import Script, scripted_pool
 from tests.detectors.halludetect import test_detector as test_halludetect
 from tests.detectors.halludetect import test_mixture as test_halludetect_mixture
 from tests.detectors.metarag import test_detector as test_metarag
-from tests.scripted import Script, scripted_pool
 
 CALL = "Call 555-0134 for tickets."
 LISTS = test_halludetect.words(

@@ -11,7 +11,7 @@ import pytest
 from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.transcript import Passage, TurnView
-from tests.scripted import scripted_pool
+from hallulab.testing.scripted import scripted_pool
 
 OURS = "qwen2.5-coder-1.5b"
 ROOT = "/cache/models/qwen2.5-coder-1.5b-w8a8-cc324af070c2"

@@ -6,11 +6,11 @@ from typing import Any
 
 import httpx2
 
-from tests.scripted import ScriptedTransport
+from hallulab.testing.scripted import ScriptedTransport
 
 
 class Honest(httpx2.AsyncBaseTransport):
-    """Plays the user, the chatbot and the judges of `tests.fuzz.tiny_run`."""
+    """Plays the user, the chatbot and the judges of `hallulab.testing.tiny_pack`."""
 
     def __init__(self) -> None:
         self._script = ScriptedTransport(self._answer, "m")

@@ -24,12 +24,12 @@ from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.testing.scripted import completion
+from hallulab.testing.tiny_pack import URL, emptied, flags, make_pack, words_for_vectors
 from tests.agents.models.endpoints import QUESTION
 from tests.fuzz.anything import documents
 from tests.fuzz.honest import Honest
 from tests.fuzz.promises import check_whole, ended, examples
-from tests.fuzz.tiny_run import URL, emptied, flags, make_pack, words_for_vectors
-from tests.scripted import completion
 
 KEY = "sk-canary/0-Xy_9"
 

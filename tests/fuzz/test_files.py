@@ -26,9 +26,9 @@ from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.simulator.bench.sweep import list_configurations, load_sweep
 from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.plan import compute_scenario_version
+from hallulab.testing.tiny_pack import FILES, make_pack, words_for_vectors
 from tests.fuzz.anything import changed, damaged, written_leniently
 from tests.fuzz.promises import ended, examples, keeping
-from tests.fuzz.tiny_run import FILES, make_pack, words_for_vectors
 from tests.scenarios.packs.test_pack_files import pdf
 
 LONGEST = 6_000

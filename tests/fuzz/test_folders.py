@@ -21,9 +21,9 @@ from hallulab.scenarios.datasets.jsonl import load_jsonl
 from hallulab.scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Unit, Verdict
 from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.testing.tiny_pack import make_pack
 from tests.fuzz.anything import TEXTS, damaged, documents, written_leniently
 from tests.fuzz.promises import check_whole, ended, examples, keeping
-from tests.fuzz.tiny_run import make_pack
 
 Files = dict[str, bytes]
 """Name of a file of the run folder → what it holds."""

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.testing.scripted import completion
+from hallulab.testing.tiny_pack import emptied, flags, make_pack, words_for_vectors
 from tests.fuzz.anything import changed, damaged, documents, written_leniently
 from tests.fuzz.honest import Honest
 from tests.fuzz.promises import check_whole, ended, examples, keeping
-from tests.fuzz.tiny_run import emptied, flags, make_pack, words_for_vectors
-from tests.scripted import completion
 
 ENTRIES: list[object] = [
     {"kind": "model", "key": "a", "answer": {"status": 200, "latency_s": 0.5, "body": completion("Hello.")}},

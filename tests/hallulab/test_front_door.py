@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -45,27 +43,11 @@ def test_the_vocabulary_of_a_detector_loads_no_model_library() -> None:
     assert loaded & HEAVY == {"pydantic"}
 
 
-def read_by_type_checkers() -> dict[str, set[str]]:
-    """Module → names that `hallulab` imports from it for type checkers."""
-    tree = ast.parse(Path(hallulab.__file__).read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    return {
-        str(node.module): {name.name for name in node.names}
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-    }
-
-
-def test_type_checkers_and_python_find_each_name_in_the_same_module() -> None:
-    assert read_by_type_checkers() == {home: set(names) for home, names in hallulab._HOMES.items()}
-
-
-def test_every_name_is_there() -> None:
-    assert {name for name in hallulab.__all__ if getattr(hallulab, name, None) is None} == set()
-    assert set(hallulab.__all__) == set().union(*read_by_type_checkers().values())
+def test_every_name_of_the_stub_is_there() -> None:
+    assert [name for name in hallulab.__all__ if getattr(hallulab, name, None) is None] == []
     assert set(hallulab.__all__) <= set(dir(hallulab))
 
 
 def test_another_name_is_no_attribute() -> None:
-    with pytest.raises(AttributeError, match=r"^module 'hallulab' has no attribute 'Rum'$"):
+    with pytest.raises(AttributeError, match=r"^No hallulab attribute Rum$"):
         hallulab.Rum  # noqa: B018

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from hallulab.api import result_of
+from hallulab.api import wait_for
 
 
 async def doubled(number: int) -> int:
@@ -23,16 +23,16 @@ async def failing() -> None:
 
 
 def test_it_gives_what_the_coroutine_returns() -> None:
-    assert result_of(doubled(3)) == 6
+    assert wait_for(doubled(3)) == 6
 
 
 async def test_it_works_where_an_event_loop_runs() -> None:
-    assert result_of(doubled(3)) == 6
+    assert wait_for(doubled(3)) == 6
 
 
 def test_what_the_coroutine_raises_is_raised() -> None:
     with pytest.raises(SystemExit):
-        result_of(failing())
+        wait_for(failing())
 
 
 def test_context_variables_are_the_callers() -> None:
@@ -42,7 +42,7 @@ def test_context_variables_are_the_callers() -> None:
     async def read() -> str:
         return said.get()
 
-    assert result_of(read()) == "something"
+    assert wait_for(read()) == "something"
 
 
 def test_ctrl_c_cancels_the_coroutine_and_waits_for_its_end() -> None:
@@ -60,7 +60,7 @@ def test_ctrl_c_cancels_the_coroutine_and_waits_for_its_end() -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            result_of(endless())
+            wait_for(endless())
     finally:
         signal.signal(signal.SIGINT, before)
     assert steps == ["cleaned up"]

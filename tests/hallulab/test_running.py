@@ -134,9 +134,9 @@ def test_bad_input_is_one_sentence(
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A distribution with the chatbot of docs/python.md and the detector of README, as pip leaves it."""
+    """A distribution with the chatbot of docs/python.md and the tutorial's detector, as pip leaves it."""
     [chatbot] = [block for block in blocks("docs/python.md") if "class Librarian" in block]
-    [detector] = [block for block in blocks("README.md") if "class EveryNumber" in block]
+    [detector] = blocks("docs/tutorial/detector.md")
     package, about = tmp_path / "site" / "mypackage", tmp_path / "site" / "mypackage-1.0.dist-info"
     package.mkdir(parents=True)
     about.mkdir()

@@ -18,8 +18,8 @@ from hallulab.detectors.peers.detector import (
     RefCheckerDetector,
 )
 from hallulab.scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.testing.scripted import last_user, scripted_pool
 from tests.detectors.peers.tiny_models import tiny_hhem, tiny_lettucedetect, tiny_minicheck, tiny_nli
-from tests.scripted import last_user, scripted_pool
 
 pytestmark = pytest.mark.live
 

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from hallulab.simulator.cli.main import main
+from hallulab.testing.forked_runs import Ended
 
 CodeAndError = Callable[..., tuple[int, str]]
 """Runs a command: its arguments → exit code and standard error."""
-
-
-@dataclass(frozen=True)
-class Ended:
-    """What a shell sees of a command that ended."""
-
-    code: int
-    """Exit code."""
-    out: str
-    """Standard output."""
-    err: str
-    """Standard error."""
 
 
 class CommandLine:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.conversations import TurnFlaw
-from hallulab.simulator.measure.fixed_prefix import compare_side_by_side
-from hallulab.simulator.measure.hallucinations import ByDetector, Tallies, index_by_detector
+from hallulab.simulator.measure.hallucinations import ByDetector, Tallies, build_rows, index_by_detector
 from hallulab.simulator.measure.hallucinations import count_all_verdicts as tally_journals
 from hallulab.simulator.measure.prediction_powered import Annotations
-from hallulab.simulator.report import document
-from hallulab.simulator.report import write as page
-from hallulab.simulator.report.document import RunCounts, RunReport
+from hallulab.simulator.report import page
+from hallulab.simulator.report.build import RunCounts
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.metrics.metric import Metric, RunFacts, Tallied, TurnFlaw
 from hallulab.simulator.report.reader import Cases
 from hallulab.simulator.runs.experiment_json import BranchedFrom
 from hallulab.simulator.runs.journals import Journals
@@ -41,6 +40,40 @@ def tally_all(
     return tally_journals(Journals(conversations, verdicts), chatbots, detectors)
 
 
+Counter = TypeVar("Counter", bound=Metric)
+
+
+def count(
+    metric: type[Counter],
+    conversations: Sequence[Conversation],
+    verdicts: Sequence[Verdict] = (),
+    chatbots: Sequence[str] = (),
+    detectors: Sequence[str] = (),
+    *,
+    flaws: Flaws | None = None,
+    **more: Any,
+) -> Counter:
+    """A metric that has counted the conversations; `more` are fields of `RunFacts`."""
+    counted = metric(RunFacts(chatbots, detectors, **more))
+    for conversation, found in judged(conversations, verdicts):
+        counted.add(conversation, found, (flaws or {}).get(conversation.id, ()))
+    return counted
+
+
+def result(
+    metric: type[Metric],
+    conversations: Sequence[Conversation],
+    verdicts: Sequence[Verdict] = (),
+    chatbots: Sequence[str] = (),
+    detectors: Sequence[str] = (),
+    **more: Any,
+) -> Any:
+    """The section of a metric that has counted the conversations; `more` are arguments of `count`."""
+    tallies = tally_all(conversations, verdicts, chatbots, detectors)
+    counted = count(metric, conversations, verdicts, chatbots, detectors, **more)
+    return counted.result(Tallied(tallies, build_rows(tallies)))
+
+
 def build_report(
     conversations: Sequence[Conversation],
     verdicts: Sequence[Verdict],
@@ -54,15 +87,20 @@ def build_report(
     annotations: Annotations | None = None,
     **more: Any,
 ) -> RunReport:
-    """The report; `more` are arguments of `document.build_report`."""
-    counts = RunCounts(chatbots, detectors, planted, annotations)
+    """The report; `more` are fields of `RunFacts`."""
+    facts = RunFacts(
+        chatbots,
+        detectors,
+        planted=planted,
+        annotations=annotations or {},
+        branched_from=branched_from,
+        free=free,
+        **more,
+    )
+    counts = RunCounts(facts)
     for conversation, found in judged(conversations, verdicts):
         counts.add(conversation, found, flaws.get(conversation.id, ()))
-    if branched_from is not None:
-        fixed = Journals(conversations, verdicts)
-        beside = compare_side_by_side(branched_from, free or Journals([], []), fixed, chatbots, detectors)
-        more["fixed_prefix"] = beside
-    return document.build_report(counts, **more)
+    return counts.report()
 
 
 def cases(
@@ -96,7 +134,7 @@ def render_page(
     planted: AttackRecord | None = None,
 ) -> str:
     """The page of a small run."""
-    counts = RunCounts(report.chatbots, report.detectors)
+    counts = RunCounts(RunFacts(report.chatbots, report.detectors))
     for conversation, found in judged(conversations, verdicts):
         counts.add(conversation, found, ())
     shown = cases(conversations, verdicts, report.chatbots, report.detectors, flaws, personas, planted)

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
-from tests.scripted import completion
+from hallulab.testing.scripted import completion
 
 Way = Callable[[str], bytes]
 """From a key to a whole HTTP answer."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-from benchmarks import stub_endpoint
+from hallulab.testing import endpoint as stub_endpoint
 from tests.simulator.echoing_server import endpoint, http
 
 Request = dict[str, Any]

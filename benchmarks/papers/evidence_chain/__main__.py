@@ -8,36 +8,30 @@ what supports a sentence. WiCE and HotpotQA do: `--supporting` measures attribut
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.command import build_parser, get_exit_code
 from benchmarks.papers.evidence_chain.tables import write_tables
-from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.simulator.runs.outputs import check_outputs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the experiment and write its files; return the exit code, as of `hallulab`."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.papers.evidence_chain",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = build_parser("papers.evidence_chain", __doc__)
     parser.add_argument("folder", type=Path, metavar="DIR", help="where the tables and figures go")
     parser.add_argument("--data", type=Path, help="folder of RAGTruth's response.jsonl and source_info.jsonl")
     parser.add_argument(
         "--supporting", type=Path, help="folder with wice/claims.jsonl and hotpotqa/distractor.jsonl, or one"
     )
     given = parser.parse_args(arguments)
-    try:
+
+    def run() -> None:
         check_outputs({}, (given.data, given.supporting), folders={"DIR": given.folder})
         write_tables(given.folder, given.data, given.supporting)
-    except HallulabError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2 if isinstance(error, UsageError) else 1
-    return 0
+
+    return get_exit_code(run)
 
 
 if __name__ == "__main__":

@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 
 from hallulab.detectors.evidence_chain.training import hold_out, make_regression
-from hallulab.detectors.features.batch import Batch, make_batch, make_case
+from hallulab.detectors.features.batch import Batch, Flags, Integers, Numbers, make_batch, make_case
 from hallulab.detectors.features.features import PAPER_FEATURES, Attribution, measure
 from hallulab.detectors.features.judgements import Scores
 from hallulab.detectors.features.matching import Match
-from hallulab.detectors.features.tokens import Flags, Integers, Numbers
-from hallulab.detectors.features.trained_detector import choose_threshold, count_forms, gold
+from hallulab.detectors.features.trained_detector import choose_threshold, count_forms, mark_gold
 from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
 from hallulab.scenarios.datasets.loader import SCHEMA
 from hallulab.scenarios.datasets.wice import WiceClaim
@@ -85,7 +84,7 @@ def ablate(train: Sequence[LabelledReply], test: Sequence[LabelledReply], seed: 
     frequency = count_forms(make_batch([make_case(one) for one in held_out.to_learn_from(train)]))
     batches = [make_batch([make_case(one) for one in part]) for part in (train, test)]
     features = [measure(batch, frequency, "paper").sentences for batch in batches]
-    labels = [gold(batch.sentences, part) for batch, part in zip(batches, (train, test), strict=True)]
+    labels = [mark_gold(batch.sentences, part) for batch, part in zip(batches, (train, test), strict=True)]
     of_reply = batches[0].sentences.reply
     parts = [part[of_reply] for part in held_out.parts]
     judged, learnt = held_out.judged[of_reply], held_out.learnt[of_reply]
@@ -120,8 +119,7 @@ def attribute_places(batch: Batch, match: Match, reply: Integers, start: Integer
 
 
 def source_coverage(scores: Scores) -> Numbers:
-    """Return one minus the share of novel words (the paper's "average token novelty rate"), of shape
-    (replies,)."""
+    """Return one minus the share of novel words, of shape (replies,): the paper's "token novelty rate"."""
     words = scores.batch.words
     count = len(scores.batch.cases)
     novel = np.bincount(words.reply, weights=scores.features.novel, minlength=count)
@@ -132,7 +130,9 @@ def source_coverage(scores: Scores) -> Numbers:
 
 def hallucinated_share(batch: Batch, replies: Sequence[LabelledReply]) -> Numbers:
     """Return the share of hallucinated words, of shape (replies,)."""
-    hallucinated = np.bincount(batch.words.reply, weights=gold(batch.words, replies), minlength=len(replies))
+    hallucinated = np.bincount(
+        batch.words.reply, weights=mark_gold(batch.words, replies), minlength=len(replies)
+    )
     share: Numbers = hallucinated / np.maximum(np.bincount(batch.words.reply, minlength=len(replies)), 1)
     return share
 

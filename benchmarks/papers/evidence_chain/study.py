@@ -1,5 +1,7 @@
-"""EvidenceChain's own experiment, on its audit corpus or on RAGTruth: six methods, the paper's features and
-protocol."""
+"""EvidenceChain's own experiment on its audit corpus or on RAGTruth.
+
+Six methods, with the paper's features and protocol.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from hallulab.detectors.evidence_chain.model import ChainModel, Context, Method
 from hallulab.detectors.evidence_chain.training import CALIBRATION, DEEP, train
 from hallulab.detectors.features.batch import Batch, Pieces, make_batch, make_case
 from hallulab.detectors.features.judgements import Scores
-from hallulab.detectors.features.trained_detector import gold
+from hallulab.detectors.features.trained_detector import mark_gold
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.datasets.audit_corpus import generate
 from hallulab.scenarios.files.json_text import digest
@@ -78,7 +80,7 @@ class Study:
         return self._sample(self.batch.sentences, self.scores[method].sentences, threshold)
 
     def _sample(self, pieces: Pieces, scores: np.ndarray, threshold: float) -> Sample:
-        return Sample(gold(pieces, self.test), scores, scores >= threshold, pieces.reply)
+        return Sample(mark_gold(pieces, self.test), scores, scores >= threshold, pieces.reply)
 
 
 def read_ragtruth(folder: Path) -> tuple[LabelledReply, ...]:

@@ -34,8 +34,9 @@ from benchmarks.papers.evidence_chain.study import (
 )
 from hallulab.detectors.features.batch import Pieces
 from hallulab.detectors.features.features import Attribution
-from hallulab.detectors.features.trained_detector import gold
+from hallulab.detectors.features.trained_detector import mark_gold
 from hallulab.scenarios.datasets.audit_corpus import read_sentence_meta
+from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.simulator.measure.detection import (
     Booleans,
@@ -45,7 +46,6 @@ from hallulab.simulator.measure.detection import (
     compute_flag_scores,
 )
 from hallulab.simulator.report.columns import escape_formula
-from hallulab.simulator.runs.folder import write_atomically
 
 Row = dict[str, Any]
 
@@ -161,7 +161,7 @@ def splits(study: Study) -> list[Row]:
         replies = [one for one in study.replies if one.meta["split"] == split]
         batch = cut(replies)
         spoken = spoken_words(batch)
-        tokens, wrong = int(spoken.sum()), int((gold(batch.words, replies) & spoken).sum())
+        tokens, wrong = int(spoken.sum()), int((mark_gold(batch.words, replies) & spoken).sum())
         rows.append(
             {
                 "Sources": len({one.group for one in replies}),

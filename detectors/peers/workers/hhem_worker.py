@@ -67,7 +67,9 @@ class Worker:
         text = HHEM_PROMPT.format(premise=premise, hypothesis=hypothesis)
         inputs = self._tokenizer(text, return_tensors="pt").to(self._model.device)
         with self._torch.no_grad():
-            [consistent] = consistencies(self._model(inputs["input_ids"], inputs["attention_mask"]).logits)
+            [consistent] = compute_consistencies(
+                self._model(inputs["input_ids"], inputs["attention_mask"]).logits
+            )
         return 1.0 - consistent
 
 
@@ -77,7 +79,7 @@ def load_hhem(weights: str, foundation: str | None) -> tuple[Any, Any]:
     Args:
         weights: folder or hub name of the published model.
         foundation: folder or hub name of the T5 whose tokenizer and shape it has. None: see
-            `foundation_of`.
+            `read_foundation`.
 
     Raises:
         Misfit: the weights are not of that shape.
@@ -89,7 +91,7 @@ def load_hhem(weights: str, foundation: str | None) -> tuple[Any, Any]:
 
     if foundation is None:
         published = json.loads(Path(str(cached_file(weights, "config.json"))).read_text(encoding="utf-8"))
-        foundation = foundation_of(published)
+        foundation = read_foundation(published)
     tokenizer: Any = AutoTokenizer.from_pretrained(foundation)
     model: Any = T5ForTokenClassification(AutoConfig.from_pretrained(foundation, num_labels=2))
     state = load_file(str(cached_file(weights, "model.safetensors")))
@@ -103,12 +105,12 @@ def load_hhem(weights: str, foundation: str | None) -> tuple[Any, Any]:
     return tokenizer, model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def foundation_of(published: dict[str, Any]) -> str:
+def read_foundation(published: dict[str, Any]) -> str:
     """Return the T5 that the configuration beside the weights names."""
     return published.get("foundation") or FOUNDATION
 
 
-def consistencies(logits: Any) -> list[float]:
+def compute_consistencies(logits: Any) -> list[float]:
     """Return the probability of consistent for each text of a batch; logits are (texts, tokens, classes)."""
     read: list[float] = logits[:, 0].softmax(dim=-1)[:, CONSISTENT].tolist()
     return read

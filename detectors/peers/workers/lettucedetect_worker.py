@@ -41,8 +41,8 @@ class Worker:
         room = self._detector.max_length - len(offsets) - asked - PROMPT_TOKENS
         return {
             "score": max((score for _, _, score in scored), default=0.0),
-            "spans": spans(reply, scored, self._threshold),
-            "units": word_units(reply, scored),
+            "spans": find_spans(reply, scored, self._threshold),
+            "units": make_word_units(reply, scored),
             "truncated": longest > room,
         }
 
@@ -51,7 +51,7 @@ Scored = Sequence[tuple[int, int, float]]
 """Start, end and probability of hallucination of each token."""
 
 
-def word_units(reply: str, tokens: Scored) -> list[dict[str, Any]]:
+def make_word_units(reply: str, tokens: Scored) -> list[dict[str, Any]]:
     """Return each word with the score of its worst token."""
     units = []
     for word in re.finditer(r"\S+", reply):
@@ -61,7 +61,7 @@ def word_units(reply: str, tokens: Scored) -> list[dict[str, Any]]:
     return units
 
 
-def spans(reply: str, tokens: Scored, threshold: float) -> list[dict[str, Any]]:
+def find_spans(reply: str, tokens: Scored, threshold: float) -> list[dict[str, Any]]:
     """Runs of tokens that reach the threshold, without white space at their ends."""
     runs: list[list[tuple[int, int, float]]] = [[]]
     for token in tokens:

@@ -50,7 +50,7 @@ class Worker:
         chunks = [
             chunk
             for passage in request["passages"]
-            for chunk in chunks_of(
+            for chunk in split_chunks(
                 passage["text"],
                 passage["sentences"],
                 T5_CHUNK_WORDS if self._is_t5 else CHUNK_TOKENS,
@@ -97,7 +97,7 @@ class Worker:
         return float(self._torch.softmax(logits, dim=-1)[1]), too_long
 
 
-def chunks_of(
+def split_chunks(
     text: str, sentences: Sequence[Sequence[int]], size: int, length: Callable[[str], int]
 ) -> Iterator[str]:
     """Runs of sentences with a length of up to `size`; a longer sentence is a chunk of its own."""

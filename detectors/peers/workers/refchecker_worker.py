@@ -26,7 +26,7 @@ class Worker:
 
         class Extractor(LLMExtractor):  # type: ignore[misc]  # the package has no types
             def _parse_triplets(self, pattern: str, text: str, triple_length: int = 3) -> list[list[str]]:
-                return triplets(pattern, text)
+                return read_triplets(pattern, text)
 
         self._ask = ask
         self._extractor: Any = Extractor(claim_format="triplet", model="served")
@@ -66,7 +66,7 @@ class Worker:
             is_joint=False,
             custom_llm_api_func=self._answerer("check", CHECK_TOKENS),
         )
-        return verdict(claims, labels, truncated=self._is_cut(passages, claims))
+        return make_verdict(claims, labels, truncated=self._is_cut(passages, claims))
 
     def _answerer(self, step: str, max_tokens: int) -> Callable[[Sequence[str]], list[str]]:
         def answer(prompts: Sequence[str]) -> list[str]:
@@ -106,7 +106,7 @@ def require_labels(labels: Mapping[int, str], order: Sequence[str]) -> None:
         )
 
 
-def triplets(pattern: str, text: str) -> list[list[str]]:
+def read_triplets(pattern: str, text: str) -> list[list[str]]:
     """Return the triplets of non-empty texts that `pattern` finds, read as literals: nothing is evaluated."""
     found = []
     for match in re.findall(pattern, text):
@@ -119,7 +119,9 @@ def triplets(pattern: str, text: str) -> list[list[str]]:
     return found
 
 
-def verdict(claims: Sequence[Sequence[str]], labels: Sequence[str], *, truncated: bool) -> dict[str, Any]:
+def make_verdict(
+    claims: Sequence[Sequence[str]], labels: Sequence[str], *, truncated: bool
+) -> dict[str, Any]:
     """Return the answer for labelled triplets: what is not entailed is flagged, contradicted or not."""
     if len(claims) != len(labels):
         raise ValueError(f"{len(labels)} labels for {len(claims)} triplets")

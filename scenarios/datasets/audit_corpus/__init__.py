@@ -26,7 +26,7 @@ from hallulab.scenarios.datasets.audit_corpus.sources import (
     make_sources,
     read_plan,
 )
-from hallulab.scenarios.datasets.loader import LoadRequest
+from hallulab.scenarios.datasets.loader import DatasetInfo, LoadRequest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 
@@ -111,3 +111,10 @@ def load_audit_corpus(request: LoadRequest) -> LabelledData:
     split = request.part(get_args(Split))
     replies = (reply for reply in generate() if split in (None, reply.meta["split"]))
     return LabelledData(tuple(replies))
+
+
+INFO = DatasetInfo(
+    load=load_audit_corpus,
+    levels=("reply", "sentence", "span"),
+    licence="Apache-2.0",
+)

@@ -30,8 +30,7 @@ _WORD = re.compile(r"\w+")
 
 
 class GivenPassages:
-    """A `hallulab.scenarios.transcript.Retriever` over a few passages: retrieval is simulated, as in the
-    paper.
+    """A `Retriever` over a few passages: retrieval is simulated, as in the paper.
 
     A search for all of them gives them in their order. A search for fewer, as FactChecker's for a claim,
     gives those with the most words of the query, ties in their order.
@@ -46,10 +45,10 @@ class GivenPassages:
             return self._passages
         asked = set(_WORD.findall(query.lower()))
 
-        def shared(passage: Passage) -> int:
+        def count_shared(passage: Passage) -> int:
             return len(asked.intersection(_WORD.findall(passage.text.lower())))
 
-        return tuple(sorted(self._passages, key=shared, reverse=True)[:k])
+        return tuple(sorted(self._passages, key=count_shared, reverse=True)[:k])
 
 
 def build_scenario(passages: Sequence[Passage]) -> Scenario:
@@ -107,17 +106,17 @@ class AnswerCollector:
             config.decision_samples,
         ]
 
-    def options(self, task: Task) -> dict[str, object]:
+    def build_options(self, task: Task) -> dict[str, object]:
         """Return the options of a task's chatbot."""
         own = self._config.experiment.options_of(task.chatbot)
         return {**own, "strategy": task.strategy, "cite": True}
 
-    def identity(self, task: Task) -> str:
+    def compute_identity(self, task: Task) -> str:
         """Return the hash of everything that decides the answer and what is measured on it."""
         named = [value for value in task.chatbot.options.values() if isinstance(value, str)]
         asked = {name: self._known[name] for name in named if name in self._known}
         version = compute_chatbot_version(
-            task.chatbot.kind, self.options(task), {**asked, "chatbot": self._known[task.model]}
+            task.chatbot.kind, self.build_options(task), {**asked, "chatbot": self._known[task.model]}
         )
         made_of = [
             task.question.question,
@@ -137,7 +136,7 @@ class AnswerCollector:
         measured: dict[str, float | None] = {}
         error = reply = None
         try:
-            bot = make_chatbot(task.chatbot.kind, self._context(task))
+            bot = make_chatbot(task.chatbot.kind, self._build_context(task))
             said = await bot.reply([Message(role="user", text=question.question.strip())])
             reply, session.calls = said.text, [*said.calls]
             if not is_refusal(reply):
@@ -147,14 +146,14 @@ class AnswerCollector:
                         session, question.question.strip(), question.answer, text
                     )
                 if "robustness" in task.dimensions:
-                    measured["similarity"] = await self._similarity(question.answer, text)
+                    measured["similarity"] = await self._compute_similarity(question.answer, text)
                     measured["matching"] = await judging.estimate_match(session, question.answer, text)
         except ChatbotError as failure:
             error, session.calls = str(failure), [*failure.calls]
         except ModelError as failure:
             error = f"the judge: {failure}"
         return MeasuredAnswer(
-            id=self.identity(task),
+            id=self.compute_identity(task),
             question_id=question.id,
             question=question.question,
             expected=question.answer,
@@ -172,7 +171,7 @@ class AnswerCollector:
             **measured,
         )
 
-    def _context(self, task: Task) -> ChatbotContext:
+    def _build_context(self, task: Task) -> ChatbotContext:
         passages = task.composition.passages
         return ChatbotContext(
             models=self._pool,
@@ -181,10 +180,10 @@ class AnswerCollector:
             model=task.model,
             seed=self._config.seed,
             top_k=len(passages),
-            options=self.options(task),
+            options=self.build_options(task),
         )
 
-    async def _similarity(self, expected: str, reply: str) -> float:
+    async def _compute_similarity(self, expected: str, reply: str) -> float:
         """Return the cosine of the embeddings, at least 0; from the recording if it is there."""
         recording, key = self._pool.recording, digest([self._embedder.name, expected, reply])
         known: float | None = recording.get(SIMILARITY, key)
@@ -218,7 +217,7 @@ async def ask_all(
     stage = asyncio.Semaphore(concurrency)
 
     async def have(task: Task) -> MeasuredAnswer:
-        key = asking.identity(task)
+        key = asking.compute_identity(task)
         if key not in held or held[key].error is not None:
             async with stage:
                 answer = await asking.answer(task)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 from hallulab.agents.progress import bars
@@ -12,13 +11,23 @@ from hallulab.agents.served_model import identify_model
 from hallulab.chatbots.registry import read_chatbot_options
 from hallulab.scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.text.wording import shorten_line
+from hallulab.simulator.bench.build import require_unique_ids
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
-from hallulab.simulator.report.columns import format_csv
-from hallulab.simulator.runs.folder import RunFolder, write_together
+from hallulab.simulator.options.commands import StressOptions
+from hallulab.simulator.options.groups import to_path
+from hallulab.simulator.report.columns import Column, format_csv
+from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
 from hallulab.simulator.runs.outputs import check_outputs
 from hallulab.simulator.stress.rag_trust.answers import AnswerCollector, ask_all
-from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, MeasuredAnswer, StressConfig, list_tasks
+from hallulab.simulator.stress.rag_trust.config import (
+    DIMENSIONS,
+    MeasuredAnswer,
+    StressConfig,
+    list_tasks,
+    load_stress,
+)
 from hallulab.simulator.stress.rag_trust.report import Models, StressReport, build_stress_report
 from hallulab.simulator.stress.rag_trust.tables import COLUMNS, render_page
 
@@ -36,6 +45,20 @@ class StressFolder(RunFolder):
         self.files = (*self.derived, self.answers)
 
 
+async def stress_from_options(options: StressOptions) -> tuple[StressFolder, StressReport]:
+    """Get the answers that the folder of the options lacks, and write the reports.
+
+    Raises:
+        UsageError: an option, the data or the stress file is wrong.
+        OperationalError: server, endpoint or disk failed, or no answer could be had.
+    """
+    data = None if options.data is None else str(options.data)
+    fields = {"data": data, "questions": options.questions, "seed": options.seed}
+    config = load_stress(options.config_path, {**options.collect_model_fields(), **fields})
+    folder = StressFolder(to_path(options.out) or name_folder_by_time())
+    return folder, await run_stress(config, folder, RunSettings.from_options(options, options.fresh))
+
+
 async def run_stress(config: StressConfig, folder: StressFolder, settings: RunSettings) -> StressReport:
     """Get the answers that the folder lacks, and write the reports.
 
@@ -50,7 +73,7 @@ async def run_stress(config: StressConfig, folder: StressFolder, settings: RunSe
     async with open_pool(config.experiment, open_recording(settings), settings.transport) as pool:
         asking = AnswerCollector(config, pool, SentenceEmbedder(DEFAULT_EMBEDDING_MODEL))
         for task in wanted[: len(config.answering) * len(config.chatbots) * len(config.strategies)]:
-            read_chatbot_options(task.chatbot.kind, asking.options(task))
+            read_chatbot_options(task.chatbot.kind, asking.build_options(task))
         with folder.claimed():
             if settings.fresh:
                 folder.clear()
@@ -74,9 +97,7 @@ def _read(data: Path) -> tuple[HotpotQuestion, ...]:
     questions = read_hotpotqa(data)
     if not questions:
         raise UsageError(f"{data}: there is no question in it. Give HotpotQA's distractor setting.")
-    (most, times), *_ = Counter(question.id for question in questions).most_common(1)
-    if times > 1:
-        raise UsageError(f"{data}: two questions have the _id {most}. Give each its own.")
+    require_unique_ids(questions, data)
     return questions
 
 
@@ -90,8 +111,7 @@ def _require_an_answer(answers: list[MeasuredAnswer]) -> None:
 
 def _write(folder: StressFolder, report: StressReport) -> None:
     every = {column.value: column for dimension in DIMENSIONS for column in COLUMNS[dimension]}
-    first = COLUMNS["factuality"][0]
-    columns = [type(first)("Dimension", "dimension", "what is scored", kind="text"), *every.values()]
+    columns = [Column("Dimension", "dimension", "what is scored", kind="text"), *every.values()]
     write_together(
         {
             folder.report: report.text(),

@@ -43,7 +43,7 @@ class Grid(Frozen):
 
     @field_validator("poison", "distractors")
     @classmethod
-    def _in_order(cls, values: tuple[float, ...]) -> tuple[float, ...]:
+    def _check_order(cls, values: tuple[float, ...]) -> tuple[float, ...]:
         if list(values) != sorted(set(values)):
             raise ValueError("give each value once, from low to high")
         return values
@@ -60,7 +60,7 @@ class Grid(Frozen):
 
 class _ScoreWeights(Frozen):
     @model_validator(mode="after")
-    def _sum_to_one(self) -> Self:
+    def _check_sum(self) -> Self:
         total = sum(dict(self).values())
         if abs(total - 1) > 1e-9:
             raise ValueError(f"the weights add up to {total:g}; they have to add up to 1")
@@ -143,7 +143,7 @@ class StressConfig(Frozen):
     """How often the judge is asked if its endpoint gives no log-probabilities."""
 
     @model_validator(mode="after")
-    def _fits(self) -> Self:
+    def _check_names(self) -> Self:
         if len(set(self.strategies)) < len(self.strategies):
             raise ValueError("`strategies`: each may stand once")
         if len(set(self.answering)) < len(self.answering):
@@ -178,7 +178,7 @@ class StressConfig(Frozen):
             reply_tokens=self.reply_tokens,
         )
 
-    def grid(self, dimension: Dimension) -> Grid:
+    def get_grid(self, dimension: Dimension) -> Grid:
         """Return where a dimension is scored."""
         grids: dict[str, Grid] = {name: getattr(self, name) for name in DIMENSIONS}
         return grids[dimension]
@@ -284,7 +284,7 @@ def list_tasks(
     """
     wanted: dict[Attack, list[Dimension]] = {}
     for dimension in DIMENSIONS:
-        for attack in config.grid(dimension).attacks:
+        for attack in config.get_grid(dimension).attacks:
             wanted.setdefault(attack, []).append(dimension)
     for question in questions:
         for attack, dimensions in wanted.items():

@@ -96,7 +96,7 @@ def build_stress_rows(
     for answer in answers:
         key = (answer.poison, answer.distractors, answer.model, answer.chatbot, answer.strategy)
         cells.setdefault(key, {})[answer.question_id] = score(answer, dimension, config.weights)
-    grid = config.grid(dimension)
+    grid = config.get_grid(dimension)
     for attack in grid.attacks:
         poison, distractors = attack.poison_ratio, attack.distractors
         lowest = (grid.poison[0], distractors) if dimension == "factuality" else (poison, grid.distractors[0])
@@ -213,13 +213,13 @@ class StressReport(Frozen):
     notes: tuple[str, ...]
     """Sentences on what the numbers leave out and on what flatters them."""
 
-    def of(self, dimension: Dimension) -> tuple[StressRow, ...]:
+    def get_rows(self, dimension: Dimension) -> tuple[StressRow, ...]:
         """Return the rows of a dimension."""
         return tuple(row for row in self.rows if row.dimension == dimension)
 
-    def groups(self, dimension: Dimension) -> list[list[StressRow]]:
+    def group_rows(self, dimension: Dimension) -> list[list[StressRow]]:
         """Return the rows of a dimension, in a group for each attack."""
-        found = groupby(self.of(dimension), lambda row: (row.poison, row.distractors))
+        found = groupby(self.get_rows(dimension), lambda row: (row.poison, row.distractors))
         return [list(rows) for _, rows in found]
 
     def text(self) -> str:

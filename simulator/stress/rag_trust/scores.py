@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.simulator.measure.tokens import compute_meteor, compute_token_f1, normalize_squad_text
+from hallulab.simulator.measure.tokens import compute_token_f1, normalize_squad_text
 from hallulab.simulator.stress.rag_trust.config import Dimension, MeasuredAnswer, Weights
+from hallulab.simulator.stress.rag_trust.meteor import compute_meteor
 
 _BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\]")
 _NUMBERS = re.compile(r"\s*\d{1,6}(?:\s*[,;]\s*\d{1,6})*\s*")

@@ -1,30 +1,30 @@
-"""Tables 2, 3 and 4 of the paper, with what refusals do to them, for terminal and page.
-
-The stress test as one HTML file that needs no network and runs no script.
-The template escapes everything. The content security policy allows only this style sheet, by hash.
-"""
+"""Tables 2, 3 and 4 of the paper, with what refusals do to them, and its figures, for terminal and page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rich.console import Console
-from rich.text import Text
 
-from hallulab.scenarios.text.wording import render_one_line
-from hallulab.simulator.bench import curves
-from hallulab.simulator.bench.curves import Plot, plot_degradation
-from hallulab.simulator.bench.page import get_style_classes
 from hallulab.simulator.report.columns import (
-    NARROW,
     Column,
+    Format,
     build_decimal_format,
     build_grouped_format,
-    build_terminal_table,
+    is_lacking,
 )
-from hallulab.simulator.report.html import load_asset, render
-from hallulab.simulator.report.tables import is_lacking
+from hallulab.simulator.report.plot import (
+    CurveLine,
+    CurvePoint,
+    Plot,
+    build_plot,
+    format_path,
+    render_page_with_plots,
+    scale_x,
+    scale_y,
+)
+from hallulab.simulator.report.printing import print_line, print_table
 from hallulab.simulator.report.terminal import build_console
 from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, Dimension
 from hallulab.simulator.stress.rag_trust.report import StressReport
@@ -64,19 +64,18 @@ _ENDS = (
 
 
 def _build_score_columns(
-    what: str, change: str, form: object = _SCORE, unit: str = " %"
+    what: str, change: str, form: Format = _SCORE, unit: str = " %"
 ) -> tuple[Column, ...]:
-    points = {"format": form}
     return (
-        Column(f"Score{unit}", "score", f"{what}; a refusal counts as 1, as in the paper",
-               beside="score_ci95", short=f"Score{unit}", **points),  # type: ignore[arg-type]
-        Column("Change", "change", f"score minus that {change}, on the same questions",
-               beside="change_ci95", short="Change", brief=True, **points),  # type: ignore[arg-type]
+        Column(f"Score{unit}", "score", f"{what}; a refusal counts as 1, as in the paper", form,
+               beside="score_ci95", short=f"Score{unit}"),
+        Column("Change", "change", f"score minus that {change}, on the same questions", form,
+               beside="change_ci95", short="Change", brief=True),
         _REFUSED,
-        Column(f"Answers alone{unit}", "score_answered", "the same without refusals",
-               beside="score_answered_ci95", short=f"Answers\nalone{unit}", **points),  # type: ignore[arg-type]
-        Column(f"Refusals as 0{unit}", "score_refusals_0", "the same, a refusal counts as 0",
-               beside="score_refusals_0_ci95", short="Ref.\nas 0", brief=True, **points),  # type: ignore[arg-type]
+        Column(f"Answers alone{unit}", "score_answered", "the same without refusals", form,
+               beside="score_answered_ci95", short=f"Answers\nalone{unit}"),
+        Column(f"Refusals as 0{unit}", "score_refusals_0", "the same, a refusal counts as 0", form,
+               beside="score_refusals_0_ci95", short="Ref.\nas 0", brief=True),
     )  # fmt: skip
 
 
@@ -158,30 +157,23 @@ def print_stress(report: StressReport, console: Console | None = None) -> None:
     console = console or build_console()
     for dimension in DIMENSIONS:
         columns = choose_columns(dimension, report.config.answering)
-        table = build_terminal_table(columns, report.groups(dimension), narrow=console.width < NARROW)
-        console.print(Text(HEADINGS[dimension]))
-        console.print(table)
+        print_table(console, HEADINGS[dimension], columns, report.group_rows(dimension))
         console.print()
     for note in report.notes:
-        console.print(Text(render_one_line(note)))
+        print_line(console, note)
 
 
 def render_page(report: StressReport) -> str:
-    """Return the page as HTML."""
-    return render(
+    """Return the page as HTML: it needs no network and runs no script."""
+    return render_page_with_plots(
         __package__,
-        "page.html",
-        load_asset("hallulab.simulator.report", "page.css")
-        + load_asset("hallulab.simulator.bench", "page.css"),
         report=report,
         dimensions=DIMENSIONS,
         headings=HEADINGS,
         columns=COLUMNS,
-        groups={dimension: report.groups(dimension) for dimension in DIMENSIONS},
+        groups={dimension: report.group_rows(dimension) for dimension in DIMENSIONS},
         strategies=list(report.config.strategies),
         plots={dimension: list(_plot_scores(report, dimension)) for dimension in DIMENSIONS},
-        box=curves,
-        paint=get_style_classes,
     )
 
 
@@ -190,14 +182,14 @@ def _plot_scores(report: StressReport, dimension: Dimension) -> Iterator[Plot]:
 
     These are the paper's figures 1 and 2. A grid with a single level has no chart.
     """
-    grid = report.config.grid(dimension)
+    grid = report.config.get_grid(dimension)
     over, other = ("poison", "distractors") if dimension == "factuality" else ("distractors", "poison")
     levels, others = getattr(grid, over), getattr(grid, other)
     if len(levels) < 2:
         return
     scores = {
         (row.chatbot, row.strategy, getattr(row, over), getattr(row, other)): row.score
-        for row in report.of(dimension)
+        for row in report.get_rows(dimension)
     }
     for bot in report.config.chatbots:
         for fixed in others:
@@ -207,4 +199,31 @@ def _plot_scores(report: StressReport, dimension: Dimension) -> Iterator[Plot]:
             }
             besides = f", {other} {fixed:g}" if len(others) > 1 else ""
             title = f"{bot.name}: {dimension} over {over}{besides}"
-            yield plot_degradation(title, over.capitalize(), "Score", levels, series)
+            yield _plot_degradation(title, over, levels, series)
+
+
+def _plot_degradation(
+    title: str, over: str, levels: Sequence[float], series: Mapping[str, Sequence[float | None]]
+) -> Plot:
+    """Plot scores over the levels of an attack, a line for each strategy in order.
+
+    Args:
+        over: the attack.
+        levels: from low to high.
+        series: strategy → its score at each level; None: there is none.
+    """
+    places = [(level - levels[0]) / (levels[-1] - levels[0]) for level in levels]
+    lines, marks = [], []
+    for number, (name, values) in enumerate(series.items()):
+        points = [
+            (place, value, level)
+            for place, value, level in zip(places, values, levels, strict=True)
+            if value is not None
+        ]
+        lines.append(CurveLine(format_path([(x, y) for x, y, _ in points]), number, name))
+        marks += [
+            CurvePoint(scale_x(x), scale_y(y), number, f"{name}, {over} {level:g}: {y:.3f}")
+            for x, y, level in points
+        ]
+    ticks = list(zip(places, levels, strict=True))
+    return build_plot(title, over.capitalize(), "Score", lines, marks, ticks)

@@ -18,8 +18,8 @@ import pytest
 
 from hallulab.agents.concurrency import run_until_stopped
 from hallulab.simulator.runs.folder import RunFolder
-from tests.fuzz.tiny_run import flags, make_pack, words_for_vectors
-from tests.scripted import ScriptedTransport
+from hallulab.testing.scripted import ScriptedTransport
+from hallulab.testing.tiny_pack import flags, make_pack, words_for_vectors
 from tests.simulator.command_line import CommandLine, Ended
 
 

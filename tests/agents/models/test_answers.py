@@ -17,7 +17,7 @@ from hallulab.agents.models.answers import (
     read_completion,
 )
 from hallulab.agents.models.prompt import ChatMessage
-from tests.scripted import completion, scripted_pool
+from hallulab.testing.scripted import completion, scripted_pool
 
 ASK = [ChatMessage("user", "Well?")]
 

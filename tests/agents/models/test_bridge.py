@@ -19,7 +19,7 @@ from autogen_core.tools import FunctionTool
 
 from hallulab.agents.autogen import SessionClient, to_autogen
 from hallulab.agents.models.prompt import ChatMessage
-from tests.scripted import completion, scripted_pool
+from hallulab.testing.scripted import completion, scripted_pool
 
 CALL = FunctionCall(id="c1", name="search", arguments='{"query": "fee"}')
 SENT_CALL = {"id": "c1", "type": "function", "function": {"name": "search", "arguments": '{"query": "fee"}'}}

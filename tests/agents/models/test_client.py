@@ -20,8 +20,8 @@ from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import UsageError
+from hallulab.testing.scripted import ScriptedTransport, completion, scripted_pool
 from tests.agents.models.endpoints import LOCAL, QUESTION, in_turn, pool_at, refusal
-from tests.scripted import ScriptedTransport, completion, scripted_pool
 
 
 async def test_equal_calls_cost_one_request_and_are_booked_twice() -> None:

@@ -14,8 +14,8 @@ from hallulab.agents.models.answers import (
 )
 from hallulab.agents.models.endpoints import Capabilities
 from hallulab.agents.models.model import ModelPool
+from hallulab.testing.scripted import Script, ScriptedTransport, scripted_pool
 from tests.agents.models.endpoints import QUESTION, in_turn
-from tests.scripted import Script, ScriptedTransport, scripted_pool
 
 
 @pytest.mark.parametrize(

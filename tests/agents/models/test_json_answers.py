@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from hallulab.agents.models.answers import Completion, UnparseableAnswer, ask_for_json, parse_answer
 from hallulab.agents.models.endpoints import Capabilities
 from hallulab.agents.models.prompt import ChatMessage
-from tests.scripted import scripted_pool
+from hallulab.testing.scripted import scripted_pool
 
 
 class Claim(BaseModel):

@@ -16,8 +16,8 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import OperationalError, ReplayMiss, UsageError
+from hallulab.testing.scripted import ScriptedTransport, completion, scripted_pool
 from tests.agents.models.endpoints import LOCAL, QUESTION, in_turn, pool_at, refusal
-from tests.scripted import ScriptedTransport, completion, scripted_pool
 
 
 class Claim(BaseModel):

@@ -13,8 +13,8 @@ import pytest
 from hallulab.agents.models.endpoints import Capabilities, Endpoint, ReadHow
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
+from hallulab.testing.scripted import Script, ScriptedTransport, completion, scripted_pool
 from tests.agents.models.endpoints import QUESTION, refusal
-from tests.scripted import Script, ScriptedTransport, completion, scripted_pool
 
 
 def able(body: dict[str, Any]) -> Any:

@@ -17,7 +17,7 @@ from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.endpoints import Endpoint, Limits, Replicas, staying
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
-from tests.scripted import ScriptedTransport, completion
+from hallulab.testing.scripted import ScriptedTransport, completion
 
 URLS = ("http://a/v1", "http://b/v1", "http://c/v1")
 
@@ -254,7 +254,7 @@ class Slow(Two):
         port = request.url.port
         self.under_way[port] += 1
         self.most[port] = max(self.most[port], self.under_way[port])
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0.05)  # until all that may be under way are
         self.under_way[port] -= 1
         return await super().handle_async_request(request)
 

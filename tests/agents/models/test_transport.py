@@ -22,7 +22,7 @@ from hallulab.agents.models.transport import (
 )
 from hallulab.scenarios.errors import ReplayMiss
 from hallulab.scenarios.files.json_text import digest
-from tests.scripted import completion
+from hallulab.testing.scripted import completion
 
 URL = "http://127.0.0.1:9/v1/chat/completions"
 

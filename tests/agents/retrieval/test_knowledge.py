@@ -21,7 +21,7 @@ from hallulab.scenarios.errors import OperationalError, ReplayMiss
 from hallulab.scenarios.packs.pack import Document, Persona, Scenario, Specialist
 from hallulab.scenarios.text.chunking import Chunking
 from hallulab.scenarios.transcript import Passage, Retriever
-from tests.agents.retrieval.hashed_words import HashedWords
+from hallulab.testing.tiny_pack import HashedWords
 
 TEXTS = {
     "fees": "A complaint over five lakh rupees costs a fee of two hundred rupees.",

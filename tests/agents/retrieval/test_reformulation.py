@@ -7,7 +7,7 @@ import pytest
 from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.retrieval.knowledge import reformulate, tidy_query
 from hallulab.scenarios.transcript import Message
-from tests.scripted import last_user, scripted_pool
+from hallulab.testing.scripted import last_user, scripted_pool
 
 HISTORY = (
     Message(role="user", text="Is the pool open?"),

@@ -8,7 +8,7 @@ from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.users.chats import ChatCase, numbers, parts, read_case, read_manner
 from hallulab.agents.users.personas import MANNERS
 from hallulab.scenarios.transcript import Message
-from tests.scripted import last_user, scripted_pool
+from hallulab.testing.scripted import last_user, scripted_pool
 
 GOALS = ["Learn what a card costs.", "learn What a card costs", "how long a card lasts?"]
 

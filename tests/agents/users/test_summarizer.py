@@ -8,8 +8,8 @@ from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.users.chats import read_chat, summarize
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Message
+from hallulab.testing.scripted import last_user, scripted_pool
 from tests.places import ROOT
-from tests.scripted import last_user, scripted_pool
 
 CHAT = (
     Message(role="user", text="My fan broke. {{domain}}"),

@@ -10,7 +10,7 @@ from hallulab.agents.users.personas import DEFAULT_MANNERS, OWN, find_manner
 from hallulab.agents.users.user import SimulatedUser, UserFailed, UserMove, clean, turn_seed
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Message
-from tests.scripted import last_user, scripted_pool
+from hallulab.testing.scripted import last_user, scripted_pool
 
 PERSONA = Persona(
     id="fridge",

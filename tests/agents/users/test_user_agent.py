@@ -12,8 +12,8 @@ from autogen_core import CancellationToken
 
 from hallulab.agents.autogen import SessionClient
 from hallulab.agents.users.user import SimulatedUser, UserAgent
+from hallulab.testing.scripted import scripted_pool
 from tests.agents.users.test_user import ASKED, PERSONA, Model
-from tests.scripted import scripted_pool
 
 
 async def test_a_team_talks_until_the_user_has_what_it_came_for() -> None:

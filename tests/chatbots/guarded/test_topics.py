@@ -9,7 +9,7 @@ import pytest
 from hallulab.chatbots.guarded.policy import Policy, Topic
 from hallulab.chatbots.guarded.topics import Tags, TopicSubject, match_topics_by_rules, tag
 from hallulab.scenarios.transcript import Passage
-from tests.scripted import last_user, scripted_pool
+from hallulab.testing.scripted import last_user, scripted_pool
 
 TOPICS = {
     "pregnancy": Topic(sensitive=True, words=("pregnant", "third trimester")),

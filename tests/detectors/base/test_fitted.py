@@ -11,15 +11,15 @@ from hallulab.detectors.base.thresholds import (
     Fitted,
     GroupCounts,
     UnitCounts,
-    compute_fitted_version,
     find_fitted,
+    find_fitted_by_version,
     locate_fitted_file,
 )
 from hallulab.detectors.combined.detector import CombinedDetector
 from hallulab.detectors.direct_judge.detector import DirectJudgeDetector
 from hallulab.detectors.lexical.detector import LexicalDetector
 from hallulab.scenarios.errors import UsageError
-from tests.scripted import scripted_pool
+from hallulab.testing.scripted import scripted_pool
 
 NOTHING = UnitCounts(clean=0, clean_flagged=0, wrong=0, wrong_flagged=0)
 
@@ -51,13 +51,13 @@ def made(
 
 def test_a_fit_is_found_by_its_way_to_score_and_by_its_version() -> None:
     assert find_fitted("a") is None
-    assert compute_fitted_version("d", "v") is None
+    assert find_fitted_by_version("d", "v") is None
     keep(fitted("a"))
     assert find_fitted("a") == fitted("a")
     assert find_fitted("b") is None
-    assert compute_fitted_version("d", "v") == fitted("a")
-    assert compute_fitted_version("e", "v") is None
-    assert compute_fitted_version("d", "w") is None
+    assert find_fitted_by_version("d", "v") == fitted("a")
+    assert find_fitted_by_version("e", "v") is None
+    assert find_fitted_by_version("d", "w") is None
 
 
 def test_a_damaged_file_is_named_with_a_remedy() -> None:

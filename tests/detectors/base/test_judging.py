@@ -12,6 +12,7 @@ from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
+from hallulab.agents.served_model import read_tuned_number
 from hallulab.detectors.base.judging import (
     find_best_passage,
     format_evidence,
@@ -20,9 +21,8 @@ from hallulab.detectors.base.judging import (
     make_flagged_spans,
 )
 from hallulab.detectors.base.questions import Calibration, find_calibration
-from hallulab.detectors.base.thresholds import find_tuned_threshold
 from hallulab.scenarios.transcript import Judgement, Passage, Span, Unit
-from tests.scripted import scripted_pool
+from hallulab.testing.scripted import scripted_pool
 
 POOL = Passage(id="pool#0", document="pool", text="The pool\n opens at 6.")
 GATE = Passage(id="gate#0", document="gate", text="Tickets are sold at the gate.")
@@ -131,10 +131,10 @@ def test_the_shift_moves_the_even_odds() -> None:
 
 def test_only_tuned_models_have_a_correction_or_a_threshold() -> None:
     assert find_calibration("gpt-x", "unsupported") == Calibration()
-    assert find_tuned_threshold("metarag", "probability", "qwen2.5-coder-1.5b") == 0.43
-    assert find_tuned_threshold("metarag", "word", "qwen2.5-coder-1.5b") is None
-    assert find_tuned_threshold("direct-judge", "reply", "qwen2.5-coder-1.5b") == 0.34
-    assert find_tuned_threshold("halludetect", "probability", "gpt-x") is None
+    assert read_tuned_number("hallulab.detectors.metarag", "probability", "qwen2.5-coder-1.5b") == 0.43
+    assert read_tuned_number("hallulab.detectors.metarag", "probability", "gpt-x") is None
+    assert read_tuned_number("hallulab.detectors.metarag", "word", "qwen2.5-coder-1.5b") is None
+    assert read_tuned_number("hallulab.detectors.direct_judge", "reply", "qwen2.5-coder-1.5b") == 0.34
 
 
 @pytest.mark.parametrize(("flagged", "outcome"), [(False, "abstained"), (True, "scored")])

@@ -8,16 +8,22 @@ from hallulab.agents.served_model import ClaimCheck
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits, describe_judging
 from hallulab.detectors.registry import DETECTORS, make_detector
 from hallulab.scenarios.transcript import Judgement, TurnView
-from tests.scripted import scripted_pool
+from hallulab.testing.scripted import scripted_pool
 
 NEED_NONE = {"lexical", "combined", "lettucedetect", "hhem", "minicheck"}
 
 
-@pytest.mark.parametrize("kind", DETECTORS)
-def test_a_detector_says_itself_whether_it_asks_a_model(kind: str) -> None:
+def made(kind: str) -> Detector:
     pool, _ = scripted_pool(lambda _: "")
-    made = make_detector(kind, kind, DetectorContext(models=pool))
-    assert made.traits.needs_model is not (kind in NEED_NONE or kind.startswith("evidence-chain"))
+    return make_detector(kind, kind, DetectorContext(models=pool))
+
+
+@pytest.mark.parametrize("kind", DETECTORS)
+def test_a_detector_says_whether_it_asks_a_model_and_what_its_scores_are(kind: str) -> None:
+    asks = not (kind in NEED_NONE or kind.startswith("evidence-chain"))
+    detector = made(kind)
+    assert (detector.traits.needs_model, detector.traits.probabilities) == (asks, kind != "halludetect")
+    assert describe_judging(detector, "scripted").models == (("scripted",) if asks else ())
 
 
 class Theirs(Detector):
@@ -45,25 +51,16 @@ async def test_many_replies_are_judged_one_by_one_unless_a_detector_can_do_bette
     assert [one.score for one in await Theirs().detect_many(views)] == [0.1, 0.2]
 
 
-@pytest.mark.parametrize("kind", DETECTORS)
-def test_who_asks_a_model_judges_by_the_one_that_plays_the_detector(kind: str) -> None:
-    pool, _ = scripted_pool(lambda _: "")
-    made = make_detector(kind, kind, DetectorContext(models=pool))
-    assert describe_judging(made, "scripted").models == (("scripted",) if made.traits.needs_model else ())
-
-
-@pytest.mark.parametrize("kind", ["direct-judge", "self-check", "logic-graph"])
-def test_a_detector_tells_the_prompts_that_it_asks_by(kind: str) -> None:
-    pool, _ = scripted_pool(lambda _: "")
-    made = make_detector(kind, kind, DetectorContext(models=pool))
-    assert (
-        set(describe_judging(made, "scripted").prompts)
-        == {
-            "direct-judge": {"reply", "sentence"},
-            "self-check": {"sample", "check"},
-            "logic-graph": {"supported", "entailed_answer"},
-        }[kind]
-    )
+@pytest.mark.parametrize(
+    ("kind", "prompts"),
+    [
+        ("direct-judge", {"reply", "sentence"}),
+        ("self-check", {"sample", "check"}),
+        ("logic-graph", {"supported", "entailed_answer"}),
+    ],
+)
+def test_a_detector_tells_the_prompts_that_it_asks_by(kind: str, prompts: set[str]) -> None:
+    assert set(describe_judging(made(kind), "scripted").prompts) == prompts
 
 
 def test_a_detector_that_tells_nothing_judges_by_the_served_model_if_it_asks_one() -> None:
@@ -77,10 +74,3 @@ def test_what_a_detector_tells_goes_before_the_served_model() -> None:
 
     told = describe_judging(Telling(), "m")
     assert (told.models, told.prompts) == (("own",), {})
-
-
-@pytest.mark.parametrize("kind", DETECTORS)
-def test_all_scores_but_severities_are_probabilities(kind: str) -> None:
-    pool, _ = scripted_pool(lambda _: "")
-    made = make_detector(kind, kind, DetectorContext(models=pool))
-    assert made.traits.probabilities is (kind != "halludetect")

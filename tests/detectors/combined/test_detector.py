@@ -14,8 +14,8 @@ from hallulab.detectors.combined.model import save_model
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Judgement, TurnView
+from hallulab.testing.scripted import scripted_pool
 from tests.detectors.features.material import corpus, passages
-from tests.scripted import scripted_pool
 
 EVIDENCE = ("The bakery in Lyon opens at 6.", "Fresh bread costs 3 euros.")
 
@@ -73,17 +73,6 @@ async def test_the_shipped_model_says_which_words_are_invented() -> None:
     judgement = await detector().detect(view("The bakery opens at 6 in Springfield.", *EVIDENCE))
     scores = scores_of_words("The bakery opens at 6 in Springfield.", judgement)
     assert max(scores, key=lambda word: scores[word]) == "Springfield."
-
-
-@pytest.mark.parametrize(
-    ("reply", "evidence", "error"),
-    [("?!", EVIDENCE, "the reply has no words"), ("Yes.", (), "there is no evidence")],
-)
-async def test_without_words_or_evidence_it_abstains(
-    reply: str, evidence: tuple[str, ...], error: str
-) -> None:
-    judgement = await detector().detect(view(reply, *evidence))
-    assert (judgement.outcome, judgement.error) == ("abstained", error)
 
 
 def test_trained_with_spans_it_tells_replies_and_words_apart(on_spans: CombinedDetector) -> None:

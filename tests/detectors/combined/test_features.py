@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hallulab.detectors.combined.copying import COPY_FEATURES, measure_copying
 from hallulab.detectors.combined.model import (
     TASKS,
-    mean_max_min,
+    compute_mean_max_min,
     measure_all,
-    of_word_scores,
+    summarize_word_scores,
 )
 from hallulab.detectors.features.batch import ReplyWithEvidence, make_batch
 from hallulab.detectors.features.extended import EXTRA_FEATURES, WORD_FEATURES
@@ -80,11 +80,11 @@ def test_inputs_of_words_sentences_and_replies() -> None:
 
 def test_mean_max_min_of_an_owner_without_rows_are_0() -> None:
     values, owner = np.array([[1.0], [3.0]]), np.array([0, 0])
-    assert mean_max_min(values, owner, 2).tolist() == [[2.0, 3.0, 1.0], [0.0, 0.0, 0.0]]
+    assert compute_mean_max_min(values, owner, 2).tolist() == [[2.0, 3.0, 1.0], [0.0, 0.0, 0.0]]
 
 
 def test_word_scores_are_summed_up_by_reply() -> None:
-    found = of_word_scores(np.array([0.5, 0.0, 0.25, 0.5]), np.array([0, 0, 0, 1]), 2)
+    found = summarize_word_scores(np.array([0.5, 0.0, 0.25, 0.5]), np.array([0, 0, 0, 1]), 2)
     mean, largest, smallest, doubt, log_doubt, *rest = found[0].tolist()
     assert (mean, largest, smallest) == (0.25, 0.5, 0.0)
     assert doubt == pytest.approx(-np.log(0.5) - np.log(0.75))
@@ -96,7 +96,7 @@ def test_word_scores_are_summed_up_by_reply() -> None:
 
 def test_the_worst_words_are_averaged_over_as_many_as_there_are() -> None:
     scores = np.array([0.1, 0.9, 0.5, 0.7, 0.3])
-    found = of_word_scores(scores, np.zeros(5, dtype=int), 1)[0]
+    found = summarize_word_scores(scores, np.zeros(5, dtype=int), 1)[0]
     assert found[5] == pytest.approx((0.9 + 0.7 + 0.5) / 3)
     assert found[6] == pytest.approx(0.5)
     assert found[7] == pytest.approx(0.5)

@@ -8,9 +8,8 @@ import pytest
 
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.direct_judge.detector import DirectJudgeDetector
-from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Judgement, Passage, TurnView
-from tests.scripted import last_user, scripted_pool
+from hallulab.testing.scripted import last_user, scripted_pool
 
 POOL = Passage(id="pool#0", document="pool", text="The pool opens at 6.")
 REPLY = "The pool opens at 6. Tickets are free."
@@ -76,9 +75,3 @@ async def test_cut_evidence_that_shows_nothing_is_not_clean() -> None:
 async def test_without_words_or_evidence_it_abstains(reply: str, passages: tuple[Passage, ...]) -> None:
     judgement, requests = await judged(reply, passages)
     assert (judgement.outcome, requests) == ("abstained", [])
-
-
-def test_an_unknown_option_is_refused() -> None:
-    pool, _ = scripted_pool(doubts_tickets)
-    with pytest.raises(UsageError, match="detector judge: there is no option `tau`"):
-        DirectJudgeDetector("judge", DetectorContext(models=pool, options={"tau": 1}))

@@ -20,8 +20,8 @@ from hallulab.detectors.evidence_chain.model import save_model
 from hallulab.detectors.features.batch import read_task
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Judgement, Origin, TurnView
+from hallulab.testing.scripted import scripted_pool
 from tests.detectors.features.material import corpus, passages
-from tests.scripted import scripted_pool
 
 EVIDENCE = ("The bakery in Lyon opens at 6.", "Fresh bread costs 3 euros.")
 

@@ -17,11 +17,17 @@ from hallulab.detectors.evidence_chain.model import (
     load_model,
     save_model,
 )
-from hallulab.detectors.evidence_chain.training import SHALLOW, hold_out, train
+from hallulab.detectors.evidence_chain.training import hold_out, train
 from hallulab.detectors.features.batch import make_batch, make_case
 from hallulab.detectors.features.features import Features, measure
 from hallulab.detectors.features.matching import DocumentFrequency
-from hallulab.detectors.features.trained_detector import assign_parts, choose_threshold, count_forms, gold
+from hallulab.detectors.features.trained_detector import (
+    SHALLOW,
+    assign_parts,
+    choose_threshold,
+    count_forms,
+    mark_gold,
+)
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from tests.detectors.features.material import batch, corpus
@@ -116,7 +122,7 @@ def test_what_scores_a_reply_for_the_thresholds_did_not_learn_from_it(
             known = np.array([tuple(row) in self.seen for row in inputs.tolist()], dtype=float)
             return np.column_stack([1 - known, known])
 
-    monkeypatch.setattr("hallulab.detectors.evidence_chain.training._make_random_forest", lambda *_: Seen())
+    monkeypatch.setattr("hallulab.detectors.evidence_chain.training.make_forest", lambda *_: Seen())
     replies = [
         one.model_copy(update={"meta": {"temperature": float(one.group)}}) for one in corpus(10)
     ]  # the temperature makes every group's inputs its own
@@ -128,9 +134,9 @@ def test_what_scores_a_reply_for_the_thresholds_did_not_learn_from_it(
 def test_gold_follows_the_overlap_rule() -> None:
     clean, wrong = corpus(1)
     made = make_batch([make_case(clean), make_case(wrong)])
-    assert gold(made.sentences, [clean, wrong]).tolist() == [False, False, False, True]
+    assert mark_gold(made.sentences, [clean, wrong]).tolist() == [False, False, False, True]
     words = wrong.reply.split()
-    flagged = gold(made.words, [clean, wrong]).tolist()[-len(words) :]
+    flagged = mark_gold(made.words, [clean, wrong]).tolist()[-len(words) :]
     assert flagged == [False] * words.index("moved") + [True] * (len(words) - words.index("moved"))
 
 

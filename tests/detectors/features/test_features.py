@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from hallulab.detectors.features.extended import EXTRA_FEATURES, WORD_FEATURES
-from hallulab.detectors.features.features import KNOWN, MISMATCH, NOVEL, Features, measure
+from hallulab.detectors.features.features import (
+    KNOWN,
+    MISMATCH,
+    NOVEL,
+    PAPER_FEATURES,
+    Features,
+    measure,
+)
 from hallulab.detectors.features.matching import DocumentFrequency, make_terms, match_by_bm25
 from tests.detectors.features.material import batch
 
@@ -21,17 +28,41 @@ def measured(reply: str, *texts: str) -> Features:
     return measure(batch(reply, *(texts or EVIDENCE)), NO_FREQUENCY, "extended")
 
 
-def test_coverage_is_the_share_of_content_words_in_the_source() -> None:
-    # bakery and bread are in the source, cakes is not; "the" and "has" are stop words
-    features = measured("The bakery has bread, cakes.")
-    assert features.column("lexical_coverage").tolist() == [pytest.approx(2 / 3)]
+FRIDAY = "Friday: 9 to 17"
+MONEY = "Fresh bread costs money in Lyon."
+
+
+@pytest.mark.parametrize(
+    ("reply", "texts", "feature", "expected"),
+    [
+        # bakery and bread are in the source, cakes is not; "the" and "has" are stop words
+        ("The bakery has bread, cakes.", EVIDENCE, "lexical_coverage", [2 / 3]),
+        ("Bread in Lyon.", EVIDENCE, "max_chunk_overlap", [0.5]),
+        # {bakery, cakes} · {bakery, lyon, opens, 6} = 1 / (√2 · √4)
+        ("Bakery cakes.", EVIDENCE, "tfidf", [1 / math.sqrt(8)]),
+        ("It opens at 7, at 6.0 or at 1,000.", EVIDENCE, "numeric_mismatches", [2.0]),
+        # "Bakery New Springfield" begins the sentence and goes on in capitals: one phrase; Paris the other
+        ("Bakery New Springfield beats Lyon and Paris. Bread rises.", EVIDENCE, "entity_mismatches", [2, 0]),
+        # a plural is no other entity
+        ("It opens on Fridays and Sundays.", (FRIDAY,), "entity_mismatches", [1.0]),
+        # a capital at the beginning of a sentence names nothing
+        ("Cakes rise.", EVIDENCE, "entity_mismatches", [0.0]),
+        # a share of the content words
+        ("Fresh bread costs Lyon.", (MONEY,), "pair_novelty", [0.25]),
+        # without content words a sentence is covered
+        *(("It is.", EVIDENCE, name, [1.0]) for name in PAPER_FEATURES[:4]),
+    ],
+)
+def test_a_sentence_is_measured_against_its_source(
+    reply: str, texts: tuple[str, ...], feature: str, expected: list[float]
+) -> None:
+    assert measured(reply, *texts).column(feature).tolist() == pytest.approx(expected)
 
 
 def test_overlap_is_that_of_the_best_chunk_which_the_sentence_is_attributed_to() -> None:
     features = measured("Bread costs 3. Opens in Lyon.")
     assert features.column("max_chunk_overlap").tolist() == [1.0, 1.0]
     assert features.matches["lexical"].chunk.tolist() == [1, 0]
-    assert measured("Bread in Lyon.").column("max_chunk_overlap").tolist() == [0.5]
 
 
 def test_what_matches_nothing_is_attributed_to_nothing() -> None:
@@ -62,45 +93,9 @@ def test_bm25_is_the_librarys_as_a_share_of_its_limit() -> None:
     assert found.chunk[0] == int(np.argmax(expected))
 
 
-def test_tfidf_is_the_largest_cosine() -> None:
-    # {bakery, cakes} · {bakery, lyon, opens, 6} = 1 / (√2 · √4)
-    assert measured("Bakery cakes.").column("tfidf").tolist() == [pytest.approx(1 / math.sqrt(8))]
-
-
 def test_rare_words_weigh_more_in_tfidf() -> None:
     frequency = DocumentFrequency(texts=9, counts={"bakery": 9})
     assert frequency.idf(["bakery", "cakes"]).tolist() == [1.0, pytest.approx(math.log(10) + 1)]
-
-
-def test_numbers_that_the_source_lacks_are_counted() -> None:
-    features = measured("It opens at 7, at 6.0 or at 1,000.")
-    assert features.column("numeric_mismatches").tolist() == [2.0]
-
-
-def test_entity_phrases_that_the_source_lacks_are_counted() -> None:
-    features = measured("Bakery New Springfield beats Lyon and Paris. Bread rises.")
-    # "Bakery New Springfield" begins the sentence and goes on in capitals: one phrase; Paris the other
-    assert features.column("entity_mismatches").tolist() == [2.0, 0.0]
-
-
-def test_an_entity_in_the_plural_is_no_other_one() -> None:
-    features = measured("It opens on Fridays and Sundays.", "Friday: 9 to 17")
-    assert features.column("entity_mismatches").tolist() == [1.0]
-
-
-def test_a_capital_at_the_beginning_of_a_sentence_names_nothing() -> None:
-    assert measured("Cakes rise.").column("entity_mismatches").tolist() == [0.0]
-
-
-def test_words_without_support_have_more_evidence_against_them() -> None:
-    features = measured("The bakery sells cakes in Paris at 7 - daily")
-    expected = [KNOWN, KNOWN, NOVEL, NOVEL, KNOWN, MISMATCH, KNOWN, MISMATCH, KNOWN, NOVEL]
-    assert features.evidence.tolist() == expected
-
-
-@pytest.mark.parametrize("feature", ["lexical_coverage", "max_chunk_overlap", "bm25", "tfidf"])
-def test_a_sentence_without_content_words_is_covered(feature: str) -> None:
-    assert measured("It is.").column(feature).tolist() == [1.0]
 
 
 def test_fields_without_a_value_deny_their_words() -> None:
@@ -119,11 +114,6 @@ def test_stems_forgive_inflection_and_clock_times_are_compared_on_24_hours() -> 
     assert features.column("novel_words").tolist() == [0.0]
 
 
-def test_word_pairs_that_the_source_lacks_are_a_share_of_the_content_words() -> None:
-    features = measured("Fresh bread costs Lyon.", "Fresh bread costs money in Lyon.")
-    assert features.column("pair_novelty").tolist() == [0.25]
-
-
 def test_a_sentence_knows_its_place_and_its_neighbours() -> None:
     features = measured("Bread costs 3. Zebras gallop: Bakery opens.")
     assert features.column("place").tolist() == [0.0, 1.0]
@@ -140,5 +130,16 @@ def test_every_column_has_its_name() -> None:
     assert features.words.shape == (1, len(WORD_FEATURES))
 
 
-def test_both_words_of_a_clock_time_are_judged_by_it() -> None:
-    assert measured("Opens at 5 PM.").evidence.tolist() == [KNOWN, KNOWN, MISMATCH, MISMATCH]
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (
+            "The bakery sells cakes in Paris at 7 - daily",
+            [KNOWN, KNOWN, NOVEL, NOVEL, KNOWN, MISMATCH, KNOWN, MISMATCH, KNOWN, NOVEL],
+        ),
+        # both words of a clock time are judged by it
+        ("Opens at 5 PM.", [KNOWN, KNOWN, MISMATCH, MISMATCH]),
+    ],
+)
+def test_words_without_support_have_more_evidence_against_them(reply: str, expected: list[float]) -> None:
+    assert measured(reply).evidence.tolist() == expected

@@ -12,7 +12,7 @@ from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.halludetect.detector import HalluDetectDetector
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.transcript import Message, Passage, TurnView
-from tests.scripted import Script, last_user, scripted_pool
+from hallulab.testing.scripted import Script, last_user, scripted_pool
 
 REPLY = "The pool opens at 6. Call 555-0134 for tickets. Feel free to ask more."
 OWN = Passage(id="pool#0", document="pool", text="The pool opens at 6 in the morning.")

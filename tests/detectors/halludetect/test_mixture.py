@@ -18,15 +18,15 @@ from hallulab.detectors.halludetect.evidence import adds_support, choose_nearest
 from hallulab.detectors.halludetect.mixture import (
     LogisticWeights,
     Mixture,
+    compute_log_odds,
     compute_probability,
     find_mixture,
-    log_odds,
     measure_reply,
     measure_sentence,
 )
 from hallulab.scenarios.transcript import Message, Passage, TurnView
+from hallulab.testing.scripted import Script, last_user, scripted_pool
 from tests.places import ROOT
-from tests.scripted import Script, last_user, scripted_pool
 
 OWN = Passage(id="pool#0", document="pool", text="The pool opens at 6 in the morning.")
 GATE = Passage(id="pool#1", document="pool", text="Tickets cost 4 euros and are sold at the gate.")
@@ -166,14 +166,16 @@ def test_the_order_of_sentences_says_nothing(odds: list[float]) -> None:
 
 
 def test_log_odds_are_kept_finite() -> None:
-    assert (log_odds(0.0), log_odds(1.0)) == pytest.approx((math.log(0.001 / 0.999), math.log(999.0)))
+    assert (compute_log_odds(0.0), compute_log_odds(1.0)) == pytest.approx(
+        (math.log(0.001 / 0.999), math.log(999.0))
+    )
 
 
 @given(st.floats(-700, 700))
 def test_probability_undoes_log_odds(odds: float) -> None:
     assert 0.0 <= compute_probability(odds) <= 1.0
     if abs(odds) < 6:
-        assert log_odds(compute_probability(odds)) == pytest.approx(odds)
+        assert compute_log_odds(compute_probability(odds)) == pytest.approx(odds)
 
 
 def test_the_default_model_has_a_mixture_and_others_none() -> None:

@@ -6,17 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.detectors.base.questions import claims_nothing, split_statements
+from hallulab.detectors.base.questions import split_statements
 from hallulab.detectors.halludetect.evidence import (
     EvidenceContext,
     draws_on_user,
-    items,
+    find_details,
     measure_lack_of_overlap,
     merge_passages,
     repeats_user,
 )
-from hallulab.detectors.halludetect.severity import compute_severity, find_majority, mean
-from hallulab.detectors.halludetect.strategies import Objection, RoughAnalysis, vote
+from hallulab.detectors.halludetect.strategies import (
+    Objection,
+    RoughAnalysis,
+    compute_severity,
+    find_majority,
+    vote,
+)
 from hallulab.scenarios.transcript import Passage
 
 USER = "I am Sharan Hegde, sharan.hegde@gmail.com, phone 98450 12345. The fridge cost Rs 12,500."
@@ -41,13 +46,12 @@ def test_a_majority_is_more_than_half() -> None:
     assert [find_majority(votes, 4) for votes in (1, 2, 3)] == [False, False, True]
 
 
-def test_the_mean_of_no_samples_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no samples"):
-        mean([])
-
-
 def test_items_are_emails_and_digits() -> None:
-    assert items("Call +91 98450-12345 or A.B@mail.com by 5.") == {"919845012345", "a.b@mail.com", "5"}
+    assert find_details("Call +91 98450-12345 or A.B@mail.com by 5.") == {
+        "919845012345",
+        "a.b@mail.com",
+        "5",
+    }
 
 
 @pytest.mark.parametrize(
@@ -75,25 +79,6 @@ def test_overlap_weighs_words_and_numbers() -> None:
     assert measure_lack_of_overlap("It is free", "it is cheap") == pytest.approx(1 / 3)
     assert measure_lack_of_overlap("Call 555 now", "call 777 now") == pytest.approx((1 / 3 + 1) / 2)
     assert measure_lack_of_overlap("Call 555-777", "call 555 777") == 0.0
-
-
-@pytest.mark.parametrize(
-    ("sentence", "expected"),
-    [
-        ("If you need help with drafting or have any further questions, feel free to ask.", True),
-        ("When did you buy it?", True),
-        ("I'm sorry to hear about your fridge.", True),
-        ("Here's a sample notice template you can use as a starting point.", True),
-        ("Did you know that the fee is nil?", False),
-        ("It opens at 6, shall I book?", False),
-        ("Yes! Have you been there?", True),
-        ("It goes on, thanks to high ratings.", False),
-        ("Feel free to call 0381-232-0325.", False),
-        ("The fee is nil.", False),
-    ],
-)
-def test_courtesies_and_questions_claim_nothing(sentence: str, expected: bool) -> None:
-    assert claims_nothing(sentence) is expected
 
 
 @pytest.mark.parametrize(

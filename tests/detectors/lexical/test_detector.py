@@ -5,7 +5,7 @@ from __future__ import annotations
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.lexical.detector import LexicalDetector
 from hallulab.scenarios.transcript import Judgement, Message, Passage, TurnView
-from tests.scripted import scripted_pool
+from hallulab.testing.scripted import scripted_pool
 
 EVIDENCE = "The bakery opens at 6."
 

@@ -18,7 +18,7 @@ from hallulab.detectors.logic_graph.detector import LogicGraphDetector
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Passage, TurnView
-from tests.scripted import last_user, scripted_pool
+from hallulab.testing.scripted import last_user, scripted_pool
 
 REPLY = "The pool opens at 6 every day. Entry costs 9 euros on Sundays."
 TEXTS = ("The pool is in Bonn.", "Bonn opens its pools at 6.", "Hats cost 9 euros.")

@@ -7,17 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.detectors.logic_graph.segmentation import (
-    answer_claims,
+    claim_whole_reply,
     count_tokens,
+    join_answer_claims,
     keep_whole_documents,
     split_claims,
     split_documents,
     split_segments,
-    whole_reply,
 )
 from hallulab.scenarios.transcript import Passage
 
 REPLY = "Hello! The pool opens at 6 every day. Entry costs 9 euros. Let me know if you need more help."
+NUMBERS = "One two three. Four five six. Seven eight."
 
 
 def passage(text: str) -> Passage:
@@ -33,34 +34,51 @@ def test_words_are_what_stands_between_white_space_of_any_kind(text: str) -> Non
     assert count_tokens(text) == len(text.split()) + sum(map(text.count, ".’–"))
 
 
-def test_a_sentence_without_a_blank_before_it_has_all_its_words() -> None:
-    chunks = split_documents([passage("We met in Agartala.You had left.")], 5, 5)
-    assert [(chunk.text, chunk.tokens) for chunk in chunks] == [
-        ("We met in Agartala.", 5),
-        ("You had left.", 4),
-    ]
-
-
-def test_a_document_has_its_own_sentences_and_its_own_length() -> None:
-    chunks = split_documents([passage("It is"), passage("2 a. m."), passage(" or so ")], 512, 256)
-    assert [(chunk.text, chunk.passage, chunk.tokens) for chunk in chunks] == [
-        ("It is", 0, 2),
-        ("2 a. m.", 1, 5),
-        ("or so", 2, 2),
-    ]
+@pytest.mark.parametrize(
+    ("texts", "document_tokens", "chunk_tokens", "expected"),
+    [
+        # a sentence without a blank before it has all its words
+        (
+            ["We met in Agartala.You had left."],
+            5,
+            5,
+            [("We met in Agartala.", 0, 5), ("You had left.", 0, 4)],
+        ),
+        # a document has its own sentences and its own length
+        (["It is", "2 a. m.", " or so "], 512, 256, [("It is", 0, 2), ("2 a. m.", 1, 5), ("or so", 2, 2)]),
+        # over neither limit it is one chunk
+        (["It  opens.\nIt closes."], 512, 256, [("It opens. It closes.", 0, 6)]),
+        # no chunk reaches over a cut at the document's limit
+        (
+            ["K.", "A b. C d. E f. G h. I j."],
+            9,
+            6,
+            [("K.", 0, 2), ("A b. C d.", 1, 6), ("E f.", 1, 3), ("G h. I j.", 1, 6)],
+        ),
+        # either limit alone cuts a document
+        ([NUMBERS], 7, 100, [("One two three.", 0, 4), ("Four five six. Seven eight.", 0, 7)]),
+        ([NUMBERS], 100, 7, [("One two three.", 0, 4), ("Four five six. Seven eight.", 0, 7)]),
+    ],
+)
+def test_documents_are_cut_at_both_limits(
+    texts: list[str], document_tokens: int, chunk_tokens: int, expected: list[tuple[str, int, int]]
+) -> None:
+    chunks = split_documents([passage(text) for text in texts], document_tokens, chunk_tokens)
+    assert [(chunk.text, chunk.passage, chunk.tokens) for chunk in chunks] == expected
 
 
 @pytest.mark.parametrize(
-    ("limit", "expected"),
+    ("text", "limit", "expected"),
     [
-        (8, ["One two three. Four five six.", "Seven eight."]),
-        (7, ["One two three.", "Four five six. Seven eight."]),
-        (100, ["One two three. Four five six. Seven eight."]),
-        (3, ["One two", "three.", "Four five", "six.", "Seven eight."]),
+        (NUMBERS, 8, ["One two three. Four five six.", "Seven eight."]),
+        (NUMBERS, 7, ["One two three.", "Four five six. Seven eight."]),
+        (NUMBERS, 100, [NUMBERS]),
+        (NUMBERS, 3, ["One two", "three.", "Four five", "six.", "Seven eight."]),
+        # a line break ends a sentence
+        ("Title: The pool\nIt opens at 6.", 5, ["Title: The pool", "It opens at 6."]),
     ],
 )
-def test_sentences_are_packed_up_to_the_limit(limit: int, expected: list[str]) -> None:
-    text = "One two three. Four five six. Seven eight."
+def test_sentences_are_packed_up_to_the_limit(text: str, limit: int, expected: list[str]) -> None:
     assert [region.of(text) for region in split_segments(text, limit)] == expected
 
 
@@ -69,34 +87,6 @@ def test_segments_lose_nothing_but_white_space_and_keep_the_limit(text: str, lim
     pieces = [region.of(text) for region in split_segments(text, limit)]
     assert "".join("".join(pieces).split()) == "".join(text.split())
     assert all(count_tokens(piece) <= limit or len(piece.split()) == 1 for piece in pieces)
-
-
-def test_a_line_break_ends_a_sentence() -> None:
-    text = "Title: The pool\nIt opens at 6."
-    assert [region.of(text) for region in split_segments(text, 5)] == ["Title: The pool", "It opens at 6."]
-
-
-def test_a_chunk_over_neither_limit_is_the_document() -> None:
-    [chunk] = split_documents([passage("It  opens.\nIt closes.")], 512, 256)
-    assert (chunk.text, chunk.passage, chunk.tokens) == ("It opens. It closes.", 0, 6)
-
-
-def test_no_chunk_reaches_over_a_cut_at_the_document_threshold() -> None:
-    text = "A b. C d. E f. G h. I j."
-    chunks = split_documents([passage("K."), passage(text)], document_tokens=9, chunk_tokens=6)
-    assert [(chunk.text, chunk.passage) for chunk in chunks] == [
-        ("K.", 0),
-        ("A b. C d.", 1),
-        ("E f.", 1),
-        ("G h. I j.", 1),
-    ]
-
-
-@pytest.mark.parametrize(("document_tokens", "chunk_tokens"), [(7, 100), (100, 7)])
-def test_either_limit_alone_cuts_a_document(document_tokens: int, chunk_tokens: int) -> None:
-    text = "One two three. Four five six. Seven eight."
-    chunks = split_documents([passage(text)], document_tokens, chunk_tokens)
-    assert [chunk.text for chunk in chunks] == ["One two three.", "Four five six. Seven eight."]
 
 
 def test_without_segmentation_a_document_is_a_chunk() -> None:
@@ -118,16 +108,8 @@ def test_an_answer_of_one_word_is_a_claim() -> None:
 
 
 def test_the_answer_is_its_factual_sentences_put_together() -> None:
-    [claim] = answer_claims(REPLY, 512)
-    assert claim.text == "The pool opens at 6 every day. Entry costs 9 euros."
-    assert claim.region.of(REPLY) == claim.text
-
-
-def test_an_answer_over_the_threshold_is_several_claims() -> None:
-    assert [claim.text for claim in answer_claims(REPLY, 8)] == [
-        "The pool opens at 6 every day.",
-        "Entry costs 9 euros.",
-    ]
+    [claim] = join_answer_claims(REPLY, 512)
+    assert claim.text == claim.region.of(REPLY) == "The pool opens at 6 every day. Entry costs 9 euros."
 
 
 @pytest.mark.parametrize(
@@ -140,13 +122,13 @@ def test_a_claim_has_as_many_sentences_as_the_threshold_lets_it(limit: int, sent
         "Ten of them are open today here.",  # 8
         "Entry costs 9 euros.",  # 5
     )
-    assert [claim.text.count(".") for claim in answer_claims(" ".join(each), limit)] == sentences
+    assert [claim.text.count(".") for claim in join_answer_claims(" ".join(each), limit)] == sentences
 
 
 def test_without_segmentation_the_reply_is_the_claim() -> None:
-    assert [claim.text for claim in whole_reply(REPLY)] == [REPLY]
+    assert [claim.text for claim in claim_whole_reply(REPLY)] == [REPLY]
 
 
 def test_a_reply_of_courtesies_claims_nothing() -> None:
     assert split_claims("Hello! Let me know if you need more help.") == []
-    assert answer_claims("Hello! Let me know if you need more help.", 512) == []
+    assert join_answer_claims("Hello! Let me know if you need more help.", 512) == []

@@ -17,8 +17,8 @@ from hallulab.detectors.peers.workers.hhem_worker import HHEM_PROMPT
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Passage, TurnView
+from hallulab.testing.scripted import scripted_pool
 from tests.detectors.peers.tiny_models import tiny_hhem
-from tests.scripted import scripted_pool
 
 EVIDENCE = ("the pool opens at 6", "tickets are free")
 

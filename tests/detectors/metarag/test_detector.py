@@ -13,10 +13,10 @@ from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.metarag.detector import MetaRagDetector
-from hallulab.detectors.metarag.verification import read_decision
+from hallulab.detectors.metarag.steps import read_decision
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Passage, TurnView
-from tests.scripted import Script, ScriptedTransport, last_user, scripted_pool
+from hallulab.testing.scripted import Script, ScriptedTransport, last_user, scripted_pool
 
 REPLY = "The pool opens at 6. It costs 9 euros."
 PASSAGES = (
@@ -129,13 +129,6 @@ async def test_six_answered_examples_come_before_the_question() -> None:
     # All questions about a reply begin alike, up to the statement.
     beginnings = {str(messages).rpartition("Statement:")[0] for messages in asked}
     assert len(beginnings) == 1
-
-
-async def test_the_printed_word_is_read_in_the_papers_reading() -> None:
-    pool, _ = scripted_pool(Model(word=True))
-    judgement = await detector(pool, reading="word").detect(VIEW)
-    assert [unit.score for unit in judgement.units] == [0.0, 1.0]
-    assert judgement.score == 1.0
 
 
 async def test_an_ensemble_is_the_mean_penalty_of_its_verifiers() -> None:

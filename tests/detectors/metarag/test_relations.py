@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.metarag.detector import MetaRagDetector
 from hallulab.scenarios.transcript import Judgement, Passage, TurnView
-from tests.scripted import last_user, scripted_pool
+from hallulab.testing.scripted import last_user, scripted_pool
 
 FACT = "The pool opens at 6."
 VIEW = TurnView(

@@ -25,9 +25,9 @@ from hallulab.detectors.peers.detector import (
 from hallulab.detectors.peers.process import is_installed, locate_peer_python, read_peer_requirements
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.testing.scripted import last_user, scripted_pool
 from tests.detectors.peers.test_process import FRAME
 from tests.edited_code import forget_code
-from tests.scripted import last_user, scripted_pool
 from tests.wheels import make_wheel, only_wheels_from
 
 POOL = Passage(id="pool#0", document="pool", text="The pool opens at 6.")
@@ -276,7 +276,7 @@ def test_the_workers_program_and_packages_count_for_the_version(
     versions = {made(kind).version}
     monkeypatch.setattr(peers, "read_peer_requirements", lambda peer: ("torch==1",))
     versions.add(made(kind).version)
-    monkeypatch.setattr(peers, "_program", lambda peer: ["edited"])
+    monkeypatch.setattr(peers, "_digest_programs", lambda peer: ["edited"])
     versions.add(made(kind).version)
     assert len(versions) == 3
 
@@ -286,7 +286,7 @@ def test_a_comment_in_the_workers_program_does_not_count_for_the_version(
 ) -> None:
     [kind, *_] = ALL
     first = made(kind).version
-    name = f"{kind.peer}_worker.py"
+    name = f"{kind.KIND}_worker.py"
     source = (peers.WORKERS / name).read_text()
     monkeypatch.setattr(peers, "WORKERS", tmp_path)
     (tmp_path / name).write_text(f"# A comment.\n{source}")
@@ -344,7 +344,7 @@ def test_weights_are_a_folder_with_a_model_or_a_hub_name(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("kind", ALL)
 def test_every_package_of_an_environment_is_pinned(kind: type[PeerDetector]) -> None:
-    pins = read_peer_requirements(kind.peer)
+    pins = read_peer_requirements(kind.KIND)
     assert len({pin.split("==")[0] for pin in pins}) == len(pins)
     assert all(len(pin.split("==")) == 2 for pin in pins)
 

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from hallulab.agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
-from hallulab.detectors.peers.process import PeerProcess
-from hallulab.detectors.peers.protocol import (
+from hallulab.detectors.peers.process import (
     Abstained,
     Failed,
     Judged,
+    PeerProcess,
     PeerPrompt,
     Request,
     Text,

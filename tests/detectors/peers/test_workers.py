@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.detectors.peers.protocol import Judged, read_message
+from hallulab.detectors.peers.process import Judged, read_message
 from hallulab.detectors.peers.workers import (
     hhem_worker,
     lettucedetect_worker,
@@ -135,7 +135,7 @@ class TestMiniCheck:
     def test_chunks_are_runs_of_whole_sentences(self) -> None:
         text = "aa bb. cc. dd ee ff gg. hh."
         sentences = [[0, 6], [7, 10], [11, 23], [24, 27]]
-        chunks = minicheck_worker.chunks_of(text, sentences, 3, lambda part: len(part.split()))
+        chunks = minicheck_worker.split_chunks(text, sentences, 3, lambda part: len(part.split()))
         assert list(chunks) == ["aa bb. cc.", "dd ee ff gg.", "hh."]
 
     def test_without_sentences_it_abstains(self, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ class TestLettuceDetect:
     def test_words_and_spans_of_tokens(self) -> None:
         reply = "It opens  at 7 pm."
         tokens = [(0, 2, 0.1), (2, 8, 0.9), (8, 12, 0.6), (12, 14, 0.2), (14, 17, 0.2), (17, 18, 0.7)]
-        units = lettucedetect_worker.word_units(reply, tokens)
+        units = lettucedetect_worker.make_word_units(reply, tokens)
         assert [(reply[u["start"] : u["end"]], u["score"]) for u in units] == [
             ("It", 0.1),
             ("opens", 0.9),
@@ -155,7 +155,7 @@ class TestLettuceDetect:
             ("7", 0.2),
             ("pm.", 0.7),
         ]
-        spans = lettucedetect_worker.spans(reply, tokens, 0.5)
+        spans = lettucedetect_worker.find_spans(reply, tokens, 0.5)
         assert [(reply[s["start"] : s["end"]], s["score"]) for s in spans] == [("opens  at", 0.9), (".", 0.7)]
 
     def test_the_packages_probabilities_meet_the_tokens_of_the_reply(
@@ -206,17 +206,17 @@ class TestRefChecker:
         proof = tmp_path / "evaluated"
         evil = f'("a", "b", "c" + str(open("{proof}", "w")) + "")'
         text = f'("Pool", "opens at", "6")\n{evil}\n("two", "", "three")'
-        found = refchecker_worker.triplets(self.PATTERN, text)
+        found = refchecker_worker.read_triplets(self.PATTERN, text)
         assert found[0] == ["Pool", "opens at", "6"]
         assert not proof.exists()
 
     def test_a_set_of_lists_is_no_triplet(self) -> None:
-        assert refchecker_worker.triplets(self.PATTERN, '("a", "b", {["x"]}, "", "c")') == []
+        assert refchecker_worker.read_triplets(self.PATTERN, '("a", "b", {["x"]}, "", "c")') == []
 
     def test_what_is_not_entailed_is_flagged(self) -> None:
         claims = [["pool", "opens", "6"], ["pool", "opens", "7"], ["tickets", "cost", "2"]]
         labels = ["Entailment", "Contradiction", "Neutral"]
-        said = valid(refchecker_worker.verdict(claims, labels, truncated=False))
+        said = valid(refchecker_worker.make_verdict(claims, labels, truncated=False))
         assert said.score == pytest.approx(2 / 3)
         assert [unit.details["label"] for unit in said.units] == labels
         assert said.spans is not None
@@ -227,7 +227,7 @@ class TestRefChecker:
 
     def test_labels_must_be_one_for_each_triplet(self) -> None:
         with pytest.raises(ValueError, match="1 labels for 2 triplets"):
-            refchecker_worker.verdict([["a", "b", "c"]] * 2, ["Neutral"], truncated=False)
+            refchecker_worker.make_verdict([["a", "b", "c"]] * 2, ["Neutral"], truncated=False)
 
     def test_the_package_asks_the_served_model_through_us(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class LLMExtractor:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hallulab.scenarios.chats import opentelemetry as spans
-from hallulab.scenarios.chats import platforms as langfuse
+from hallulab.scenarios.chats import langfuse
+from hallulab.scenarios.chats import otel as spans
 from hallulab.scenarios.chats.values import FormatError, list_in
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.scenarios.datasets import LOADERS, load_labelled
+from hallulab.scenarios.datasets import list_datasets, load_labelled
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply
 from hallulab.scenarios.transcript import Message, Passage
@@ -166,8 +166,9 @@ def test_a_torn_line_is_refused_also_at_the_end(tmp_path: Path) -> None:
 
 
 def test_an_unknown_data_set_names_the_known_ones() -> None:
+    known = ", ".join(list_datasets())
     assert refused("bgin") == (
-        f"bgin: no such labelled data. Give the path of a JSONL file, or one of: {', '.join(LOADERS)}."
+        f"bgin: no such labelled data. Give the path of a JSONL file, or one of: {known}."
     )
 
 

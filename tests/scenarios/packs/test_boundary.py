@@ -10,7 +10,7 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
-from tests.fuzz.tiny_run import FILES, make_pack
+from hallulab.testing.tiny_pack import FILES, make_pack
 
 COPY = "Copy what the pack needs into that folder; nothing else is read."
 

@@ -10,7 +10,7 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs import documents as converted
 from hallulab.scenarios.packs.pack_files import load_scenario
-from tests.fuzz.tiny_run import make_pack
+from hallulab.testing.tiny_pack import make_pack
 
 PAGE = """<html><head><title>No part of the text</title><style>p {}</style></head><body>
 <script>alert(1)</script>

@@ -8,7 +8,7 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
-from tests.fuzz.tiny_run import make_pack
+from hallulab.testing.tiny_pack import make_pack
 
 
 @pytest.fixture

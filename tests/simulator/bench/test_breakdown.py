@@ -6,22 +6,13 @@ from typing import Any
 
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply
 from hallulab.scenarios.transcript import Judgement
-from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.results import measure
-from tests.simulator.bench.test_levels import FAILED_SENTENCE, judged, reply
-from tests.simulator.bench_data import DATA
-
-FAILED = Judgement(outcome="failed", error="no answer")
+from tests.simulator.bench.material import DATA, FAILED, FAILED_SENTENCE, evaluation, judged, reply
 
 
-def parts(level: str, by: str, *judged: tuple[LabelledReply, Judgement]) -> dict[str, dict[str, Any]]:
-    replies, judgements = tuple(one for one, _ in judged), tuple(one for _, one in judged)
-    found = measure([Evaluation("d", 0.5, "given", replies, judgements, 0.0)], DATA).report.breakdown
+def parts(level: str, by: str, *said: tuple[LabelledReply, Judgement]) -> dict[str, dict[str, Any]]:
+    found = measure([evaluation([one for one, _ in said], *(one for _, one in said))], DATA).report.breakdown
     return {row.part: row for row in found if (row.level, row.by) == (level, by)}
-
-
-def of_task(one: LabelledReply, task: str) -> LabelledReply:
-    return one.model_copy(update={"task": task})
 
 
 def test_a_part_of_which_nothing_was_scored_stays_without_numbers() -> None:
@@ -29,7 +20,7 @@ def test_a_part_of_which_nothing_was_scored_stays_without_numbers() -> None:
         "response",
         "task",
         (reply((0, 5)), judged((0, 5))),
-        (of_task(reply((0, 5), group="h"), "summary"), FAILED),
+        (reply((0, 5), group="h", task="summary"), FAILED),
     )
     numbers = ("n", "positives", "scored", "scored_positives", "coverage", "f1")
     assert [getattr(found["qa"], name) for name in numbers] == [1, 1, 1, 1, 1.0, 1.0]
@@ -40,7 +31,7 @@ def test_items_of_a_part_that_could_not_be_scored_lower_its_coverage() -> None:
     found = parts(
         "sentence",
         "task",
-        (of_task(reply((18, 36)), "summary"), judged()),
+        (reply((18, 36), task="summary"), judged()),
         (reply((18, 36), group="h"), judged((0, 17), units=FAILED_SENTENCE)),
     )
     numbers = ("n", "positives", "scored", "scored_positives", "precision")
@@ -72,8 +63,7 @@ def test_lengths_are_thirds_of_the_replies_by_their_words() -> None:
 
 def test_items_of_another_error_type_are_in_no_number_of_an_error_type() -> None:
     def of_kind(label: str, group: str) -> LabelledReply:
-        spans = (GoldSpan(start=0, end=5, label=label),)
-        return reply((0, 5), group=group).model_copy(update={"spans": spans})
+        return reply((0, 5), group=group, spans=(GoldSpan(start=0, end=5, label=label),))
 
     found = parts(
         "response",
@@ -85,14 +75,13 @@ def test_items_of_another_error_type_are_in_no_number_of_an_error_type() -> None
     assert [getattr(found["conflict"], name) for name in ("n", "positives", "precision")] == [2, 1, 1.0]
 
 
-UNKNOWN = reply(group="z").model_copy(update={"spans": None, "label": True})
+UNKNOWN = reply(group="z", spans=None, label=True)
 """A hallucinated reply of which nobody said where."""
 
 
 def test_a_reply_without_gold_spans_is_in_no_part_of_the_sentences() -> None:
-    found = parts(
-        "sentence", "task", (of_task(UNKNOWN, "summary"), judged()), (reply((0, 5)), judged((0, 5)))
-    )
+    unknown = UNKNOWN.model_copy(update={"task": "summary"})
+    found = parts("sentence", "task", (unknown, judged()), (reply((0, 5)), judged((0, 5))))
     assert {name: row.n for name, row in found.items()} == {"qa": 2}
 
 
@@ -101,20 +90,12 @@ def test_a_reply_without_gold_spans_does_not_shift_the_sentences_of_an_error_typ
     assert [getattr(found["hallucination"], name) for name in ("n", "positives")] == [2, 1]
 
 
-def of_level(one: LabelledReply, level: str | None) -> LabelledReply:
-    return one.model_copy(update={"meta": {} if level is None else {"level": level}})
-
-
 def test_a_field_of_meta_divides_the_replies_and_all_of_them_have_a_row() -> None:
+    hard, easy = {"level": "hard"}, {"level": "easy"}
+    replies = [reply((0, 5), meta=hard), reply((0, 5), group="h", meta=hard), reply(group="i", meta=easy)]
     judgements = (judged((0, 5)), judged(), judged((0, 5)), judged())
-    replies = (
-        of_level(reply((0, 5)), "hard"),
-        of_level(reply((0, 5), group="h"), "hard"),
-        of_level(reply(group="i"), "easy"),
-        of_level(reply(group="j"), None),
-    )
-    evaluation = Evaluation("d", 0.5, "given", replies, judgements, 0.0)
-    report = measure([evaluation], DATA, fields=("level",)).report
+    said = evaluation([*replies, reply(group="j")], *judgements)
+    report = measure([said], DATA, fields=("level",)).report
     rows = [(row.by, row.part, row.n, row.accuracy) for row in report.parts_by_meta]
     assert rows == [
         ("meta.level", "easy", 1, 0.0),
@@ -123,4 +104,4 @@ def test_a_field_of_meta_divides_the_replies_and_all_of_them_have_a_row() -> Non
         ("all", "all", 4, 0.5),
     ]
     assert next(row.accuracy for row in report.replies) == 0.5
-    assert measure([evaluation], DATA).report.parts_by_meta == []
+    assert measure([said], DATA).report.parts_by_meta == []

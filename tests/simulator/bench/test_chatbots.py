@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from hallulab.scenarios.labelled import ChatbotTurn, LabelledReply
-from hallulab.scenarios.transcript import Judgement, Span
+from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.chats import ChatbotMean, ChatbotRows, build_chatbot_rows
-from hallulab.simulator.bench.evaluate import Evaluation
 from tests.builders import labelled, places
+from tests.simulator.bench.material import FAILED, evaluation, judged, known
 
 TEXT = "One two three four five."
 
@@ -24,15 +26,9 @@ def reply(spans: int, *turns: tuple[str, str, int]) -> LabelledReply:
     )
 
 
-def judged(spans: int | None, flagged: bool = True) -> Judgement:
-    """A judgement with so many spans; the first has no place. None: it does not say where."""
-    found = None
-    if spans is not None:
-        places = [None, *range(1, spans)][:spans]
-        found = tuple(
-            Span(start=place, end=None if place is None else place + 1, text="x") for place in places
-        )
-    return Judgement(outcome="scored", score=1.0, flagged=flagged, spans=found)
+def said(spans: int) -> Judgement:
+    """A judgement with so many spans; the first has no place."""
+    return judged(*[None, *((place, place + 1) for place in range(1, spans))][:spans], text=TEXT)
 
 
 REPLIES = (
@@ -43,14 +39,12 @@ REPLIES = (
 )
 
 
-def report(*judgements: Judgement) -> ChatbotRows:
-    found = build_chatbot_rows([Evaluation("d", 0.5, "given", REPLIES, judgements, 0.0)])
-    assert found is not None
-    return found
+def report(*judgements: Judgement, replies: Sequence[LabelledReply] = REPLIES) -> ChatbotRows:
+    return known(build_chatbot_rows([evaluation(replies, *judgements)]))
 
 
 def test_a_shared_reply_counts_for_each_chatbot_and_an_unlocated_span_counts() -> None:
-    a, b, mean = report(judged(1), judged(0, flagged=False), judged(3), judged(0, flagged=False))
+    a, b, mean = report(said(1), said(0), said(3), said(0))
     assert (a.chatbot, a.turns, a.labels_hpt_1, a.hpt_1, a.error) == ("a", 2, 1.0, 0.5, -0.5)
     assert (b.chatbot, b.turns, b.labels_hpt_1, b.hpt_1) == ("b", 3, 1.333333, 1.333333)
     assert b.error == 0.0
@@ -60,19 +54,16 @@ def test_a_shared_reply_counts_for_each_chatbot_and_an_unlocated_span_counts() -
 
 
 def test_turns_that_the_detector_did_not_localise_are_in_no_number_but_coverage() -> None:
-    failed = Judgement(outcome="failed", error="no answer")
-    a, b, _ = report(judged(None), failed, judged(1), judged(3))
+    nowhere = judged(score=1.0, flagged=True, spans=None)
+    a, b, _ = report(nowhere, FAILED, said(1), said(3))
     assert (a.coverage, a.hpt_1, a.error, a.labels_hpt_1) == (0.0, None, None, 1.0)
     assert (b.coverage, b.hpt_1) == (0.666667, 2.0)
 
 
 def test_a_chatbot_without_hallucination_has_no_error() -> None:
-    clean = (reply(0, ("a", "a1", 0)),)
-    found = build_chatbot_rows([Evaluation("d", 0.5, "given", clean, (judged(1),), 0.0)])
-    assert found is not None
+    found = report(said(1), replies=[reply(0, ("a", "a1", 0))])
     assert [(row.hpt_1, row.error) for row in found] == [(1.0, None), (1.0, None)]
 
 
 def test_data_that_names_no_turns_has_no_such_rows() -> None:
-    bare = (reply(1),)
-    assert build_chatbot_rows([Evaluation("d", 0.5, "given", bare, (judged(1),), 0.0)]) is None
+    assert build_chatbot_rows([evaluation([reply(1)], said(1))]) is None

@@ -15,6 +15,8 @@ from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Judgement, TurnView
 from tests.simulator.command_line import CommandLine
 
+NOTHING_WRONG = "there is no hallucinated reply to learn from."
+
 
 class Memory(TrainableDetector):
     """Flags the replies that it has learnt to be hallucinated."""
@@ -31,7 +33,7 @@ class Memory(TrainableDetector):
     def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
         self.known = {reply.reply for reply in replies if reply.label}
         if not self.known:
-            raise UsageError("there is no hallucinated reply to learn from.")
+            raise UsageError(NOTHING_WRONG)
 
     async def detect(self, view: TurnView) -> Judgement:
         found = view.reply in self.known
@@ -44,9 +46,10 @@ def bench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return CommandLine(monkeypatch, capsys)
 
 
-def written(path: Path, labels: Sequence[bool]) -> Path:
+def written(path: Path, labels: Sequence[bool], *, alike: bool = False) -> Path:
+    """Replies with these labels; alike: those of one label say the same."""
     lines = [
-        {"reply": f"Reply {label}.", "passages": [f"Passage {number}."], "label": label}
+        {"reply": f"Reply {label if alike else number}.", "passages": [f"Passage {number}."], "label": label}
         for number, label in enumerate(labels)
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -59,7 +62,7 @@ def found(out: Path) -> tuple[dict[str, object], dict[str, object]]:
 
 
 def test_one_half_is_learnt_from_and_the_other_is_tested(bench: CommandLine, tmp_path: Path) -> None:
-    path, out = written(tmp_path / "data.jsonl", [True, False] * 20), tmp_path / "out.json"
+    path, out = written(tmp_path / "data.jsonl", [True, False] * 20, alike=True), tmp_path / "out.json"
     ended = bench("bench", path, "--detectors", "memory", "--json", out)
     data, row = found(out)
     assert (data["trained_on"], data["tested_on"], row["n"], row["f1"]) == (20, 20, 20, 1.0)
@@ -68,33 +71,24 @@ def test_one_half_is_learnt_from_and_the_other_is_tested(bench: CommandLine, tmp
 
 
 def test_other_data_is_learnt_from_and_shared_groups_are_told(bench: CommandLine, tmp_path: Path) -> None:
-    path, out = written(tmp_path / "data.jsonl", [True, False]), tmp_path / "out.json"
-    other = written(tmp_path / "other.jsonl", [True])
+    path, out = written(tmp_path / "data.jsonl", [True, False], alike=True), tmp_path / "out.json"
+    other = written(tmp_path / "other.jsonl", [True], alike=True)
     ended = bench("bench", path, "--train", other, "--detectors", "memory", "--json", out)
     data, row = found(out)
     assert (data["trained_on"], data["tested_on"], row["f1"]) == (1, 2, 1.0)
     assert "1 group learnt from and measured on" in ended.out
 
 
-def test_what_cannot_be_trained_keeps_its_model_and_says_so(bench: CommandLine, tmp_path: Path) -> None:
-    path, out = written(tmp_path / "data.jsonl", [False] * 4), tmp_path / "out.json"
-    ended = bench("bench", path, "--detectors", "memory", "--json", out)
-    data, row = found(out)
-    reason = "there is no hallucinated reply to learn from."
-    assert (data["not_trained"], row["train_s"]) == ({"memory": reason}, None)
-    assert f"memory was not trained here: {reason}" in ended.out
-
-
-def test_given_training_data_that_lacks_something_leaves_the_model_and_says_so(
-    bench: CommandLine, tmp_path: Path
+@pytest.mark.parametrize(("labels", "other"), [([False] * 4, None), ([True, False], [False])])
+def test_a_detector_that_cannot_be_trained_keeps_its_model_and_says_so(
+    bench: CommandLine, tmp_path: Path, labels: list[bool], other: list[bool] | None
 ) -> None:
-    path, out = written(tmp_path / "data.jsonl", [True, False]), tmp_path / "out.json"
-    other = written(tmp_path / "other.jsonl", [False])
-    ended = bench("bench", path, "--train", other, "--detectors", "memory", "--json", out)
+    path, out = written(tmp_path / "data.jsonl", labels), tmp_path / "out.json"
+    train = () if other is None else ("--train", written(tmp_path / "other.jsonl", other))
+    ended = bench("bench", path, *train, "--detectors", "memory", "--json", out)
     data, row = found(out)
-    reason = "there is no hallucinated reply to learn from."
-    assert (ended.code, data["not_trained"], row["train_s"]) == (0, {"memory": reason}, None)
-    assert f"memory was not trained here: {reason}" in ended.out
+    assert (ended.code, data["not_trained"], row["train_s"]) == (0, {"memory": NOTHING_WRONG}, None)
+    assert f"memory was not trained here: {NOTHING_WRONG}" in ended.out
 
 
 def test_what_fit_raises_is_one_sentence(
@@ -105,32 +99,8 @@ def test_what_fit_raises_is_one_sentence(
 
     monkeypatch.setattr(Memory, "fit", fit)
     ended = bench("bench", written(tmp_path / "data.jsonl", [True, False] * 4), "--detectors", "memory")
-    assert (ended.code, ended.err) == (
-        2,
-        "error: detector memory: its `fit` raised ValueError: two classes.\n",
-    )
-
-
-class Silent(Memory):
-    """Gives no judgement, whatever it is asked."""
-
-    traits = Traits(needs_model=False, batch=True)
-
-    async def detect(self, view: TurnView) -> Judgement:
-        return None  # type: ignore[return-value]
-
-    async def detect_many(self, views: Sequence[TurnView]) -> list[Judgement]:
-        return None  # type: ignore[return-value]
-
-
-def test_a_detector_that_gives_no_judgement_has_failed(
-    bench: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(DETECTORS, "memory", Silent)
-    path, out = written(tmp_path / "data.jsonl", [True, False] * 4), tmp_path / "out.json"
-    assert bench("bench", path, "--detectors", "memory", "--json", out).code == 0
-    _, row = found(out)
-    assert (row["coverage"], row["failed"]) == (0.0, 4)
+    complaint = "error: detector memory: its `fit` raised ValueError: two classes.\n"
+    assert (ended.code, ended.err) == (2, complaint)
 
 
 class Count(TrainableDetector):
@@ -165,17 +135,8 @@ def folded(monkeypatch: pytest.MonkeyPatch, bench: CommandLine) -> CommandLine:
     return bench
 
 
-def numbered(path: Path, labels: Sequence[bool]) -> Path:
-    lines = [
-        {"reply": f"Reply {number}.", "passages": [f"Passage {number}."], "label": label}
-        for number, label in enumerate(labels)
-    ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
-
-
 def test_each_fold_is_judged_by_a_detector_trained_on_the_others(folded: CommandLine, tmp_path: Path) -> None:
-    path, out = numbered(tmp_path / "data.jsonl", [True, False, False]), tmp_path / "out.json"
+    path, out = written(tmp_path / "data.jsonl", [True, False, False]), tmp_path / "out.json"
     ended = folded("bench", path, "--detectors", "count", "--folds", "3", "--json", out)
     report = json.loads(out.read_text())
     row = next(row for row in report["rows"] if row["detector"] == "count")
@@ -204,7 +165,7 @@ def test_each_fold_is_judged_by_a_detector_trained_on_the_others(folded: Command
 def test_one_seed_is_for_data_training_and_detectors(
     folded: CommandLine, tmp_path: Path, config: str, flags: tuple[str, ...], seed: int
 ) -> None:
-    path, out = numbered(tmp_path / "data.jsonl", [True, False]), tmp_path / "out.json"
+    path, out = written(tmp_path / "data.jsonl", [True, False]), tmp_path / "out.json"
     file = tmp_path / "experiment.yaml"
     file.write_text(f"{config}\ndetectors: [count]\n")
     folded("bench", path, "-c", file, "--folds", "2", *flags, "--json", out)
@@ -215,7 +176,7 @@ def test_one_seed_is_for_data_training_and_detectors(
 
 
 def test_a_fold_without_a_chosen_reply_is_not_trained_for(folded: CommandLine, tmp_path: Path) -> None:
-    path, out = numbered(tmp_path / "data.jsonl", [True, False, False]), tmp_path / "out.json"
+    path, out = written(tmp_path / "data.jsonl", [True, False, False]), tmp_path / "out.json"
     ended = folded("bench", path, "--detectors", "count", "--folds", "3", "--limit", "1", "--json", out)
     assert ended.code == 0
     data = json.loads(out.read_text())["data"]
@@ -225,18 +186,32 @@ def test_a_fold_without_a_chosen_reply_is_not_trained_for(folded: CommandLine, t
 def test_a_detector_that_cannot_learn_from_the_first_fold_is_not_trained(
     folded: CommandLine, tmp_path: Path
 ) -> None:
-    path, out = numbered(tmp_path / "data.jsonl", [True, False]), tmp_path / "out.json"
+    path, out = written(tmp_path / "data.jsonl", [True, False]), tmp_path / "out.json"
     folded("bench", path, "--detectors", "memory", "--folds", "2", "--seed", "1", "--json", out)
-    reason = "there is no hallucinated reply to learn from."
-    assert json.loads(out.read_text())["data"]["not_trained"] == {"memory": reason}
+    assert json.loads(out.read_text())["data"]["not_trained"] == {"memory": NOTHING_WRONG}
 
 
-def test_a_detector_that_cannot_learn_from_a_later_fold_is_an_error(
-    folded: CommandLine, tmp_path: Path
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        (("--detectors", "memory", "--folds", "2"), NOTHING_WRONG),  # by the second fold
+        (("--folds", "2"), "--folds 2: no detector here learns. Leave --folds out, or name one that does."),
+        (
+            ("--train", "DATA"),
+            "--train DATA: no detector here learns. Leave --train out, or name one that does.",
+        ),
+        (
+            ("--detectors", "count", "--folds", "2", "--train", "DATA"),
+            "--folds and --train exclude each other: folds are learnt from the data itself.",
+        ),
+    ],
+)
+def test_what_cannot_be_learnt_from_is_one_sentence(
+    folded: CommandLine, tmp_path: Path, flags: tuple[str, ...], complaint: str
 ) -> None:
-    path = numbered(tmp_path / "data.jsonl", [True, False])
-    ended = folded("bench", path, "--detectors", "memory", "--folds", "2")
-    assert (ended.code, ended.err) == (2, "error: there is no hallucinated reply to learn from.\n")
+    path = str(written(tmp_path / "data.jsonl", [True, False]))
+    ended = folded("bench", path, *(flag.replace("DATA", path) for flag in flags))
+    assert (ended.code, ended.err) == (2, f"error: {complaint.replace('DATA', path)}\n")
 
 
 def test_no_replies_cannot_be_dealt_into_folds(folded: CommandLine, tmp_path: Path) -> None:
@@ -244,20 +219,3 @@ def test_no_replies_cannot_be_dealt_into_folds(folded: CommandLine, tmp_path: Pa
     path.write_text('{"reply": "A reply.", "passages": ["A passage."]}\n')
     ended = folded("bench", path, "--detectors", "count", "--folds", "2")
     assert (ended.code, ended.err) == (2, f"error: {path}: no labelled reply is left to judge.\n")
-
-
-def test_folds_need_a_detector_that_learns(folded: CommandLine, tmp_path: Path) -> None:
-    ended = folded("bench", numbered(tmp_path / "data.jsonl", [True, False]), "--folds", "2")
-    assert (ended.code, ended.err) == (
-        2,
-        "error: --folds 2: no detector here learns. Leave --folds out, or name one that does.\n",
-    )
-
-
-def test_folds_and_other_data_exclude_each_other(folded: CommandLine, tmp_path: Path) -> None:
-    path = numbered(tmp_path / "data.jsonl", [True, False])
-    ended = folded("bench", path, "--detectors", "count", "--folds", "2", "--train", path)
-    assert (ended.code, ended.err) == (
-        2,
-        "error: --folds and --train exclude each other: folds are learnt from the data itself.\n",
-    )

@@ -1,4 +1,4 @@
-"""Detectors that judge in batches, and how long judging took."""
+"""Detectors that judge in batches, how long judging took, and why judgements are missing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 
 from hallulab.detectors.base.protocol import Detector, Traits
 from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.wording import BRIEF
 from hallulab.scenarios.transcript import Judgement, Origin, Span, TurnView
-from hallulab.simulator.bench.evaluate import evaluate, join_folds
+from hallulab.simulator.bench.evaluate import Missing, count_reasons, evaluate, join_folds
 from tests.builders import labelled
 
 
@@ -126,3 +127,34 @@ async def test_a_fold_without_a_threshold_leaves_none_to_tell() -> None:
     one = await evaluate(Lengths(), replies("a"), 4)
     other = replace(await evaluate(Lengths(), replies("b"), 4), threshold=0.4)
     assert join_folds([one, other], [[0], [1]]).threshold is None
+
+
+def failed(reason: str) -> Judgement:
+    return Judgement(outcome="failed", error=reason)
+
+
+def test_reasons_are_counted_the_most_frequent_first() -> None:
+    judgements = [
+        failed("no answer"),
+        Judgement(outcome="abstained", error="no evidence"),
+        Judgement(outcome="scored", score=0.5, flagged=False),
+        Judgement(outcome="abstained", error="no evidence"),
+    ]
+    assert count_reasons(judgements) == (
+        Missing(outcome="abstained", reason="no evidence", n=2),
+        Missing(outcome="failed", reason="no answer", n=1),
+    )
+
+
+def test_five_reasons_are_told() -> None:
+    found = count_reasons([failed(name) for name in "abcdefgg"])
+    assert [(item.reason, item.n) for item in found] == [("g", 2), ("a", 1), ("b", 1), ("c", 1), ("d", 1)]
+
+
+def test_a_reason_is_one_line_of_text_whatever_a_model_wrote() -> None:
+    assert count_reasons([failed("a\n  b\x1b[31m")])[0].reason == "a b�[31m"
+
+
+def test_a_long_reason_is_cut() -> None:
+    reason = count_reasons([failed("x" * (BRIEF + 1))])[0].reason
+    assert (len(reason), reason[-2:]) == (BRIEF, "x…")

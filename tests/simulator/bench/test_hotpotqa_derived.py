@@ -18,7 +18,7 @@ from hallulab.simulator.bench.hotpotqa_derived import (
     explain_refusal,
     list_left_out,
 )
-from tests.scripted import Script, last_user, scripted_pool
+from hallulab.testing.scripted import Script, last_user, scripted_pool
 
 
 def question(**changes: Any) -> HotpotQuestion:
@@ -43,44 +43,48 @@ async def built(script: Script, *questions: HotpotQuestion, **options: Any) -> D
     return await build_hotpotqa_derived(questions or (question(),), pool, **options)
 
 
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        ("Goalkeeper", None),
-        ("", "it is empty"),
-        ("Captain of the team", "it says the same as the right answer"),
-        ("Captain", "it says the same as the right answer"),
-        ("a Defender", "it stands in the supporting sentences"),
-        ("Haihe", None),
-        ("goalkeeper", "it is of another kind"),
-        ("Number 9", "it is of another kind"),
-        ("Goalkeeper and striker of the junior squad", "it is longer or shorter than the right answer"),
-    ],
-)
-def test_answers_are_refused_for_a_reason(answer: str, reason: str | None) -> None:
-    assert explain_refusal(answer, question()) == reason
+SAME = "it says the same as the right answer"
+SUPPORTED = "it stands in the supporting sentences"
+KIND = "it is of another kind"
+FORM = "it comes with words or marks that the right answer has not"
 
 
 @pytest.mark.parametrize(
-    ("answer", "gold"),
+    ("answer", "gold", "reason"),
     [
-        ("1200", "1,200"),
-        ("2", "two"),
-        ("three", "3"),
-        ("Zurich", "Zürich"),
-        ("United States", "U.S."),
-        ("NYC", "New York City"),
+        ("Goalkeeper", "the team Captain", None),
+        ("", "the team Captain", "it is empty"),
+        ("Captain of the team", "the team Captain", SAME),
+        ("Captain", "the team Captain", SAME),
+        ("1200", "1,200", SAME),
+        ("2", "two", SAME),
+        ("three", "3", SAME),
+        ("Zurich", "Zürich", SAME),
+        ("United States", "U.S.", SAME),
+        ("NYC", "New York City", SAME),
+        ("a Defender", "the team Captain", SUPPORTED),
+        ("Haihe", "the team Captain", None),
+        ("goalkeeper", "the team Captain", KIND),
+        ("Number 9", "the team Captain", KIND),
+        ("seven", "1927", None),
+        ("fifteen", "1927", None),
+        ("last year", "1927", KIND),
+        (
+            "Goalkeeper and striker of the junior squad",
+            "the team Captain",
+            "it is longer or shorter than the right answer",
+        ),
+        ("Oliver!", "Mamma Mia!", None),
+        ("$5 million", "7 million", None),
     ],
 )
-def test_the_right_answer_in_another_spelling_is_refused(answer: str, gold: str) -> None:
-    assert explain_refusal(answer, question(answer=gold)) == "it says the same as the right answer"
+def test_answers_are_refused_for_a_reason(answer: str, gold: str, reason: str | None) -> None:
+    assert explain_refusal(answer, question(answer=gold)) == reason
 
 
 def test_another_spelling_of_the_supporting_sentences_is_refused() -> None:
     context = [["Quanjian", ["It has 1,200 seats."]], ["Cannavaro", ["A man."]]]
-    assert explain_refusal("1200", question(answer="1927", context=context)) == (
-        "it stands in the supporting sentences"
-    )
+    assert explain_refusal("1200", question(answer="1927", context=context)) == SUPPORTED
 
 
 @pytest.mark.parametrize(
@@ -96,19 +100,22 @@ async def test_what_models_put_around_an_answer_is_taken_off(written: str) -> No
     assert derived.data[1].reply == "Vltava"
 
 
-async def test_emphasis_within_an_answer_is_taken_off() -> None:
-    derived = await built(lambda _: "The **Vltava** at `Prague`", question(answer="The Ostravice"), both=True)
-    assert derived.data[1].reply == "The Vltava at Prague"
-
-
-async def test_what_the_right_answer_has_around_it_stays() -> None:
-    derived = await built(lambda _: '"Hey Jude"', question(answer='"Yesterday"'), both=True)
-    assert derived.data[1].reply == '"Hey Jude"'
+@pytest.mark.parametrize(
+    ("written", "gold", "reply"),
+    [
+        ("The **Vltava** at `Prague`", "The Ostravice", "The Vltava at Prague"),
+        ('"Hey Jude"', '"Yesterday"', '"Hey Jude"'),
+    ],
+    ids=["emphasis within", "as the right answer has it"],
+)
+async def test_marks_stay_where_the_right_answer_has_them(written: str, gold: str, reply: str) -> None:
+    derived = await built(lambda _: written, question(answer=gold), both=True)
+    assert derived.data[1].reply == reply
 
 
 async def test_two_quotations_are_not_one() -> None:
     derived = await built(lambda _: "“Help” and “Girl”", question(answer="Yesterday Song"))
-    assert derived.refused == {"it comes with words or marks that the right answer has not": TRIES}
+    assert derived.refused == {FORM: TRIES}
 
 
 @pytest.mark.parametrize(
@@ -120,20 +127,7 @@ async def test_two_quotations_are_not_one() -> None:
     ],
 )
 def test_an_answer_that_is_known_by_its_form_is_refused(answer: str) -> None:
-    assert explain_refusal(answer, question(answer="Ostravice")) == (
-        "it comes with words or marks that the right answer has not"
-    )
-
-
-def test_marks_that_the_right_answer_has_too_are_no_form() -> None:
-    assert explain_refusal("Oliver!", question(answer="Mamma Mia!")) is None
-    assert explain_refusal("$5 million", question(answer="7 million")) is None
-
-
-def test_a_number_is_answered_by_a_number() -> None:
-    assert explain_refusal("seven", question(answer="1927")) is None
-    assert explain_refusal("fifteen", question(answer="1927")) is None
-    assert explain_refusal("last year", question(answer="1927")) == "it is of another kind"
+    assert explain_refusal(answer, question(answer="Ostravice")) == FORM
 
 
 @pytest.mark.parametrize(
@@ -141,7 +135,7 @@ def test_a_number_is_answered_by_a_number() -> None:
     [
         ("the Stadium", None),
         ("Striker", "it stands in no passage"),
-        ("Quanjian", "it stands in the supporting sentences"),
+        ("Quanjian", SUPPORTED),
         ("Home", "it stands in a supporting passage"),
     ],
 )

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.transcript import Judgement, Span, Unit
-from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.levels import (
     collect_items,
     flag_items,
@@ -21,49 +20,32 @@ from hallulab.simulator.bench.levels import (
     mark_covered,
     score_items,
 )
-from hallulab.simulator.bench.results import measure
+from hallulab.simulator.bench.results import DetectorDifference, measure
 from hallulab.simulator.bench.rows import LevelRow, compute_span_numbers, count_spans
-from tests.builders import labelled, places
-from tests.simulator.bench_data import DATA
+from tests.simulator.bench.material import (
+    DATA,
+    FAILED,
+    FAILED_SENTENCE,
+    TEXT,
+    evaluation,
+    judged,
+    known,
+    reply,
+    unit,
+)
 
-TEXT = "Chalk came first. Crayons cost Rs 5."
 NOTHING = float("-inf")
 """Score of what a detector has nothing to say about."""
 
 
-def reply(*spans: tuple[int, int], text: str = TEXT, group: str = "g") -> LabelledReply:
-    return labelled(text, bool(spans), id=f"{group}-{spans}", task="qa", spans=places(*spans), group=group)
-
-
-def judged(*spans: tuple[int, int], units: tuple[Unit, ...] = (), text: str = TEXT) -> Judgement:
-    return Judgement(
-        outcome="scored",
-        score=float(bool(spans)),
-        flagged=bool(spans),
-        spans=tuple(Span(start=start, end=end, text=text[start:end]) for start, end in spans),
-        units=units,
-    )
-
-
-def unit(start: int, end: int, score: float | None, kind: str | None = None) -> Unit:
-    return Unit.model_validate(
-        {"kind": kind, "text": TEXT[start:end], "start": start, "end": end, "score": score}
-    )
-
-
 def test_an_item_is_positive_where_a_gold_span_overlaps_it() -> None:
-    found = get_gold_labels(reply((13, 20)), "word")
-    assert found is not None
-    assert found.tolist() == [False, False, True, True, False, False, False]
-    both = get_gold_labels(reply((13, 20)), "sentence")
-    assert both is not None
-    assert both.tolist() == [True, True]
+    one = reply((13, 20))
+    assert known(get_gold_labels(one, "word")).tolist() == [False, False, True, True, False, False, False]
+    assert known(get_gold_labels(one, "sentence")).tolist() == [True, True]
 
 
 def test_only_spans_of_the_kind_asked_for_count() -> None:
-    found = get_gold_labels(reply((0, 5)), "response", kind="conflict")
-    assert found is not None
-    assert found.tolist() == [False]
+    assert known(get_gold_labels(reply((0, 5)), "response", kind="conflict")).tolist() == [False]
 
 
 def test_units_of_the_items_kind_come_first() -> None:
@@ -89,36 +71,30 @@ def test_without_units_the_flagged_spans_count() -> None:
 
 
 def test_a_flagged_span_without_a_score_has_the_replys() -> None:
-    span = Span(start=0, end=5, text="Chalk")
-    found = Judgement(outcome="scored", score=0.7, flagged=True, spans=(span,))
-    assert score_items(TEXT, found, "sentence").tolist() == [0.7, NOTHING]
+    assert score_items(TEXT, judged((0, 5), score=0.7), "sentence").tolist() == [0.7, NOTHING]
 
 
-def test_a_detector_that_does_not_say_where_gives_all_the_same() -> None:
-    whole = Judgement(outcome="scored", score=0.7, flagged=True)
-    assert score_items(TEXT, whole, "sentence").tolist() == [0.7, 0.7]
-    assert flag_items(TEXT, whole, "sentence").tolist() == [True, True]
-
-
-def test_a_flagged_reply_whose_spans_have_no_place_is_flagged_throughout() -> None:
-    span = Span(start=None, end=None, text="not there")
-    lost = Judgement(outcome="scored", score=0.7, flagged=True, spans=(span,))
-    assert flag_items(TEXT, lost, "sentence").tolist() == [True, True]
+@pytest.mark.parametrize("spans", [None, (), (None,)])
+def test_a_flagged_reply_without_a_place_is_flagged_throughout_and_not_localised(
+    spans: tuple[None, ...] | None,
+) -> None:
+    flagged = {"score": 0.7, "flagged": True}
+    said = judged(spans=None, **flagged) if spans is None else judged(*spans, **flagged)
+    assert score_items(TEXT, said, "sentence").tolist() == [0.7, 0.7]
+    assert flag_items(TEXT, said, "word").all()
+    assert (count_spans(reply((0, 5)), said) is None) == (not spans)
 
 
 def test_a_threshold_of_their_own_decides_on_words_whatever_the_reply() -> None:
-    words = tuple(
-        Unit(kind="word", text=text, start=TEXT.index(text), end=TEXT.index(text) + len(text), score=score)
-        for text, score in (("Chalk", 0.2), ("Crayons", 0.7), ("Rs", 0.3))
-    )
-    clean = judged(units=words).model_copy(update={"unit_thresholds": {"word": 0.3}})
+    words = (unit(0, 5, 0.2, "word"), unit(18, 25, 0.7, "word"), unit(31, 33, 0.3, "word"))
+    clean = judged(units=words, unit_thresholds={"word": 0.3})
     assert flag_items(TEXT, clean, "word").tolist() == [False, False, False, True, False, True, False]
     assert not flag_items(TEXT, clean, "sentence").any()
 
 
 def test_scores_of_words_stand_for_units_of_words() -> None:
     scores = (0.2, 0.1, 0.0, 0.7, 0.0, 0.3, 0.0)
-    scored = judged().model_copy(update={"word_scores": scores, "unit_thresholds": {"word": 0.3}})
+    scored = judged(word_scores=scores, unit_thresholds={"word": 0.3})
     assert score_items(TEXT, scored, "word").tolist() == list(scores)
     assert flag_items(TEXT, scored, "word").tolist() == [False, False, False, True, False, True, False]
     assert score_items(TEXT, scored, "sentence").tolist() == [0.2, 0.7]
@@ -126,15 +102,14 @@ def test_scores_of_words_stand_for_units_of_words() -> None:
 
 def words_of(*judgements: Judgement) -> list[float]:
     """The scores of the words of a reply for each judgement, as they are ranked together."""
-    replies = tuple(reply((0, 5), group=str(number)) for number, _ in enumerate(judgements))
-    evaluation = Evaluation("d", 0.5, "given", replies, judgements, 0.0)
-    scores: list[float] = collect_items(evaluation, "word", group_numbers(replies)).sample.scores.tolist()
+    replies = [reply((0, 5), group=str(number)) for number, _ in enumerate(judgements)]
+    found = collect_items(evaluation(replies, *judgements), "word", group_numbers(replies))
+    scores: list[float] = found.sample.scores.tolist()
     return scores
 
 
 def test_text_that_nothing_overlaps_ranks_below_text_flagged_with_a_negative_score() -> None:
-    span = Span(start=0, end=5, text="Chalk", score=-1)
-    flagged, *others = words_of(Judgement(outcome="scored", score=-1, flagged=True, spans=(span,)))
+    flagged, *others = words_of(judged((0, 5), score=-1))
     assert flagged == -1.0
     assert set(others) == {float(np.nextafter(-1.0, -2.0))}
 
@@ -150,13 +125,16 @@ def test_text_that_nothing_overlaps_has_score_zero_where_no_score_is_negative() 
 
 
 def test_a_negative_threshold_of_words_does_not_flag_what_no_unit_overlaps() -> None:
-    one = judged(units=(unit(0, 5, -1, "word"),)).model_copy(update={"unit_thresholds": {"word": -2}})
+    one = judged(units=(unit(0, 5, -1, "word"),), unit_thresholds={"word": -2})
     assert flag_items(TEXT, one, "word").tolist() == [True, *[False] * 6]
 
 
+def numbers_of(one: LabelledReply, said: Judgement) -> dict[str, float | None]:
+    return compute_span_numbers([known(count_spans(one, said))])
+
+
 def test_span_rules_by_hand() -> None:
-    counted = [count_spans(reply((0, 4), (10, 20)), judged((0, 4), (16, 22)))]
-    found = compute_span_numbers([item for item in counted if item is not None])
+    found = numbers_of(reply((0, 4), (10, 20)), judged((0, 4), (16, 22)))
     assert found["precision"] == 0.8
     assert found["recall"] == pytest.approx(8 / 14)
     assert found["f1"] == pytest.approx(16 / 24)
@@ -166,42 +144,24 @@ def test_span_rules_by_hand() -> None:
 
 
 def test_pairwise_counts_an_overlap_for_each_pair_and_the_union_counts_it_once() -> None:
-    counted = count_spans(reply((0, 10)), judged((0, 4), (2, 6)))
-    assert counted is not None
+    counted = known(count_spans(reply((0, 10)), judged((0, 4), (2, 6))))
     assert (counted.characters.hits, counted.characters.flagged) == (6, 6)
     assert (counted.pairwise.hits, counted.pairwise.flagged) == (8, 8)
 
 
 def test_pairwise_recall_is_capped_at_one_and_leaves_precision_as_it_is() -> None:
-    counted = count_spans(reply((0, 8)), judged((0, 8), (0, 8), (18, 20)))
-    assert counted is not None
-    found = compute_span_numbers([counted])
+    found = numbers_of(reply((0, 8)), judged((0, 8), (0, 8), (18, 20)))
     assert found["pairwise_precision"] == pytest.approx(16 / 18)
     assert found["pairwise_recall"] == 1.0
     assert found["pairwise_f1"] == pytest.approx(16 / 17)
 
 
 def test_a_span_without_a_place_is_a_wrong_exact_span() -> None:
-    lost = Judgement(
-        outcome="scored", score=1, flagged=True, spans=(Span(start=None, end=None, text="gone"),)
-    )
-    counted = count_spans(reply((0, 5)), lost)
-    assert counted is not None
-    assert compute_span_numbers([counted])["exact_precision"] == 0.0
-
-
-@pytest.mark.parametrize("spans", [None, ()])
-def test_a_flagged_reply_without_a_span_is_not_localised_at_any_level(spans: tuple[Span, ...] | None) -> None:
-    nowhere = Judgement(outcome="scored", score=0.7, flagged=True, spans=spans)
-    assert score_items(TEXT, nowhere, "sentence").tolist() == [0.7, 0.7]
-    assert flag_items(TEXT, nowhere, "word").all()
-    assert count_spans(reply((0, 5)), nowhere) is None
+    assert numbers_of(reply((0, 5)), judged(None))["exact_precision"] == 0.0
 
 
 def test_nothing_to_find_and_nothing_found_has_no_numbers() -> None:
-    counted = count_spans(reply(), judged())
-    assert counted is not None
-    assert set(compute_span_numbers([counted]).values()) == {None}
+    assert set(numbers_of(reply(), judged()).values()) == {None}
 
 
 words = st.lists(st.sampled_from(["a", "bc.", "def", "Gh"]), min_size=1, max_size=12).map(" ".join)
@@ -222,10 +182,8 @@ def gold_replies(draw: st.DrawFn) -> list[LabelledReply]:
 @settings(deadline=None, max_examples=40)
 @given(gold_replies())
 def test_gold_as_prediction_scores_one_by_every_rule_at_every_level(replies: list[LabelledReply]) -> None:
-    judgements = tuple(
-        judged(*((span.start, span.end) for span in one.spans or ()), text=one.reply) for one in replies
-    )
-    gold = Evaluation("gold", 0.5, "given", tuple(replies), judgements, 0.0)
+    said = (judged(*((span.start, span.end) for span in one.spans or ()), text=one.reply) for one in replies)
+    gold = evaluation(replies, *said, name="gold")
     for row in measure([gold], DATA).report.rows:
         if row.detector != "gold":
             continue
@@ -242,28 +200,23 @@ def test_gold_as_prediction_scores_one_by_every_rule_at_every_level(replies: lis
 
 
 def test_data_without_spans_has_the_response_level_alone() -> None:
-    one = reply().model_copy(update={"spans": None})
-    gold = Evaluation("gold", 0.5, "given", (one,), (judged(),), 0.0)
+    gold = evaluation([reply(spans=None)], judged())
     assert {row.level for row in measure([gold], DATA).report.rows} == {"response"}
 
 
 def test_majority_is_of_the_level() -> None:
     replies = (reply((0, 5)), reply((0, 5), group="h"), reply(group="i"))
-    gold = Evaluation("gold", 0.5, "given", replies, (judged((0, 5)), judged((0, 5)), judged()), 0.0)
+    gold = evaluation(replies, judged((0, 5)), judged((0, 5)), judged())
     rows = {(row.detector, row.level): row for row in measure([gold], DATA).report.rows}
     assert rows["majority", "response"].recall == 1.0
     assert rows["majority", "word"].recall == 0.0
     assert rows["flag-all", "word"].precision == pytest.approx(2 / 21, abs=1e-6)
 
 
-FAILED_SENTENCE = (unit(0, 17, 0.9, "sentence"), unit(18, 36, None, "sentence"))
-
-
-def rows_of(name: str, replies: Sequence[LabelledReply], *judgements: Judgement) -> dict[str, dict[str, Any]]:
+def rows_of(replies: Sequence[LabelledReply], *judgements: Judgement) -> dict[str, dict[str, Any]]:
     """The rows of one detector by level."""
-    evaluation = Evaluation(name, 0.5, "given", tuple(replies), judgements, 0.0)
-    rows = measure([evaluation], DATA).report.rows
-    return {row.level: row for row in rows if row.detector == name}
+    rows = measure([evaluation(replies, *judgements)], DATA).report.rows
+    return {row.level: row for row in rows if row.detector == "d"}
 
 
 def test_what_the_detector_could_not_score_is_not_covered() -> None:
@@ -280,49 +233,43 @@ def test_a_score_or_a_flag_covers_what_another_unit_could_not_score() -> None:
 
 
 def test_items_that_could_not_be_scored_lower_coverage_and_nothing_else() -> None:
-    row = rows_of("d", [reply((18, 36))], judged((0, 17), units=FAILED_SENTENCE))["sentence"]
+    row = rows_of([reply((18, 36))], judged((0, 17), units=FAILED_SENTENCE))["sentence"]
     assert (row.n, row.positives, row.scored, row.scored_positives) == (2, 1, 1, 0)
     assert (row.coverage, row.recall, row.precision) == (0.5, None, 0.0)
 
 
+def compared(
+    replies: Sequence[LabelledReply], first: Sequence[Judgement], second: Sequence[Judgement]
+) -> Sequence[DetectorDifference]:
+    """The differences of two detectors, a and b."""
+    both = [evaluation(replies, *said, name=name) for name, said in (("a", first), ("b", second))]
+    return measure(both, DATA).report.comparisons
+
+
 def test_a_paired_difference_is_over_items_that_both_scored() -> None:
-    replies = (reply((18, 36)),)
-    evaluations = [
-        Evaluation("a", 0.5, "given", replies, (judged((0, 17), units=FAILED_SENTENCE),), 0.0),
-        Evaluation("b", 0.5, "given", replies, (judged((18, 36)),), 0.0),
-    ]
-    found = measure(evaluations, DATA).report.comparisons
+    found = compared([reply((18, 36))], [judged((0, 17), units=FAILED_SENTENCE)], [judged((18, 36))])
     assert {item.n for item in found if item.level == "sentence"} == {1}
 
 
 def test_where_no_reply_is_hallucinated_no_level_has_an_f1() -> None:
-    for row in rows_of("d", [reply(), reply(group="h")], judged((0, 5)), judged()).values():
+    for row in rows_of([reply(), reply(group="h")], judged((0, 5)), judged()).values():
         assert (row.precision, row.recall, row.f1, row.f1_ci95) == (0.0, None, None, None)
 
 
 def test_spans_without_a_place_are_counted() -> None:
-    spans = (Span(start=0, end=5, text="Chalk"), *[Span(start=None, end=None, text="made up")] * 9)
-    row = rows_of("d", [reply((0, 5))], Judgement(outcome="scored", score=1, flagged=True, spans=spans))[
-        "span"
-    ]
+    row = rows_of([reply((0, 5))], judged((0, 5), *[None] * 9))["span"]
     assert (row.precision, row.exact_precision, row.unlocated) == (1.0, 0.1, 9)
 
 
 def test_gold_spans_of_replies_that_were_not_scored_are_positives_too() -> None:
-    failed = Judgement(outcome="failed", error="no answer")
-    row = rows_of("d", [reply((0, 5)), reply((0, 5), (11, 16), group="h")], judged((0, 5)), failed)["span"]
+    row = rows_of([reply((0, 5)), reply((0, 5), (11, 16), group="h")], judged((0, 5)), FAILED)["span"]
     assert (row.positives, row.scored_positives, row.coverage) == (3, 1, 0.5)
 
 
 def test_a_paired_difference_is_over_replies_that_both_scored() -> None:
     replies = tuple(reply(*spans, group=str(n)) for n, spans in enumerate([[(0, 5)], [], [(0, 5)], []]))
     right = [judged((0, 5)), judged(), judged((0, 5)), judged()]
-    lost = Judgement(outcome="failed", error="no answer")
-    evaluations = [
-        Evaluation("a", 0.5, "given", replies, tuple(right), 0.0),
-        Evaluation("b", 0.5, "given", replies, (lost, lost, judged(), judged((0, 5))), 0.0),
-    ]
-    found = measure(evaluations, DATA).report.comparisons
+    found = compared(replies, right, [FAILED, FAILED, judged(), judged((0, 5))])
     first = next(item for item in found if item.metric == "auroc" and item.level == "response")
     assert (first.a, first.b, first.n, first.difference) == ("a", "b", 2, 1.0)
     assert first.ci95 is None
@@ -330,14 +277,13 @@ def test_a_paired_difference_is_over_replies_that_both_scored() -> None:
 
 
 def test_replies_without_gold_spans_are_none_of_the_span_level() -> None:
-    unknown = reply(group="h").model_copy(update={"spans": None})
-    row = rows_of("d", [reply((0, 5)), unknown], judged((0, 5)), judged())["span"]
+    row = rows_of([reply((0, 5)), reply(group="h", spans=None)], judged((0, 5)), judged())["span"]
     assert (row.n, row.coverage) == (1, 1.0)
 
 
 def test_span_f1_has_an_interval_over_groups() -> None:
     replies = [reply((0, 10), group=group) for group in "abcdef"]
-    row = rows_of("d", replies, *[judged((0, 5))] * 6)["span"]
+    row = rows_of(replies, *[judged((0, 5))] * 6)["span"]
     assert (row.f1, row.f1_ci95) == (0.666667, (0.666667, 0.666667))
 
 
@@ -348,8 +294,7 @@ FLAG_ALL = (judged((0, 5)),) * 12
 
 
 def test_each_number_of_a_row_has_the_interval_of_its_own() -> None:
-    doubtful = judged().model_copy(update={"score": 0.4})
-    row = rows_of("d", TWELVE, *(judged((0, 5)), judged(), doubtful, judged((0, 5))) * 3)["response"]
+    row = rows_of(TWELVE, *(judged((0, 5)), judged(), judged(score=0.4), judged((0, 5))) * 3)["response"]
     names = ("auroc", "auprc", "f1", "balanced_accuracy")
     assert {name: (getattr(row, name), getattr(row, f"{name}_ci95")) for name in names} == {
         "auroc": (0.625, (0.228571, 1.0)),
@@ -359,25 +304,18 @@ def test_each_number_of_a_row_has_the_interval_of_its_own() -> None:
     }
 
 
-def f1_difference(first: Sequence[Judgement], second: Sequence[Judgement]) -> tuple[object, object]:
-    """First minus second on `TWELVE`, at response level, and its interval."""
-    evaluations = [
-        Evaluation(name, 0.5, "given", TWELVE, tuple(said), 0.0)
-        for name, said in (("a", first), ("b", second))
-    ]
-    found = measure(evaluations, DATA).report.comparisons
+@pytest.mark.parametrize(
+    ("first", "second", "difference", "interval"),
+    [
+        (RIGHT, FLAG_ALL, 0.333333, (0.090909, 0.6)),
+        (FLAG_ALL, FLAG_ALL, 0.0, (0.0, 0.0)),
+        (FLAG_ALL, (FAILED, FAILED, *FLAG_ALL[2:]), 0.0, (0.0, 0.0)),
+    ],
+    ids=["first minus second", "the same in every resample", "a lost reply is in no resample of either"],
+)
+def test_a_paired_difference_has_an_interval_over_resamples_of_both(
+    first: Sequence[Judgement], second: Sequence[Judgement], difference: float, interval: tuple[float, float]
+) -> None:
+    found = compared(TWELVE, first, second)
     [one] = [item for item in found if (item.level, item.metric) == ("response", "f1")]
-    return one.difference, one.ci95
-
-
-def test_a_paired_difference_is_first_minus_second_with_its_interval() -> None:
-    assert f1_difference(RIGHT, FLAG_ALL) == (0.333333, (0.090909, 0.6))
-
-
-def test_detectors_that_say_the_same_differ_by_nothing_in_any_resample() -> None:
-    assert f1_difference(FLAG_ALL, FLAG_ALL) == (0.0, (0.0, 0.0))
-
-
-def test_a_reply_that_one_detector_lost_is_left_out_of_both_their_resamples() -> None:
-    lost = Judgement(outcome="failed", error="no answer")
-    assert f1_difference(FLAG_ALL, (lost, lost, *FLAG_ALL[2:])) == (0.0, (0.0, 0.0))
+    assert (one.difference, one.ci95) == (difference, interval)

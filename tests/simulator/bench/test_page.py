@@ -14,25 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.scenarios.labelled import GoldSpan
-from hallulab.scenarios.transcript import Judgement, Span
-from hallulab.simulator.bench.curves import (
-    BOTTOM,
-    HEIGHT,
-    LEFT,
-    POINTS,
-    RIGHT,
-    WIDTH,
-    Priced,
-    plot_frontier,
-    plot_precision_recall,
-)
+from hallulab.scenarios.transcript import Judgement
+from hallulab.simulator.bench.curves import POINTS, Priced, plot_frontier, plot_precision_recall
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.page import get_style_classes, render_page
+from hallulab.simulator.bench.page import render_page
 from hallulab.simulator.bench.results import BenchData, measure
 from hallulab.simulator.bench.sweep import Sweep, SweepReport, build_sweep_report
 from hallulab.simulator.measure.detection import Sample
 from hallulab.simulator.measure.spending import find_pareto_front
+from hallulab.simulator.report.plot import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, get_style_classes
 from tests.builders import labelled
+from tests.simulator.bench.material import evaluation, judged, known
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -47,11 +39,10 @@ REPLIES = tuple(
     )
     for number in range(4)
 )
-JUDGED = Judgement(outcome="scored", score=0.9, flagged=True, spans=(Span(start=0, end=1, text="A"),))
+JUDGED = judged((0, 1), text="A reply.", score=0.9)
 LOST = Judgement(outcome="failed", error=HOSTILE)
-EVALUATION = Evaluation(
-    "d0", 0.5, "given", REPLIES, (JUDGED, JUDGED, LOST, JUDGED), 1.0, 0.5, (None, 0.1, 0.1, 0.1)
-)
+TIMES = (None, 0.1, 0.1, 0.1)
+EVALUATION = evaluation(REPLIES, JUDGED, JUDGED, LOST, JUDGED, name="d0", latencies_s=TIMES)
 DATA = BenchData(
     dataset=HOSTILE,
     left_out={HOSTILE: 7},
@@ -107,18 +98,10 @@ def test_why_judgements_are_missing_is_told_and_escaped() -> None:
 
 
 def test_a_sweep_has_its_means_and_fronts() -> None:
-    judged = {flag: Judgement(outcome="scored", score=float(flag), flagged=flag) for flag in (True, False)}
-    right = Evaluation(
-        "d-1",
-        0.5,
-        "given",
-        REPLIES,
-        tuple(judged[bool(one.label)] for one in REPLIES),
-        1.0,
-        0.5,
-        (None, 0.1, 0.1, 0.1),
-    )
-    half = replace(right, judgements=(judged[True], *(judged[False],) * 3))
+    wrong, clean = (judged(score=float(flag), flagged=flag, spans=None) for flag in (True, False))
+    said = [wrong if one.label else clean for one in REPLIES]
+    right = evaluation(REPLIES, *said, name="d-1", latencies_s=TIMES)
+    half = replace(right, judgements=(wrong, clean, clean, clean))
     sweep = Sweep(detector="d", grid={"model": [HOSTILE]}, repeats=2)
     made = page([right], build_sweep_report(sweep, [[right], [half]]))
     assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in made
@@ -137,12 +120,8 @@ def test_three_detectors_are_tested_for_differing_at_all() -> None:
 
 def test_means_over_conversations_say_what_they_count_and_whether_detectors_differ() -> None:
     replies = tuple(one.model_copy(update={"meta": {"conversation": one.id}}) for one in REPLIES)
-    judgements = (JUDGED,) * 4
-    evaluations = [
-        replace(EVALUATION, detector=name, replies=replies, judgements=judgements)
-        for name in ("d0", "d1", "d2")
-    ]
-    made = page(evaluations)
+    said = replace(EVALUATION, replies=replies, judgements=(JUDGED,) * 4)
+    made = page([replace(said, detector=name) for name in ("d0", "d1", "d2")])
     assert '<p class="hint">Counted are hallucinations: flagged spans that meet annotated ones.</p>' in made
     assert (
         "<p>Friedman test of precision over 4 chats: p = –. Mean ranks (1: highest): "
@@ -156,13 +135,8 @@ def test_a_page_without_a_sweep_does_not_speak_of_one() -> None:
 
 
 def test_a_second_round_of_colours_is_hollow() -> None:
-    assert [get_style_classes(number) for number in (0, 5, 6, 11, 12)] == [
-        "d0",
-        "d5",
-        "d0 hollow",
-        "d5 hollow",
-        "d0",
-    ]
+    found = [get_style_classes(number) for number in (0, 5, 6, 11, 12)]
+    assert found == ["d0", "d5", "d0 hollow", "d5 hollow", "d0"]
 
 
 def test_a_curve_goes_through_every_threshold() -> None:
@@ -189,8 +163,7 @@ def test_the_frontier_leaves_out_who_is_dearer_and_worse() -> None:
         Priced("c", 0.9, 100.0, 1.0),
         Priced("d", None, 1.0, 1.0),
     ]
-    plot = plot_frontier(rows, "ms", ["a", "b", "c", "d"])
-    assert plot is not None
+    plot = known(plot_frontier(rows, "ms", ["a", "b", "c", "d"]))
     assert [mark.optimal for mark in plot.marks] == [True, False, True]
     assert [tick.label for tick in plot.x_ticks] == ["1", "10", "100"]
     assert plot.lines[0].path.startswith(f"{LEFT:g},")
@@ -202,8 +175,7 @@ def test_nobody_with_that_cost_has_no_frontier() -> None:
 
 def test_what_costs_nothing_stands_left_of_the_logarithmic_axis_and_beats_the_dearer() -> None:
     rows = [Priced("a", 0.9, 0.0, 1.0), Priced("b", 0.8, 10.0, 1.0), Priced("c", 0.95, 100.0, 1.0)]
-    plot = plot_frontier(rows, "ms", ["a", "b", "c"])
-    assert plot is not None
+    plot = known(plot_frontier(rows, "ms", ["a", "b", "c"]))
     assert [tick.label for tick in plot.x_ticks] == ["0", "10", "100"]
     assert [mark.x for mark in plot.marks] == [tick.at for tick in plot.x_ticks]
     assert [mark.optimal for mark in plot.marks] == [True, False, True]
@@ -212,8 +184,7 @@ def test_what_costs_nothing_stands_left_of_the_logarithmic_axis_and_beats_the_de
 
 def test_who_scored_fewer_replies_beats_nobody_who_scored_more() -> None:
     rows = [Priced("a", 1.0, 1.0, 0.02), Priced("b", 0.9, 10.0, 1.0)]
-    plot = plot_frontier(rows, "ms", ["a", "b"])
-    assert plot is not None
+    plot = known(plot_frontier(rows, "ms", ["a", "b"]))
     assert [mark.optimal for mark in plot.marks] == [True, True]
     assert plot.marks[0].title == "a: AUROC 1.000, ms 1, coverage 2.0%"
 

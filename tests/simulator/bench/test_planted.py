@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.transcript import Judgement, Span
-from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.planted import PlantedRow, build_planted_rows, is_planted
 from tests.builders import labelled, places
+from tests.simulator.bench.material import FAILED, evaluation, judged
 
 WRONG = "It costs 9 euros."
 
@@ -19,16 +19,12 @@ def pair(number: int, kind: str, turn: int = 0) -> list[LabelledReply]:
     ]
 
 
-def judged(score: float, *ends: tuple[int, int]) -> Judgement:
-    spans = tuple(Span(start=start, end=end, text=WRONG[start:end]) for start, end in ends)
-    return Judgement(outcome="scored", score=score, flagged=score >= 0.5, spans=spans)
-
-
-FAILED = Judgement(outcome="failed", error="no answer")
+def scored(score: float, *ends: tuple[int, int]) -> Judgement:
+    return judged(*ends, text=WRONG, score=score, flagged=score >= 0.5)
 
 
 def rows(replies: list[LabelledReply], *judgements: Judgement) -> dict[tuple[str, str, str], PlantedRow]:
-    found = build_planted_rows([Evaluation("d", 0.5, "given", tuple(replies), judgements, 1.0)])
+    found = build_planted_rows([evaluation(replies, *judgements)])
     return {(row.kind, row.turn, row.context): row for row in found or ()}
 
 
@@ -36,10 +32,10 @@ def test_recall_place_and_alarms_are_counted_over_scored_pairs() -> None:
     replies = pair(0, "number") + pair(1, "number") + pair(2, "name", turn=2) + pair(3, "name", turn=2)
     found = rows(
         replies,
-        *(judged(0.9, (8, 12)), judged(0.1)),
-        *(judged(0.6, (0, 2)), judged(0.7, (0, 2))),
-        *(judged(0.2), judged(0.2)),
-        *(judged(0.9), FAILED),
+        *(scored(0.9, (8, 12)), scored(0.1)),
+        *(scored(0.6, (0, 2)), scored(0.7, (0, 2))),
+        *(scored(0.2), scored(0.2)),
+        *(scored(0.9), FAILED),
     )
     assert list(found) == [
         ("all", "all", "all"),
@@ -77,7 +73,7 @@ def test_an_interval_needs_groups_that_differ() -> None:
         for number in range(8)
         for one in pair(number, "number" if number < 6 else "name")
     ]
-    judgements = [judged(0.9 if place in (0, 4) else 0.1) for place in range(16)]
+    judgements = [scored(0.9 if place in (0, 4) else 0.1) for place in range(16)]
     found = rows(replies, *judgements)
     low, high = found["number", "all", "all"].recall_ci95 or (0.0, 0.0)
     assert 0.0 <= low < 0.333333 < high < 1.0
@@ -86,6 +82,6 @@ def test_an_interval_needs_groups_that_differ() -> None:
 
 
 def test_other_data_has_no_planted_errors() -> None:
-    assert build_planted_rows([Evaluation("d", 0.5, "given", (labelled(),), (judged(0.1),), 1.0)]) is None
+    assert build_planted_rows([evaluation([labelled()], scored(0.1))]) is None
     assert not is_planted([labelled()])
     assert is_planted(pair(0, "number"))

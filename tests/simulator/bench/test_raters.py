@@ -7,6 +7,7 @@ import pytest
 from hallulab.scenarios.labelled import LabelledReply, Ratings
 from hallulab.simulator.bench.baselines import compute_rater_agreement
 from tests.builders import labelled
+from tests.simulator.bench.material import known
 
 
 def rated(group: str, *values: float) -> LabelledReply:
@@ -15,10 +16,11 @@ def rated(group: str, *values: float) -> LabelledReply:
 
 
 def test_raters_who_agree_are_as_good_as_can_be() -> None:
-    found = compute_rater_agreement(
-        [rated("a", 1, 1, 1), rated("a", 4, 4, 4), rated("b", 2, 2), rated("b", 4, 4, 4)]
+    found = known(
+        compute_rater_agreement(
+            [rated("a", 1, 1, 1), rated("a", 4, 4, 4), rated("b", 2, 2), rated("b", 4, 4, 4)]
+        )
     )
-    assert found is not None
     assert (found.replies, found.ratings, found.alpha) == (4, 11, 1.0)
     for against in (found.label, found.others):
         assert (against.auroc, against.f1, against.balanced_accuracy) == (1.0, 1.0, 1.0)
@@ -27,8 +29,7 @@ def test_raters_who_agree_are_as_good_as_can_be() -> None:
 
 
 def test_one_rating_is_held_against_the_label_and_against_the_other_ratings() -> None:
-    found = compute_rater_agreement([rated("a", 3, 4, 4), rated("b", 1, 2, 4)])
-    assert found is not None
+    found = known(compute_rater_agreement([rated("a", 3, 4, 4), rated("b", 1, 2, 4)]))
     # Label: the first reply is clean, the second is not. 3 is flagged wrongly, the second's 4 missed.
     assert found.label.balanced_accuracy == pytest.approx(2 / 3, abs=1e-6)
     # 3 clean and 1, 2 hallucinated are ranked right, as are both 4s of the first but against the 4.
@@ -38,8 +39,9 @@ def test_one_rating_is_held_against_the_label_and_against_the_other_ratings() ->
 
 
 def test_alpha_is_of_who_calls_a_reply_clean() -> None:
-    found = compute_rater_agreement([rated("a", 3, 1), rated("b", 4, 4), rated("c", 4, 2), rated("d", 4, 4)])
-    assert found is not None
+    found = known(
+        compute_rater_agreement([rated("a", 3, 1), rated("b", 4, 4), rated("c", 4, 2), rated("d", 4, 4)])
+    )
     # Krippendorff, nominal: n = 8, 3 flags and 5 passes, one unit of four in disagreement.
     assert found.alpha == pytest.approx(1 - 7 * 2 / (64 - 9 - 25), abs=1e-6)
 

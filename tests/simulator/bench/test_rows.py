@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hallulab.detectors.base.protocol import Detector, Traits
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Call, Judgement, TurnView
-from hallulab.simulator.bench.evaluate import Evaluation, evaluate
+from hallulab.simulator.bench.evaluate import evaluate
 from hallulab.simulator.bench.levels import collect_items, group_numbers
 from hallulab.simulator.bench.results import measure
 from hallulab.simulator.bench.rows import build_level_row, compute_costs
 from hallulab.simulator.measure.detection import compute_replicates
 from tests.builders import call, labelled
-from tests.simulator.bench_data import DATA
+from tests.simulator.bench.material import DATA, evaluation
 
 SKIPPED = Judgement(outcome="abstained", error="there is no evidence")
 FAILED = Judgement(outcome="failed", error="the model did not answer", calls=(call("detector.ask"),))
@@ -28,21 +29,19 @@ def scored(score: float) -> Judgement:
 
 
 def row(labels: Sequence[bool | None], judgements: Sequence[Judgement]) -> dict[str, object]:
-    replies = tuple(reply(number, label) for number, label in enumerate(labels))
-    evaluation = Evaluation("judge", 0.5, "published", replies, tuple(judgements), 1.23456)
+    replies = [reply(number, label) for number, label in enumerate(labels)]
+    said = replace(evaluation(replies, *judgements, seconds=1.23456), threshold_protocol="published")
     groups = group_numbers(replies)
-    items = collect_items(evaluation, "response", groups)
+    items = collect_items(said, "response", groups)
     drawn = compute_replicates(items.sample, len(groups))
-    return build_level_row(evaluation, "d", "response", items, drawn, len(groups)).model_dump(mode="json")
+    return build_level_row(said, "d", "response", items, drawn, len(groups)).model_dump(mode="json")
 
 
 def times(*judged: tuple[Judgement, float | None]) -> tuple[object, object]:
     """Median and 95th percentile, in milliseconds, of judgements that took so many seconds."""
-    replies = tuple(reply(number, True) for number in range(len(judged)))
+    replies = [reply(number, True) for number in range(len(judged))]
     judgements, seconds = tuple(one for one, _ in judged), tuple(each for _, each in judged)
-    found = compute_costs(
-        Evaluation("judge", 0.5, "published", replies, judgements, 9.0, latencies_s=seconds)
-    )
+    found = compute_costs(evaluation(replies, *judgements, latencies_s=seconds))
     return found.p50_ms, found.p95_ms
 
 
@@ -57,7 +56,7 @@ def test_every_number_of_a_row() -> None:
         "oracle": chosen,
     }
     assert found == {
-        "detector": "judge",
+        "detector": "d",
         "dataset": "d",
         "level": "response",
         "n": 6,
@@ -129,10 +128,8 @@ def test_a_reply_with_a_replayed_answer_has_no_time() -> None:
 
 
 def computed(*judgements: Judgement) -> object:
-    replies = tuple(reply(number, True) for number in range(len(judgements)))
-    return compute_costs(
-        Evaluation("judge", 0.5, "published", replies, judgements, 9.0)
-    ).computed_tokens_per_reply
+    replies = [reply(number, True) for number in range(len(judgements))]
+    return compute_costs(evaluation(replies, *judgements)).computed_tokens_per_reply
 
 
 def test_computed_tokens_are_without_cached_ones_and_told_of_all_calls_or_not_at_all() -> None:
@@ -185,9 +182,9 @@ async def test_a_detector_that_raises_has_failed_on_that_reply() -> None:
 
     replies = [reply(0, True), reply(1, True).model_copy(update={"reply": "B."})]
     seen: list[int] = []
-    evaluation = await evaluate(Fussy(), replies, 2, seen.append)
-    assert [judgement.outcome for judgement in evaluation.judgements] == ["scored", "failed"]
-    assert evaluation.judgements[1].error == "RuntimeError: no B"
+    found = await evaluate(Fussy(), replies, 2, seen.append)
+    assert [judgement.outcome for judgement in found.judgements] == ["scored", "failed"]
+    assert found.judgements[1].error == "RuntimeError: no B"
     assert len(seen) == 2
 
 
@@ -204,16 +201,3 @@ async def test_severities_that_all_lie_within_one_have_no_calibration() -> None:
     rated = await evaluate(Rated(), [reply(0, False), reply(1, False)], 1)
     row = next(row for row in measure([rated], DATA).report.rows if row.detector == "rated")
     assert (row.brier, row.ece, row.reliability) == (None, None, ())
-
-
-async def test_a_score_that_is_no_number_is_a_failure() -> None:
-    class Wild(Detector):
-        name = "wild"
-        version = "1"
-
-        async def detect(self, view: TurnView) -> Judgement:
-            return Judgement(outcome="scored", score=float("nan"), flagged=False)
-
-    [judgement] = (await evaluate(Wild(), [reply(0, True)], 1)).judgements
-    assert judgement.outcome == "failed"
-    assert "finite number" in str(judgement.error)

@@ -12,9 +12,17 @@ from rich.console import Console
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.sweep import Sweep, build_sweep_report, list_configurations, load_sweep
+from hallulab.simulator.bench.sweep import (
+    Sweep,
+    SweepReport,
+    SweepRow,
+    build_sweep_report,
+    list_configurations,
+    load_sweep,
+)
 from hallulab.simulator.bench.terminal import print_sweep
 from tests.builders import call, labelled
+from tests.simulator.bench.material import evaluation, judged
 
 LABELS = (True, True, False, False)
 REPLIES = tuple(
@@ -23,11 +31,22 @@ REPLIES = tuple(
 
 
 def said(flags: Sequence[bool], calls: int) -> Evaluation:
-    judgements = tuple(
-        Judgement(outcome="scored", score=float(flag), flagged=flag, calls=(call("detector.ask"),) * calls)
-        for flag in flags
-    )
-    return Evaluation("x", 0.5, "given", REPLIES, judgements, 1.0, 0.1, (None, 0.2, 0.2, 0.2))
+    spent = (call("detector.ask"),) * calls
+    judgements = (judged(score=float(flag), flagged=flag, spans=None, calls=spent) for flag in flags)
+    return evaluation(REPLIES, *judgements, latencies_s=(None, 0.2, 0.2, 0.2))
+
+
+def rows_of(*runs: Sequence[Evaluation]) -> Sequence[SweepRow]:
+    """The rows of a sweep: for each repeat, what each configuration says."""
+    sweep = Sweep(detector="d", grid={"a": [*range(len(runs[0]))]}, repeats=len(runs))
+    return build_sweep_report(sweep, runs).rows
+
+
+def printed(report: SweepReport) -> list[str]:
+    console = Console(width=80, no_color=True)
+    with console.capture() as capture:
+        print_sweep(report, console)
+    return capture.get().splitlines()
 
 
 def test_a_grid_has_every_combination() -> None:
@@ -69,10 +88,7 @@ def test_listed_configurations_come_after_the_grid() -> None:
 
 def test_the_table_names_the_options_of_listed_configurations() -> None:
     sweep = Sweep(detector="d", configurations=[{"a": 1, "b": "x"}])
-    console = Console(width=80, no_color=True)
-    with console.capture() as capture:
-        print_sweep(build_sweep_report(sweep, [[said(LABELS, 1)]]), console)
-    lines = capture.get().splitlines()
+    lines = printed(build_sweep_report(sweep, [[said(LABELS, 1)]]))
     assert lines[0] == "Sweep of d, 1 seeds each. Config: a / b"
     assert any(line.split()[:2] == ["1", "1/x"] for line in lines)
 
@@ -104,21 +120,19 @@ def remembered(evaluation: Evaluation) -> Evaluation:
 
 
 def test_times_do_not_depend_on_the_order_of_configurations() -> None:
-    sweep = Sweep(detector="d", grid={"a": [1, 2]})
-    rows = build_sweep_report(sweep, [[said(LABELS, 2), remembered(said(LABELS, 2))]]).rows
+    rows = rows_of([said(LABELS, 2), remembered(said(LABELS, 2))])
     assert [row.p50_ms for row in rows] == [1000.0, 1000.0]
     assert ["latency" in row.pareto for row in rows] == [True, True]
 
 
-def test_without_requests_the_clock_tells_the_time() -> None:
-    row = build_sweep_report(Sweep(detector="d", grid={"a": [1]}), [[said(LABELS, 0)]]).rows[0]
-    assert row.p50_ms == 200.0
-
-
-def test_the_time_of_a_configuration_is_the_median_and_not_the_mean() -> None:
-    slow = replace(said(LABELS, 0), latencies_s=(0.1, 0.1, 0.1, 0.9))
-    row = build_sweep_report(Sweep(detector="d", grid={"a": [1]}), [[slow]]).rows[0]
-    assert row.p50_ms == 100.0
+@pytest.mark.parametrize(
+    ("clock", "p50"), [((None, 0.2, 0.2, 0.2), 200.0), ((0.1, 0.1, 0.1, 0.9), 100.0)], ids=["clock", "median"]
+)
+def test_without_requests_the_time_is_the_median_by_the_clock(
+    clock: tuple[float | None, ...], p50: float
+) -> None:
+    [row] = rows_of([replace(said(LABELS, 0), latencies_s=clock)])
+    assert row.p50_ms == p50
 
 
 def test_times_in_a_sweep_are_of_scored_replies_alone() -> None:
@@ -126,41 +140,30 @@ def test_times_in_a_sweep_are_of_scored_replies_alone() -> None:
     failed = Judgement(outcome="failed", error="no answer", calls=(call("detector.ask", seconds=60.0),))
     none = replace(one, judgements=(failed,) * 4)
     some = replace(one, judgements=(*one.judgements[:1], *(failed,) * 3))
-    rows = build_sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[some, none]]).rows
-    assert [row.p50_ms for row in rows] == [500.0, None]
+    assert [row.p50_ms for row in rows_of([some, none])] == [500.0, None]
 
 
 def test_a_cheaper_configuration_that_scored_fewer_replies_beats_nobody_who_scored_more() -> None:
     one = said(LABELS, 1)
     some = replace(one, judgements=(Judgement(outcome="abstained", error="too long"), *one.judgements[1:]))
-    rows = build_sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[some, said(LABELS, 2)]]).rows
-    assert [row.pareto for row in rows] == [
+    assert [row.pareto for row in rows_of([some, said(LABELS, 2)])] == [
         ("tokens", "latency"),
         ("tokens", "latency", "precision_recall"),
     ]
 
 
 def test_one_repeat_has_no_deviation() -> None:
-    row = build_sweep_report(Sweep(detector="d", grid={"a": [1]}), [[said(LABELS, 1)]]).rows[0]
+    [row] = rows_of([said(LABELS, 1)])
     assert (row.f1, row.f1_sd, row.f1_cv) == (1.0, None, None)
 
 
-def test_a_repeat_without_a_value_leaves_none() -> None:
-    report = build_sweep_report(
-        Sweep(detector="d", grid={"a": [1]}, repeats=2), [[said(LABELS, 1)], [said([False] * 4, 1)]]
-    )
-    assert (report.rows[0].precision, report.rows[0].recall) == (None, 0.5)
-
-
-def test_a_repeat_without_a_value_leaves_no_deviation_of_the_others() -> None:
-    runs = [[said(LABELS, 1)], [said(LABELS, 1)], [said([False] * 4, 1)]]
-    row = build_sweep_report(Sweep(detector="d", grid={"a": [1]}, repeats=3), runs).rows[0]
-    assert (row.precision, row.precision_sd) == (None, None)
+def test_a_repeat_without_a_value_leaves_neither_mean_nor_deviation_of_the_others() -> None:
+    [row] = rows_of([said(LABELS, 1)], [said(LABELS, 1)], [said([False] * 4, 1)])
+    assert (row.precision, row.precision_sd, row.recall) == (None, None, 0.666667)
 
 
 def test_the_more_precise_and_the_more_complete_configuration_are_both_worth_it() -> None:
-    precise, complete = said([True, False, False, False], 1), said([True] * 4, 1)
-    rows = build_sweep_report(Sweep(detector="d", grid={"a": [1, 2]}), [[precise, complete]]).rows
+    rows = rows_of([said([True, False, False, False], 1), said([True] * 4, 1)])
     assert [(row.precision, row.recall) for row in rows] == [(1.0, 0.5), (0.5, 1.0)]
     assert ["precision_recall" in row.pareto for row in rows] == [True, True]
 
@@ -168,13 +171,13 @@ def test_the_more_precise_and_the_more_complete_configuration_are_both_worth_it(
 def test_the_table_fits_eighty_columns_and_has_the_best_first() -> None:
     sweep = Sweep(detector="d", grid={"verifiers": [["small", "large"], []], "temperature": [0.7]}, repeats=2)
     runs = [[said([True, False, False, False], 1), said(LABELS, 1)]] * 2
-    console = Console(width=80, no_color=True)
-    with console.capture() as capture:
-        print_sweep(build_sweep_report(sweep, runs), console)
-    lines = capture.get().splitlines()
+    lines = printed(build_sweep_report(sweep, runs))
     assert max(map(len, lines)) <= 80
     rows = [line.split()[:2] for line in lines if line[:1].isdigit()]
     assert rows == [["2", "own/0.7"], ["1", "small+large/0.7"]]
+
+
+MANY = [*range(100)]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +185,7 @@ def test_the_table_fits_eighty_columns_and_has_the_best_first() -> None:
     [
         ("grid: {}", "line 2: grid: is empty; give at least 1."),
         ("grid: {a: []}", "line 2: grid.a: is empty; give at least 1."),
-        ("repeats: 2", "line 1: configurations: give `grid`, `list_configurations`, or both"),
+        ("repeats: 2", "line 1: configurations: give `grid`, `configurations`, or both"),
         ("configurations: [{}]", "line 2: configurations.0: is empty; give at least 1."),
         (
             "configurations:\n- {a: 1, b: 2}\n- {b: 3}",
@@ -192,7 +195,24 @@ def test_the_table_fits_eighty_columns_and_has_the_best_first() -> None:
             "grid: {a: [1]}\nconfigurations: [{a: 1, b: 2}]",
             "line 3: configurations: number 1 sets a, b; all, and the grid, must set the same options",
         ),
+        (
+            "grid: {a: [1], b: [2]}\noptions: {b: 3}",
+            "line 3: options: b is varied, too; leave it out here or there. ",
+        ),
+        (
+            "configurations: [{a: 1, b: 2}]\noptions: {b: 3}",
+            "line 3: options: b is varied, too; leave it out here or there. ",
+        ),
+        (
+            f"grid: {{a: {MANY}, b: {MANY}, c: {MANY}, d: {MANY}}}",
+            "line 1: these are 100,000,000 runs, and one sweep has at most 10,000. ",
+        ),
+        (
+            "configurations: [{threshold: 0.5}]\nrepeats: 1000000000",
+            "line 1: these are 1,000,000,000 runs, and one sweep has at most 10,000. ",
+        ),
     ],
+    ids=lambda value: value[:30],
 )
 def test_a_wrong_file_is_one_sentence(tmp_path: Path, text: str, complaint: str) -> None:
     path = tmp_path / "sweep.yaml"
@@ -210,34 +230,3 @@ def test_a_detector_that_cannot_be_named_is_one_sentence(tmp_path: Path, detecto
     with pytest.raises(UsageError) as caught:
         load_sweep(path)
     assert str(caught.value).startswith(f"{path}, line 1: detector: may hold only letters (A to Z)")
-
-
-@pytest.mark.parametrize("varied", ["grid: {a: [1], b: [2]}", "configurations: [{a: 1, b: 2}]"])
-def test_an_option_does_not_both_stay_and_vary(tmp_path: Path, varied: str) -> None:
-    path = tmp_path / "sweep.yaml"
-    path.write_text(f"detector: d\n{varied}\noptions: {{b: 3}}\n")
-    with pytest.raises(UsageError) as caught:
-        load_sweep(path)
-    assert str(caught.value) == (
-        f"{path}, line 3: options: b is varied, too; leave it out here or there. "
-        "Correct it; see docs/bench.md."
-    )
-
-
-def test_a_grid_of_more_than_can_be_done_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "sweep.yaml"
-    values = [*range(100)]
-    path.write_text(f"detector: lexical\ngrid: {{a: {values}, b: {values}, c: {values}, d: {values}}}\n")
-    with pytest.raises(UsageError) as caught:
-        load_sweep(path)
-    assert str(caught.value) == (
-        f"{path}, line 1: these are 100,000,000 runs, and one sweep has at most 10,000. Correct it; see "
-        "docs/bench.md."
-    )
-
-
-def test_a_sweep_is_not_repeated_for_ever(tmp_path: Path) -> None:
-    path = tmp_path / "sweep.yaml"
-    path.write_text("detector: lexical\nconfigurations: [{threshold: 0.5}]\nrepeats: 1000000000\n")
-    with pytest.raises(UsageError, match=r"these are 1,000,000,000 runs, and one sweep has at most 10,000"):
-        load_sweep(path)

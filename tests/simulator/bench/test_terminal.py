@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from rich.console import Console
 
-from hallulab.scenarios.transcript import Judgement
-from hallulab.simulator.bench.baselines import RaterAgreement, RatingNumbers, SourceTest
-from hallulab.simulator.bench.chats import ChatFriedman, ChatReport
+from hallulab.simulator.bench.baselines import RaterAgreement, RatingNumbers
+from hallulab.simulator.bench.chats import ChatFriedman, ChatReport, Counted
 from hallulab.simulator.bench.evaluate import Evaluation, Missing
 from hallulab.simulator.bench.results import measure
 from hallulab.simulator.bench.rows import SpanRow
+from hallulab.simulator.bench.significance import SourceTest
 from hallulab.simulator.bench.terminal import (
     explain_chats_counted,
     print_report,
@@ -21,11 +22,9 @@ from hallulab.simulator.bench.terminal import (
     render_notes,
     render_reason_lines,
 )
-from tests.simulator.bench.test_levels import judged, reply
-from tests.simulator.bench_data import DATA
+from tests.simulator.bench.material import DATA, FAILED, evaluation, judged, reply
 
-EVALUATION = Evaluation("d", 0.5, "given", (reply(),), (judged(),), 1.0, 0.5)
-REPORT = measure([EVALUATION], DATA).report
+REPORT = measure([evaluation([reply()], judged())], DATA).report
 RESPONSE = REPORT.replies[0]
 SPANS = SpanRow.model_validate(REPORT.at("span")[-1].model_dump())
 
@@ -36,12 +35,15 @@ def told(**fields: object) -> list[str]:
 
 def printed(name: str, groups: int = 12) -> list[str]:
     found = [[(0, 5)], [], [(18, 25)]] * 4
-    replies = tuple(reply(*spans, group=str(n % groups)) for n, spans in enumerate(found))
-    judgements = (judged((0, 5)), judged(), Judgement(outcome="failed", error="no answer")) * 4
-    evaluation = Evaluation(name, 0.5, "given", replies, judgements, 1.0, 0.5, (None, *[0.1] * 11))
+    replies = [reply(*spans, group=str(n % groups)) for n, spans in enumerate(found)]
+    said = (judged((0, 5)), judged(), FAILED) * 4
+    return lines_of(evaluation(replies, *said, name=name, cold_s=0.5, latencies_s=(None, *[0.1] * 11)))
+
+
+def lines_of(one: Evaluation) -> list[str]:
     console = Console(width=80, no_color=True)
     with console.capture() as capture:
-        print_report(measure([evaluation], DATA).report, console)
+        print_report(measure([one], DATA).report, console)
     return [line.rstrip() for line in capture.get().splitlines()]
 
 
@@ -165,13 +167,15 @@ def test_the_test_over_all_detectors_is_one_sentence_the_best_first() -> None:
     assert "p = –." in render_friedman_line(found.model_copy(update={"p_value": None}))
 
 
-def test_means_over_conversations_say_what_they_count() -> None:
-    assert explain_chats_counted(ChatReport(counted="spans", rows=(), friedman=(), tests=())) == (
-        "Counted are hallucinations: flagged spans that meet annotated ones."
-    )
-    assert explain_chats_counted(ChatReport(counted="turns", rows=(), friedman=(), tests=())) == (
-        "Counted are turns, not single hallucinations: not every turn says where they are."
-    )
+@pytest.mark.parametrize(
+    ("counted", "told"),
+    [
+        ("spans", "Counted are hallucinations: flagged spans that meet annotated ones."),
+        ("turns", "Counted are turns, not single hallucinations: not every turn says where they are."),
+    ],
+)
+def test_means_over_conversations_say_what_they_count(counted: Counted, told: str) -> None:
+    assert explain_chats_counted(ChatReport(counted=counted, rows=(), friedman=(), tests=())) == told
 
 
 def test_the_tests_over_conversations_are_a_sentence_each() -> None:
@@ -183,16 +187,12 @@ def test_the_tests_over_conversations_are_a_sentence_each() -> None:
 
 
 def test_conversations_fit_eighty_columns() -> None:
-    replies = tuple(
-        reply(*spans, group=str(n)).model_copy(update={"meta": {"conversation": str(n // 2)}})
+    replies = [
+        reply(*spans, group=str(n), meta={"conversation": str(n // 2)})
         for n, spans in enumerate([[(0, 5)], [], [(18, 25)]])
-    )
-    judgements = (judged((0, 5)), judged(), judged())
-    evaluation = Evaluation("d", 0.5, "given", replies, judgements, 1.0, 0.5)
-    console = Console(width=80, no_color=True)
-    with console.capture() as capture:
-        print_report(measure([evaluation], DATA).report, console)
-    lines = [" ".join(line.split()) for line in capture.get().splitlines()]
+    ]
+    said = lines_of(evaluation(replies, judged((0, 5)), judged(), judged()))
+    lines = [" ".join(line.split()) for line in said]
     at = lines.index("Means over conversations. Counted are hallucinations: flagged spans that meet")
     assert lines[at + 4] == "d 2 1.000 1 0.500 2"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scripted import ScriptedTransport, pool_through
+from hallulab.testing.scripted import ScriptedTransport, pool_through
 from tests.simulator.cli.pack_writer import Writer, twelve_documents, without_weights
 
 

@@ -13,9 +13,8 @@ from unittest.mock import patch
 import httpx2
 
 from hallulab.agents.users.personas import UNSAID
-from tests.agents.retrieval.hashed_words import HashedWords
-from tests.fuzz.tiny_run import words_for_vectors
-from tests.scripted import completion, last_user
+from hallulab.testing.scripted import completion, last_user
+from hallulab.testing.tiny_pack import HashedWords, words_for_vectors
 
 ENDPOINT = ("--base-url", "http://127.0.0.1:9/v1", "--model", "scripted", "--quiet")
 ABOUT = {

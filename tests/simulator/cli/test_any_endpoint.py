@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.fuzz.promises import ended
-from tests.fuzz.tiny_run import make_pack, words_for_vectors
 from tests.simulator.command_line import Ended
 from tests.simulator.limited_endpoint import Limit, ignoring, limited_endpoint, printed_word, refusing
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.attacks.attack import load_orders
+from hallulab.testing.scripted import completion
+from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.fuzz.promises import ended
-from tests.fuzz.tiny_run import make_pack, words_for_vectors
-from tests.scripted import completion
 from tests.simulator.echoing_server import endpoint, http
 
 ORDERS = load_orders()

@@ -13,7 +13,7 @@ import pytest
 from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
-from hallulab.simulator.report.document import read_report
+from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 from tests.places import RECORDINGS, ROOT

@@ -10,7 +10,7 @@ import pytest
 
 from hallulab.scenarios.datasets.audit_corpus import generate
 from hallulab.scenarios.datasets.jsonl import load_jsonl
-from tests.scripted import PROBES, ScriptedTransport, last_user, pool_through
+from hallulab.testing.scripted import PROBES, ScriptedTransport, last_user, pool_through
 from tests.simulator.command_line import CommandLine
 
 ENDPOINT = ("--base-url", "http://127.0.0.1:9/v1", "--model", "scripted")

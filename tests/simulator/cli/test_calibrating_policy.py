@@ -12,8 +12,8 @@ import pytest
 
 from hallulab.chatbots.guarded.policy import load_policy
 from hallulab.scenarios.text.spans import split_words
+from hallulab.testing.scripted import Script, ScriptedTransport, last_user, pool_through
 from tests.places import ROOT
-from tests.scripted import Script, ScriptedTransport, last_user, pool_through
 from tests.simulator.command_line import CommandLine
 
 PACK = "pregnancy-medication"

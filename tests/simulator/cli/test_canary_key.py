@@ -12,10 +12,10 @@ import pytest
 
 from hallulab.agents.models.redaction import Redaction
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.testing.scripted import PROBES, completion
+from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.fuzz.honest import honest_words
 from tests.fuzz.promises import ended
-from tests.fuzz.tiny_run import make_pack, words_for_vectors
-from tests.scripted import PROBES, completion
 from tests.simulator.command_line import Ended
 from tests.simulator.echoing_server import WAYS, endpoint, http
 

@@ -329,6 +329,11 @@ def imported_by(*arguments: str) -> set[str]:
     return set(ended.stderr.split())
 
 
+def test_the_list_of_commands_imports_no_pydantic() -> None:
+    """It takes a sixth of the time in which a command could say what it is."""
+    assert "pydantic" not in imported_by("--help")
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"]])
 def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
     modules = imported_by(*arguments)

@@ -14,17 +14,15 @@ from unittest.mock import patch
 
 import pytest
 
-from benchmarks.stub_endpoint import MODEL
 from hallulab.simulator.runs.folder import RunFolder
-from tests.agents.retrieval.hashed_words import HashedWords
-from tests.fuzz.tiny_run import words_for_vectors
+from hallulab.testing.endpoint import MODEL, serve_stub
+from hallulab.testing.scripted import completion
+from hallulab.testing.tiny_pack import HashedWords, words_for_vectors
 from tests.places import ROOT
-from tests.scripted import completion
-from tests.served import served
 from tests.simulator.cli.test_init_scenario import Writer
 from tests.simulator.command_line import CommandLine
 
-BLOCK = re.compile(r"### Five commands\n.*?```bash\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"## Five commands\n.*?```bash\n(.*?)```", re.DOTALL)
 
 
 @pytest.fixture
@@ -34,7 +32,7 @@ def endpoint() -> Iterator[str]:
     def answer(request: dict[str, Any]) -> dict[str, Any]:
         return completion(writer(request), MODEL)
 
-    with served(answer) as url:
+    with serve_stub(answer) as url:
         yield url
 
 

@@ -21,14 +21,14 @@ from unittest.mock import patch
 
 import pytest
 
-from benchmarks.faults import bench, recorded
 from hallulab.scenarios.files.json_text import LineWriter, read_lines
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import derive_first_try
-from tests import forked_runs
-from tests.faulty_endpoint import FaultyEndpoint, faulty_endpoint
+from hallulab.testing import forked_runs
+from hallulab.testing.faulty_endpoint import FaultyEndpoint, faulty_endpoint
+from hallulab.testing.kill_points import AfterReport, InLine, InReport, Lines, Place, is_torn, journal_lines
+from hallulab.testing.recorded_run import make_workspace, record_run
 from tests.fuzz.promises import check_whole
-from tests.kill_points import AfterReport, InLine, InReport, Lines, Place, is_torn, journal_lines
 from tests.simulator.command_line import Ended
 
 JOURNALS = ("conversations.jsonl", "verdicts.jsonl", "audit.jsonl")
@@ -76,8 +76,8 @@ def import_what_a_search_needs() -> None:
 
 @pytest.fixture(scope="module")
 def runs() -> Iterator[Runs]:
-    with bench() as folder, forked_runs.driver() as driver:
-        command = recorded(folder)
+    with make_workspace() as folder, forked_runs.driver() as driver:
+        command = record_run(folder)
         driver.submit(import_what_a_search_needs).result()
         driver.submit(forked_runs.run_here, command, folder / "whole").result()
         yield Runs(folder, command, driver, journal_lines(folder / "whole"))

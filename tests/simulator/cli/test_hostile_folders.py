@@ -23,8 +23,8 @@ from hallulab.simulator.experiment.participants import Participants
 from hallulab.simulator.experiment.progress import ProgressBars
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation, scored
-from tests.scripted import scripted_pool
 from tests.simulator.command_line import Ended
 
 Hallulab = Callable[..., Ended]

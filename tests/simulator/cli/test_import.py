@@ -14,7 +14,7 @@ import pytest
 
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.runs.folder import RunFolder
-from tests.fuzz.tiny_run import make_pack, words_for_vectors
+from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.simulator.command_line import CommandLine
 
 Chats = Callable[..., Path]

@@ -10,7 +10,7 @@ import pytest
 
 from hallulab.agents.users.personas import UNSAID
 from hallulab.scenarios.packs.pack_files import load_scenario
-from tests.agents.retrieval.hashed_words import HashedWords
+from hallulab.testing.tiny_pack import HashedWords
 from tests.places import ROOT
 from tests.simulator.cli.pack_writer import ABOUT, ENDPOINT, Writer
 from tests.simulator.command_line import CommandLine

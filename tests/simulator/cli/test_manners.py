@@ -8,8 +8,8 @@ import pytest
 
 from hallulab.agents.users.personas import DEFAULT_MANNERS
 from hallulab.simulator.runs.folder import RunFolder
-from tests.fuzz.tiny_run import flags, make_pack, words_for_vectors
-from tests.scripted import ScriptedTransport, pool_through
+from hallulab.testing.scripted import ScriptedTransport, pool_through
+from hallulab.testing.tiny_pack import flags, make_pack, words_for_vectors
 from tests.simulator.command_line import CommandLine
 
 SAID = "The kettle in the kitchen takes long. Can the kettle be quicker?"

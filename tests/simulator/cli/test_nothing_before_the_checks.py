@@ -11,8 +11,8 @@ import pytest
 from hallulab.scenarios.files.json_text import read_placed_lines
 from hallulab.scenarios.packs.pack_files import _load
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.testing.tiny_pack import URL, flags, make_pack
 from tests.builders import conversation, scored
-from tests.fuzz.tiny_run import URL, flags, make_pack
 from tests.simulator.command_line import CodeAndError
 
 NOT_JSON = "not valid JSON (Expecting value: line 1 column 1 (char 0)). Correct or delete the line."

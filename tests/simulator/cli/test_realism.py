@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.scenarios.errors import OperationalError
-from tests.agents.retrieval.hashed_words import HashedWords
+from hallulab.testing.tiny_pack import HashedWords
 from tests.builders import conversation
 from tests.simulator.command_line import CommandLine
 

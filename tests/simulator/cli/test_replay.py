@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.report.document import read_report
+from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
-from tests import forked_runs
+from hallulab.testing import forked_runs
+from hallulab.testing.kill_points import InLine, journal_lines
 from tests.demo import EXPERIMENT, MODEL, RECORDING, replay
-from tests.kill_points import InLine, journal_lines
 from tests.simulator.bench.test_rows_recompute import assert_recomputes
 from tests.simulator.command_line import CommandLine
 

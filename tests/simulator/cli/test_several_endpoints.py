@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.cli.run import load_saved_experiment
-from hallulab.simulator.report.document import read_report
+from hallulab.simulator.experiment.command import load_saved_experiment
+from hallulab.simulator.report.build import read_report
 from hallulab.simulator.runs.folder import RunFolder
-from tests.faulty_endpoint import FaultyEndpoint, faulty_endpoint
-from tests.fuzz.tiny_run import make_pack, words_for_vectors
+from hallulab.testing.faulty_endpoint import FaultyEndpoint, faulty_endpoint
+from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.command_line import CommandLine, Ended
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.scripted import PROBES, Script, ScriptedTransport, completion, last_user, pool_through
+from hallulab.testing.scripted import PROBES, Script, ScriptedTransport, completion, last_user, pool_through
 from tests.simulator.command_line import CommandLine
 
 CHAT = "User: My fan broke.\nAssistant: When?\nUser: In May.\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.tiny_run import make_pack
+from hallulab.testing.tiny_pack import make_pack
 from tests.scenarios.files.test_yaml_text import bomb
 from tests.simulator.command_line import CodeAndError
 

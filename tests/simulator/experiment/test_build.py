@@ -18,8 +18,8 @@ from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, serve_models
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.testing.scripted import ScriptedTransport, pool_through
 from tests.builders import conversation
-from tests.scripted import ScriptedTransport, pool_through
 
 URL = "http://127.0.0.1:9/v1"
 QUIET = RunSettings(quiet=True)

@@ -8,9 +8,9 @@ from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.makers import ComponentVersions, describe_made_anew, identify_makers
+from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation
 from tests.edited_code import Edit
-from tests.scripted import scripted_pool
 
 DETECTORS = ("halludetect", "metarag", "lexical", "combined")
 CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
@@ -44,7 +44,7 @@ def versions() -> dict[str, str]:
         ("hallulab.agents.retrieval.knowledge", ALL),
         ("hallulab.scenarios.text.chunking", ALL),
         ("hallulab.scenarios.text.spans", ALL),
-        ("hallulab.detectors.metarag.scoring", {"metarag"}),
+        ("hallulab.detectors.metarag.steps", {"metarag"}),
         ("hallulab.detectors.halludetect.evidence", {"halludetect"}),
         ("hallulab.detectors.features.matching", {"combined"}),
         ("hallulab.detectors.base.judging", {"halludetect", "metarag", "lexical"}),

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.stub_endpoint import MODEL, completion
 from hallulab.agents.users.user import UserFailed
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
@@ -17,10 +16,10 @@ from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Judgement, Message, Turn, TurnView
 from hallulab.simulator.experiment.users import ScriptedUser, check_script
 from hallulab.simulator.runs.folder import RunFolder
-from tests.fuzz.tiny_run import make_pack, words_for_vectors
+from hallulab.testing.endpoint import MODEL, completion, serve_stub
+from hallulab.testing.scripted import ScriptedTransport, pool_through
+from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.places import ROOT
-from tests.scripted import ScriptedTransport, pool_through
-from tests.served import served
 from tests.simulator.command_line import CommandLine
 
 RECORDING = ROOT / "tests" / "recordings" / "demo.jsonl.gz"
@@ -207,7 +206,7 @@ def test_two_runs_are_equal_but_for_seconds_and_their_replays_and_exports_to_the
 
 def test_two_runs_that_are_not_timed_are_equal_to_the_byte(hallulab: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "plain.yaml").write_text("timed: false\nconcurrency: 1\n")
-    with served(completion) as url:
+    with serve_stub(completion) as url:
         for name in ("one", "two"):
             more = ("-c", tmp_path / "plain.yaml", "--out", tmp_path / name)
             run(hallulab, tmp_path, *more, model=MODEL, url=url)

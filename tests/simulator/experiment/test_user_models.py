@@ -18,8 +18,8 @@ from hallulab.simulator.experiment.config import Experiment, load_experiment
 from hallulab.simulator.experiment.makers import identify_makers
 from hallulab.simulator.experiment.plan import draw_user_model, plan
 from hallulab.simulator.runs.folder import RunFolder
-from tests.fuzz.tiny_run import URL, make_pack, words_for_vectors
-from tests.scripted import ScriptedTransport, pool_through
+from hallulab.testing.scripted import ScriptedTransport, pool_through
+from hallulab.testing.tiny_pack import URL, make_pack, words_for_vectors
 from tests.simulator.command_line import CommandLine
 from tests.simulator.experiment.test_plan import persona, scenario
 

@@ -18,7 +18,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.stub_endpoint import MODEL, completion
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.transcript import Conversation
@@ -26,12 +25,12 @@ from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.testing.endpoint import MODEL, completion, serve_stub
+from hallulab.testing.kill_points import Lines, journal_lines
+from hallulab.testing.tiny_pack import make_pack, words_for_vectors, words_for_vectors_from_now_on
 from tests.demo import EXPERIMENT, RECORDING, replay
 from tests.demo import MODEL as DEMO_MODEL
-from tests.fuzz.tiny_run import make_pack, words_for_vectors, words_for_vectors_from_now_on
-from tests.kill_points import Lines, journal_lines
 from tests.places import ROOT
-from tests.served import served
 from tests.simulator.command_line import CommandLine
 from tests.simulator.experiment.dying_workers import die_in
 
@@ -165,7 +164,7 @@ def children_of(pid: int) -> list[int]:
 
 @pytest.fixture
 def endpoint() -> Iterator[str]:
-    with served(completion) as url:
+    with serve_stub(completion) as url:
         yield url
 
 

@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from hallulab.simulator.measure.agreement import (
-    Flags,
-    PairAgreement,
     compute_cohens_kappa,
     compute_krippendorffs_alpha,
 )
-from hallulab.simulator.measure.hallucinations import index_by_detector
-from tests.builders import scored, unscored
+from hallulab.simulator.report.metrics.agreement import DetectorAgreement, PairAgreement
+from tests.builders import conversation, scored, unscored
+from tests.simulator.counted import result
 
 
 def ratings(row: str) -> list[str | None]:
@@ -76,9 +75,8 @@ def test_failures_and_abstentions_are_no_ratings() -> None:
         scored("c", 2, [], detector="a"),
         scored("c", 2, [(0, 1)], detector="b"),
     ]
-    flags = Flags(["a", "b", "c"])
-    flags.add(index_by_detector(verdicts))
-    found = flags.agreement()
+    chat = conversation("c", ["x", "y", "z"])
+    found = result(DetectorAgreement, [chat], verdicts, ["vanilla"], ["a", "b", "c"]).agreement
     assert found.turns == 2
     assert found.alpha == 0.0
     assert found.pairs == (

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from hallulab.scenarios.transcript import Conversation, Passage, Step, Turn, Verdict
-from hallulab.simulator.measure.conversations import MOST, Concentration, Concentrations
+from hallulab.simulator.report.metrics.concentration import MOST, Concentration, Concentrations
 from tests.builders import conversation, scored, unscored
-from tests.simulator.counted import judged
+from tests.simulator.counted import result
 
 
 def chat(id: str, *turns: dict[str, Any], persona: str = "asha") -> Conversation:
@@ -21,10 +21,8 @@ def chat(id: str, *turns: dict[str, Any], persona: str = "asha") -> Conversation
 def concentration(
     chats: Sequence[Conversation], verdicts: Sequence[Verdict], detectors: Sequence[str]
 ) -> tuple[Concentration, ...]:
-    counted = Concentrations(detectors)
-    for one, found in judged(chats, verdicts):
-        counted.add(one, found)
-    return counted.rows()
+    found: tuple[Concentration, ...] = result(Concentrations, chats, verdicts, [], detectors).concentration
+    return found
 
 
 def passage(document: str, topic: str | None = None) -> Passage:

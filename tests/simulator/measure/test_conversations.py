@@ -1,17 +1,16 @@
 from __future__ import annotations
 
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.measure.conversations import Auditing, ChatStatistics, Lengths
+from hallulab.simulator.report.metrics.audit import UserAudit
+from hallulab.simulator.report.metrics.costs import ChatStatistics, Lengths, LengthSection
 from tests.builders import conversation, scored
-from tests.simulator.counted import tally_all
+from tests.simulator.counted import result
 from tests.simulator.example_run import ExampleFlaw
 
 
 def chat_statistics(chats: list[Conversation], chatbots: list[str]) -> tuple[ChatStatistics, ...]:
-    lengths = Lengths()
-    for chat in chats:
-        lengths.add(chat)
-    return lengths.statistics(chatbots)
+    section: LengthSection = result(Lengths, chats, [], chatbots)
+    return section.conversations
 
 
 def test_mean_and_deviation_of_turns_and_tokens() -> None:
@@ -36,10 +35,7 @@ def test_rows_are_computed_again_without_affected_conversations() -> None:
         "a": [ExampleFlaw(0, "empty", ""), ExampleFlaw(0, "repeated", ""), ExampleFlaw(0, "repeated", "")],
         "b": [],
     }
-    auditing = Auditing()
-    for chat in chats:
-        auditing.add(chat, flaws[chat.id])
-    audit = auditing.audit(tally_all(chats, verdicts, ["vanilla"], ["d"]), ["vanilla"])
+    audit = result(UserAudit, chats, verdicts, ["vanilla"], ["d"], flaws=flaws).simulator_audit
     assert (audit.conversations, audit.affected_conversations) == (2, 1)
     assert audit.flaws == {"empty": 1, "repeated": 2}
     assert audit.affected == {"vanilla": {"empty": 1, "repeated": 1}}

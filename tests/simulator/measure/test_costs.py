@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.costs import Cost, CostCounter, Efficiency
+from hallulab.simulator.report.metrics.costs import Cost, CostMetric, Efficiency
 from tests.builders import call, conversation, scored
-from tests.simulator.counted import judged
+from tests.simulator.counted import count
 
 CHATS = [
     conversation("a", ["x", "y"], calls=[call("user.message", 5, 1), call("chatbot.generate", 30, 10, 1.0)]),
@@ -21,11 +21,8 @@ def costs(
     verdicts: list[Verdict],
     chatbots: list[str] | None = None,
     detectors: list[str] | None = None,
-) -> CostCounter:
-    found = CostCounter(chatbots or [], detectors or [])
-    for chat, judgements in judged(chats, verdicts):
-        found.add(chat, judgements)
-    return found
+) -> CostMetric:
+    return count(CostMetric, chats, verdicts, chatbots or [], detectors or [])
 
 
 def ledger(chats: list[Conversation], verdicts: list[Verdict]) -> tuple[Cost, ...]:

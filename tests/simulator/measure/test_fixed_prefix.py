@@ -8,7 +8,7 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.fixed_prefix import FixedPrefix, compare_side_by_side
+from hallulab.simulator.measure.fixed_prefix import FixedPrefix, collect_places, compare_side_by_side
 from hallulab.simulator.runs.experiment_json import BranchedFrom
 from hallulab.simulator.runs.journals import Journals
 from tests.builders import branched, conversation, scored, unscored
@@ -44,7 +44,8 @@ def fixedly(found: Found, version: str = "g-1") -> Journals:
 
 
 def beside(free: Journals, fixed: Journals) -> FixedPrefix:
-    return compare_side_by_side(SOURCE, free, fixed, ["vanilla", "agent"], ["d"])
+    ran, given = (collect_places(journals, ["d"]) for journals in (free, fixed))
+    return compare_side_by_side(SOURCE, ran, given, ["vanilla", "agent"], ["d"])
 
 
 def test_numbers_of_both_runs_stand_side_by_side() -> None:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hallulab.scenarios.transcript import Conversation, Passage, Span, Turn, Verdict
-from hallulab.simulator.measure.agreement import Flagged, Flagging
+from hallulab.simulator.report.metrics.flagged import Flagged, FlaggedReplies
+from hallulab.simulator.report.metrics.metric import RunFacts, Tallied
 
 HELPLINE = Passage(id="h#1", document="h", text="The National Consumer Helpline is 1915. The police is 100.")
 
@@ -45,10 +46,12 @@ def judged(chat: Conversation, **flags: tuple[bool | None, ...]) -> Mapping[str,
 
 
 def counted(*chats: tuple[Conversation, Mapping[str, Mapping[int, Verdict]]]) -> Flagged:
-    flagging = Flagging(["d", "e"])
+    flagging = FlaggedReplies(RunFacts([chat.chatbot for chat, _ in chats], ["d", "e"]))
     for chat, verdicts in chats:
-        flagging.add(chat, verdicts)
-    return flagging.flagged([chat.chatbot for chat, _ in chats])
+        flagging.add(chat, verdicts, ())
+    found = flagging.result(Tallied({}, ())).flagged
+    assert found is not None
+    return found
 
 
 def test_replies_are_counted_that_all_flag_that_some_flag_and_that_some_did_not_score() -> None:

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hallulab.simulator.measure.message_sample import MEASURES, MessageSample
 from hallulab.simulator.measure.messages import Messages
 from hallulab.simulator.measure.realism import (
-    MEASURES,
-    MessageSample,
     RealismRow,
     compare_messages,
     compute_distributions,

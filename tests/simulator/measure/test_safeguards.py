@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hallulab.chatbots.guarded.record import CALLS
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.costs import Guarding, Safeguards
+from hallulab.simulator.report.metrics.safeguards import Guarding, Safeguards
 from tests.builders import call, conversation, scored
-from tests.simulator.counted import judged
+from tests.simulator.counted import result
 from tests.simulator.runs.guarded import HANDED, PASSED, SAFE, attempt, held, record
 
 CURED = record(attempt("Safe.", 0.9, SAFE, SAFE), attempt("Not tested.", 0.1), shown=1, action="cured")
@@ -19,10 +19,8 @@ ALL = (PASSED, CURED, MARKED, HANDED, UNJUDGED, WITHHELD)
 def safeguards(
     conversations: list[Conversation], verdicts: list[Verdict], chatbots: list[str], detectors: list[str]
 ) -> tuple[Safeguards, ...]:
-    guarding = Guarding(detectors)
-    for held_one, found in judged(conversations, verdicts):
-        guarding.add(held_one, found)
-    return guarding.safeguards(chatbots)
+    found: tuple[Safeguards, ...] = result(Guarding, conversations, verdicts, chatbots, detectors).safeguards
+    return found
 
 
 def test_replies_are_counted_by_what_was_done() -> None:

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.simulator.measure.hallucinations import Row, build_row
-from hallulab.simulator.report.html import LEFT, RIGHT, WIDTH, build_chart, choose_axis_steps
+from hallulab.simulator.report.charts.hpt import HallucinationChart
+from hallulab.simulator.report.dots import LEFT, RIGHT, WIDTH, choose_axis_steps
 
 
 def line(chatbot: str, value: float | None, ci95: tuple[float, float] | None = None) -> Row:
@@ -29,18 +30,18 @@ def test_an_axis_of_nothing() -> None:
 
 
 def test_the_ends_of_the_axis_are_the_ends_of_the_plot() -> None:
-    drawn = build_chart([line("a", 0.0), line("b", 1.0, (0.5, 1.0))], "hpt_1", "t", 1, "", None)
+    drawn = HallucinationChart.layout([line("a", 0.0), line("b", 1.0, (0.5, 1.0))])
     assert drawn.groups[0].dots[0].x == LEFT
     assert drawn.groups[1].dots[0].x == drawn.groups[1].dots[0].high == WIDTH - RIGHT
 
 
 def test_a_number_that_is_undefined_is_not_drawn_as_zero() -> None:
-    dot = build_chart([line("a", None)], "hpt_1", "t", 1, "", None).groups[0].dots[0]
+    dot = HallucinationChart.layout([line("a", None)]).groups[0].dots[0]
     assert (dot.x, dot.low, dot.title) == (None, None, "a, d: not scored")
 
 
 def test_a_number_without_an_interval_has_no_whisker_but_the_reason() -> None:
-    dot = build_chart([line("a", 0.5)], "hpt_1", "t", 1, "", None).groups[0].dots[0]
+    dot = HallucinationChart.layout([line("a", 0.5)]).groups[0].dots[0]
     assert (dot.low, dot.high) == (None, None)
     assert dot.title == "a, d: 0.50 (2 conversations; 6 needed for an interval)"
 

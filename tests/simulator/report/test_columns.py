@@ -22,11 +22,13 @@ from hallulab.simulator.report.columns import (
     format_csv,
     render_glossary,
 )
-from hallulab.simulator.report.tables import RESULTS
-from hallulab.simulator.report.tables import TABLES as RUN
+from hallulab.simulator.report.extensions import load_metrics
+from hallulab.simulator.report.metrics.results import COLUMNS as RESULTS
 from tests.simulator.bench.test_page import page as bench_page
 from tests.simulator.report.test_page import page as run_page
 from tests.simulator.report.test_terminal import example_report
+
+RUN = [columns for metric in load_metrics() for _, columns in metric.TABLES]
 
 
 class Line(NamedTuple):
@@ -140,7 +142,7 @@ def test_the_glossary_has_the_hints() -> None:
     )
 
 
-@pytest.mark.parametrize("column", [one for columns in (*RUN.values(), *BENCH.values()) for one in columns])
+@pytest.mark.parametrize("column", [one for columns in (*RUN, *BENCH.values()) for one in columns])
 def test_every_column_says_what_it_means(column: Column) -> None:
     assert column.hint != ""
     assert "|" not in column.hint

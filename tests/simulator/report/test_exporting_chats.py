@@ -16,14 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.scenarios.chats.formats import Format as Read
-from hallulab.scenarios.chats.formats import format_of
+from hallulab.scenarios.chats.formats import format_of, list_written_formats
 from hallulab.scenarios.datasets.loader import LoadRequest
 from hallulab.scenarios.datasets.ragtruth import load_ragtruth
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Branch, Conversation, Message, Passage, Step, Turn, Verdict
 from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.report.export import FORMATS, Format, export_chats
+from hallulab.simulator.report.export import export_chats
 from hallulab.simulator.report.selection import ExportSelection, SelectionCounts
 from hallulab.simulator.runs.experiment_json import Imported, SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
@@ -32,7 +31,7 @@ from tests.builders import conversation, scored, unscored
 from tests.fuzz.promises import examples
 
 ALL = ExportSelection(keep_duplicates=True)
-WHOLE: tuple[Format, ...] = ("openai", "sharegpt", "hf", "parquet", "csv", "jsonl")
+WHOLE: tuple[str, ...] = ("openai", "sharegpt", "hf", "parquet", "csv", "jsonl")
 """Formats that lose nothing but calls and versions."""
 
 texts = st.one_of(
@@ -89,11 +88,11 @@ def saved_run(folder: Path, chats: Sequence[Conversation], verdicts: Sequence[Ve
     return run
 
 
-def again(run: RunFolder, format: Format, wanted: ExportSelection = ALL) -> list[Conversation]:
+def again(run: RunFolder, format: str, wanted: ExportSelection = ALL) -> list[Conversation]:
     """The conversations of a run, exported and imported."""
     out, back = run.path / f"out.{format}", RunFolder(run.path / f"back-{format}")
     export_chats(run, format, wanted, out)
-    found: Read = format_of(out)
+    found = format_of(out)
     assert found == format
     asyncio.run(import_chats(out, found, back, Imported(file="x", format=found), "imported"))
     return list(back.read_conversations())
@@ -102,9 +101,7 @@ def again(run: RunFolder, format: Format, wanted: ExportSelection = ALL) -> list
 @pytest.mark.parametrize("format", WHOLE)
 @examples(60)
 @given(chats=runs())
-def test_an_import_of_an_export_gives_the_same_conversations(
-    format: Format, chats: list[Conversation]
-) -> None:
+def test_an_import_of_an_export_gives_the_same_conversations(format: str, chats: list[Conversation]) -> None:
     folder = Path(tempfile.mkdtemp())
     try:
         assert again(saved_run(folder, chats), format) == chats
@@ -196,7 +193,7 @@ def test_near_duplicates_are_dropped_and_counted(tmp_path: Path) -> None:
 
 def test_nothing_is_written_where_nothing_is_left(tmp_path: Path) -> None:
     run = saved_run(tmp_path, [chat("a", "Yes.")])
-    for format in FORMATS:
+    for format in list_written_formats():
         with pytest.raises(UsageError, match=r"has no such conversation \(1 too short\)"):
             export_chats(run, format, ExportSelection(min_turns=9), tmp_path / "out")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["conversations.jsonl", "verdicts.jsonl"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from hallulab.simulator.report.document import RunReport
-from hallulab.simulator.report.findings import describe_fixed_prefix
+from hallulab.simulator.report.metrics.fixed_prefix import describe_fixed_prefix
 from hallulab.simulator.report.write import render_report_csv
 from hallulab.simulator.runs.journals import Journals
 from tests.builders import branched, conversation

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.measure.agreement import Example, Flagged
 from hallulab.simulator.measure.comparison import Finding
 from hallulab.simulator.measure.hallucinations import Row, build_row
+from hallulab.simulator.report.build import render_headlines
 from hallulab.simulator.report.document import RunReport
-from hallulab.simulator.report.findings import describe_planning, explain_intervals, render_headlines
+from hallulab.simulator.report.metrics.comparisons import describe_planning, explain_intervals
+from hallulab.simulator.report.metrics.flagged import Example, Flagged
 from tests.simulator.counted import build_report
 
 

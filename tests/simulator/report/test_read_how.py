@@ -9,7 +9,7 @@ import pytest
 
 from hallulab.agents.models.endpoints import Answered, ReadHow
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.report.terminal import describe_models
+from hallulab.simulator.report.build import describe_models
 from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.counted import build_report
 

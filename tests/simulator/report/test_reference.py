@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.pack_human_turns import packed
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.report.realism import read_reference
 
@@ -60,10 +58,3 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
     path.write_text(path.read_text() + "nothing\n")
     with pytest.raises(UsageError, match="line 2: not valid JSON"):
         read_reference(path)
-
-
-def test_packing_keeps_the_messages_alone(tmp_path: Path) -> None:
-    path = written(tmp_path, {"conversation": "c", "user_turns": ["Hi", "Bye"]})
-    again = tmp_path / "again.jsonl"
-    again.write_bytes(gzip.decompress(packed(path)))
-    assert again.read_text() == '{"user_turns": ["Hi", "Bye"]}\n'

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.atomic import write_atomically, write_together
 from hallulab.simulator.experiment.config import Component
-from hallulab.simulator.runs.folder import RunFolder, refuse_overwriting, write_atomically, write_together
+from hallulab.simulator.runs.folder import RunFolder, refuse_overwriting
 from tests.builders import conversation
 
 

@@ -10,8 +10,8 @@ import pytest
 from hallulab.scenarios.errors import OperationalError
 from hallulab.simulator.stress.material import clean_replies
 from hallulab.simulator.stress.rewrite import plant_fluently
+from hallulab.testing.scripted import last_user, scripted_pool
 from tests.builders import EVIDENCE, labelled
-from tests.scripted import last_user, scripted_pool
 
 FEE = "A complaint costs 200 rupees if you file it at the desk."
 HOURS = "The office is open from Monday to Friday until noon."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from benchmarks.papers.evidence_chain.analysis import attribution_rows
 from benchmarks.papers.evidence_chain.figures import FIGURES
 from benchmarks.papers.evidence_chain.study import METHODS, read_ragtruth
 from benchmarks.papers.evidence_chain.tables import ATTRIBUTIONS, TABLES, as_csv, write_tables
+from tests.benchmarks.labelled_folder import write_ragtruth
 
 
 @pytest.fixture(scope="module")
@@ -90,21 +90,6 @@ def test_a_word_is_no_formula_of_a_spreadsheet() -> None:
     assert as_csv([{"Text": "=1+1", "Score": -0.5}]) == "Text,Score\n'=1+1,-0.500\n"
 
 
-def ragtruth(folder: Path, splits: Sequence[str]) -> Path:
-    """The two files with a source for each split, and two replies to each."""
-    sources, replies = [], []
-    for place, split in enumerate(splits):
-        told = {"source_id": str(place), "source": "CNN/DM", "prompt": "p"}
-        sources.append({**told, "task_type": "Summary", "source_info": f"The pool opens at {place}."})
-        for number in range(2):
-            common = {"id": f"{place}-{number}", "source_id": str(place), "model": "m", "temperature": 0.7}
-            more = {"labels": [], "split": split, "quality": "good", "response": f"It opens at {place}."}
-            replies.append({**common, **more})
-    for name, lines in (("source_info", sources), ("response", replies)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return folder
-
-
 @pytest.mark.parametrize(
     ("splits", "test", "calibration"),
     [(["train"] * 10, 3, 1), (["train"] * 8 + ["test"] * 2, 2, 2)],
@@ -112,7 +97,7 @@ def ragtruth(folder: Path, splits: Sequence[str]) -> Path:
 def test_ragtruth_is_divided_by_source_and_keeps_its_own_test_split(
     tmp_path: Path, splits: list[str], test: int, calibration: int
 ) -> None:
-    replies = read_ragtruth(ragtruth(tmp_path, splits))
+    replies = read_ragtruth(write_ragtruth(tmp_path, splits))
     by_group = {reply.group: reply.meta["split"] for reply in replies}
     assert len(replies) == 20
     assert Counter(by_group.values()) == {
@@ -120,7 +105,7 @@ def test_ragtruth_is_divided_by_source_and_keeps_its_own_test_split(
         "calibration": calibration,
         "train": 10 - test - calibration,
     }
-    own = {reply.group for reply in replies if splits[int(reply.id.partition("-")[0])] == "test"}
+    own = {reply.group for reply in replies if splits[int(reply.group.lstrip("s"))] == "test"}
     assert own <= {group for group, split in by_group.items() if split == "test"}
 
 

@@ -23,8 +23,8 @@ from hallulab.simulator.stress.rag_trust.command import StressFolder, run_stress
 from hallulab.simulator.stress.rag_trust.config import StressConfig, load_stress
 from hallulab.simulator.stress.rag_trust.report import StressReport
 from hallulab.simulator.stress.rag_trust.tables import print_stress
+from hallulab.testing.scripted import PROBES, Script, ScriptedTransport, last_user
 from tests.places import RECORDINGS
-from tests.scripted import PROBES, Script, ScriptedTransport, last_user
 
 DATA = RECORDINGS / "rag_trust"
 
@@ -85,15 +85,15 @@ async def stressed(
 
 async def test_the_grid_is_asked_and_the_reports_are_written(tmp_path: Path) -> None:
     report, _ = await stressed(tmp_path)
-    rows = report.of("factuality")
+    rows = report.get_rows("factuality")
     assert [(row.poison, row.strategy, row.answers, row.refused) for row in rows] == [
         (0.0, "baseline", 2, 0.0),
         (0.0, "hedge", 2, 1.0),
         (0.3, "baseline", 2, 0.0),
         (0.3, "hedge", 2, 1.0),
     ]
-    assert [row.distractors for row in report.of("accountability")] == [0, 0, 20, 20]
-    assert {row.similarity for row in report.of("robustness") if row.strategy == "baseline"} == {1.0}
+    assert [row.distractors for row in report.get_rows("accountability")] == [0, 0, 20, 20]
+    assert {row.similarity for row in report.get_rows("robustness") if row.strategy == "baseline"} == {1.0}
     saved = json.loads((tmp_path / "stress.json").read_text())
     assert saved["rows"][1]["score"] == 1.0
     assert saved["rows"][1]["score_refusals_0"] == 0.0
@@ -148,7 +148,7 @@ async def test_several_models_answer_in_rows_of_their_own(tmp_path: Path) -> Non
     settings = RunSettings(quiet=True, transport=TwoModels(differing))
     wanted = config(models=BIG, answering=["default", "big"], strategies=["baseline"], judge="big")
     report = await run_stress(wanted, StressFolder(tmp_path), settings)
-    rows = [(row.poison, row.model, row.refused) for row in report.of("factuality")]
+    rows = [(row.poison, row.model, row.refused) for row in report.get_rows("factuality")]
     assert rows == [(0.0, "default", 0.0), (0.0, "big", 1.0), (0.3, "default", 0.0), (0.3, "big", 1.0)]
     assert report.models.chatbots == {"default": "scripted", "big": "big"}
     assert report.notes[1:3] == (
@@ -199,11 +199,11 @@ async def test_a_judge_that_says_neither_is_a_gap_and_tried_again(tmp_path: Path
         return {"Perhaps": 1.0} if isinstance(found, dict) and "factually" in last_user(body) else found
 
     report, _ = await stressed(tmp_path, undecided)
-    row = report.of("factuality")[0]
+    row = report.get_rows("factuality")[0]
     assert (row.score, row.coverage) == (None, 0.0)
     assert any("answers not or not fully measured: the judge: factual" in note for note in report.notes)
     repaired, _ = await stressed(tmp_path)
-    assert repaired.of("factuality")[0].coverage == 1.0
+    assert repaired.get_rows("factuality")[0].coverage == 1.0
 
 
 async def test_without_any_answer_it_is_an_error_and_no_report(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def cell(replies: list[str | None], distractors: int, **fields: Any) -> list[Mea
 
 def rows(*cells: list[MeasuredAnswer], **fields: Any) -> list[StressRow]:
     answers = [one for each in cells for one in each]
-    return list(build_stress_report(config(**fields), MODELS, answers).of("accountability"))
+    return list(build_stress_report(config(**fields), MODELS, answers).get_rows("accountability"))
 
 
 GOOD, BAD, NO = "It is. [1][2]", "It is. [3]", "I_DECLINE_TO_ANSWER"

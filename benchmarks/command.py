@@ -1,0 +1,105 @@
+"""What the commands of this folder share: arguments, errors, tables in Markdown, and recorded answers."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from hallulab.agents.models.recording import Recording
+from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
+from hallulab.scenarios.errors import HallulabError, UsageError
+from hallulab.scenarios.text.wording import NOTHING, clean_for_terminal
+from hallulab.simulator.experiment.config import Experiment, load_experiment
+
+Measure = Callable[[Recording, Experiment], Coroutine[Any, Any, str]]
+"""Measures by recorded answers, with the models of an experiment, and returns what is printed."""
+
+
+def build_parser(name: str, description: str | None) -> argparse.ArgumentParser:
+    """Return a parser of the arguments of `python -m benchmarks.NAME`.
+
+    Args:
+        name: of the module under `benchmarks`.
+        description: the module's docstring, printed by `--help` as it is.
+    """
+    return argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{name}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def get_exit_code(run: Callable[[], int | None]) -> int:
+    """Run a command; return its exit code, as of `hallulab`: 2 for a wrong request, 1 for another error."""
+    try:
+        return run() or 0
+    except HallulabError as error:
+        print(clean_for_terminal(f"error: {error}"), file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
+
+
+def run_recorded(
+    name: str, description: str | None, recording: Path, measure: Measure, arguments: Sequence[str] | None
+) -> int:
+    """Replay the default model's answers or ask for those that are missing, and print; return the exit code.
+
+    Args:
+        name: of the module under `benchmarks`.
+        description: what the command does.
+        recording: the packed answers.
+        measure: makes the output.
+        arguments: of the command; None: those of the process.
+    """
+    parser = build_parser(name, description)
+    parser.add_argument("--record", type=Path, metavar="FILE", help="keep the model's answers in FILE.jsonl")
+    parser.add_argument("--base-url", help="where the default model is served, to record")
+    given = parser.parse_args(arguments)
+
+    def run() -> None:
+        if (given.record is None) != (given.base_url is None):
+            raise UsageError("--record and --base-url are given together.")
+        answers = Recording.record(given.record) if given.record else Recording.replay(recording)
+        experiment = load_experiment(None, {"model": DEFAULT_CPU_MODEL, "base_url": given.base_url})
+        print(asyncio.run(measure(answers, experiment)), end="")
+
+    return get_exit_code(run)
+
+
+def find_recording(growing: Path) -> Path | None:
+    """Return the recording to replay, a growing one before a packed one; None where neither has content."""
+    packed = growing.with_name(f"{growing.name}.gz")
+    return next((path for path in (growing, packed) if path.is_file() and path.stat().st_size), None)
+
+
+def open_recording(growing: Path, *, grows: bool) -> Recording:
+    """Return the growing recording, the one to replay, or an empty one to replay where there is none."""
+    if grows:
+        return Recording.record(growing)
+    found = find_recording(growing)
+    recording = Recording() if found is None else Recording.replay(found)
+    recording.replaying = True
+    return recording
+
+
+def format_row(cells: Sequence[str]) -> str:
+    """Return a row of a table in Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
+def format_head(columns: Sequence[str]) -> list[str]:
+    """Return the two lines with which a table in Markdown begins."""
+    return [format_row(columns), f"|{'---|' * len(columns)}"]
+
+
+def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown, without a final newline."""
+    return "\n".join([*format_head(columns), *map(format_row, rows)])
+
+
+def format_signed(share: float | None) -> str:
+    """Format a share in percent, with its sign; a dash where there is none."""
+    return NOTHING if share is None else f"{share:+.0%}".replace("-", "−")

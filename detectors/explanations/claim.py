@@ -1,0 +1,283 @@
+"""A claim's clauses and phrases that can be compared with evidence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+
+from hallulab.detectors.explanations.evidence import (
+    EvidenceIndex,
+    Sentence,
+    Token,
+    collect_content_stems,
+    read_tokens,
+)
+from hallulab.scenarios.text.items import Item, find_items, name_parts
+from hallulab.scenarios.text.spans import Region
+
+_SOURCE = r"(?:documents?|passages?|evidence|information|context|text|article|sources?)"
+_NO_CLAIM = re.compile(
+    r"\A\W*(?:\d{1,2}[.)]\s)?\W*(?:(?:yes|no)\b\W*)?(?:in (?:your|this|the user's) case\b\W*)?"
+    rf"(?:(?:according to|based on|as per) (?:the )?(?:\w+ )?{_SOURCE}\b"
+    rf"|(?:the )?(?:\w+ )?{_SOURCE} (?:also )?"
+    r"(?:states?|says?|mentions?|provides?|indicates?|notes?|specif(?:y|ies)) that\b)?",
+    re.IGNORECASE,
+)
+"""Beginnings that are no part of the claim: list numbers, yes or no, "in your case", words about the
+evidence."""
+CLAUSE_END = re.compile(r"[,;:(]|\b(?:because|so|if|when|which|unless|although)\b", re.IGNORECASE)
+"""Where a clause ends."""
+
+
+@dataclass(frozen=True)
+class UserStatements:
+    """What the user said, questions too."""
+
+    stems: frozenset[str]
+    """Stems of the content words."""
+    keys: frozenset[str]
+    """Keys of the items."""
+
+    def has(self, item: Item) -> bool:
+        """Return whether the user said the item."""
+        if item.kind == "name":
+            return set(item.key.split()) <= self.stems
+        return item.key in self.keys
+
+
+@lru_cache(maxsize=128)
+def read_said(text: str) -> UserStatements:
+    """Read what the user said."""
+    return UserStatements(
+        collect_content_stems(read_tokens(text)), frozenset(item.key for item in find_items(text))
+    )
+
+
+@dataclass(frozen=True)
+class ComparedSentence:
+    """A sentence beside its evidence."""
+
+    text: str
+    """The sentence."""
+    begins: int
+    """Where the claim begins: after the number of a list, yes or no, and words about the evidence."""
+    tokens: tuple[Token, ...]
+    """Its words; those before `begins` are no content."""
+    items: tuple[Item, ...]
+    """Its items. A name found only in parts is listed in parts."""
+    stems: frozenset[str]
+    """Stems of its content words."""
+    evidence: EvidenceIndex
+    """The evidence it is compared with."""
+    said: UserStatements
+    """What the user said."""
+    best: Sentence | None
+    """The evidence sentence that has most of it; None if none has anything."""
+    share: float
+    """The share of it that this sentence has."""
+
+    def absent(self, item: Item) -> bool:
+        """Return whether neither evidence nor user have the item."""
+        return not self.evidence.holding(item) and not self.said.has(item)
+
+    def inside(self, place: Region) -> list[Token]:
+        """Return the words of a stretch."""
+        return [token for token in self.tokens if place.start <= token.start and token.end <= place.end]
+
+    def around(self, item: Item, place: Region | None = None) -> frozenset[str]:
+        """Return the stems of the content words around an item, in a stretch or in the whole sentence."""
+        tokens = self.inside(place) if place else self.tokens
+        return collect_content_stems(
+            token for token in tokens if token.end <= item.start or item.end <= token.start
+        )
+
+    def clause(self, item: Item) -> Region:
+        """Return the clause that holds an item."""
+        start = max((m.end() for m in CLAUSE_END.finditer(self.text, 0, item.start)), default=0)
+        after = CLAUSE_END.search(self.text, item.end)
+        return Region(start, after.start() if after else len(self.text))
+
+    @property
+    def held(self) -> frozenset[str]:
+        """The stems of the best evidence sentence and its title."""
+        return self.best.stems if self.best else frozenset()
+
+    def saying(self, place: Region) -> list[Sentence]:
+        """Return the evidence sentences that have all content words of a stretch."""
+        words = collect_content_stems(self.inside(place))
+        return [known for known in self.evidence.sentences if words <= known.own and not known.is_title]
+
+
+def read_claim(text: str, evidence: EvidenceIndex, user_text: str) -> ComparedSentence:
+    """Read a sentence beside its evidence."""
+    no_claim = _NO_CLAIM.match(text)
+    begins = no_claim.end() if no_claim else 0
+    tokens = tuple(
+        replace(token, content=False) if token.end <= begins else token for token in read_tokens(text)
+    )
+    said = read_said(user_text)
+    stems = collect_content_stems(tokens)
+    best, share = evidence.best(stems)
+    items = tuple(_split_names(find_items(text), evidence, said))
+    return ComparedSentence(text, begins, tokens, items, stems, evidence, said, best, share)
+
+
+def _split_names(items: Sequence[Item], evidence: EvidenceIndex, said: UserStatements) -> list[Item]:
+    found: list[Item] = []
+    for item in items:
+        parts = name_parts(item) if item.kind == "name" else [item]
+        whole = len(parts) == 1 or evidence.holding(item) or said.has(item)
+        known = whole or any(evidence.holding(part) or said.has(part) for part in parts)
+        found += [item] if whole or not known else parts
+    return found
+
+
+LACKING, NOWHERE, OF_USER, PRESENT, PARTED = 1.0, 0.5, 0.6, -0.6, -1.2
+"""What a word adds to a phrase's score: the best sentence lacks it; no passage has it; the user said it; the
+evidence has it. The last is added where a clause ends."""
+IN_CONDITION = 0.7
+"""Factor for the words of a leading `if …`: the claim comes after it."""
+LONGEST = 12
+"""Most words of a phrase."""
+SHORT = 4
+"""A phrase with fewer words grows to this many, within its clause."""
+_CONDITION = re.compile(r"\W*(?:if|when|once|in case)\b[^,]*,", re.IGNORECASE)
+
+
+def choose_main_words(claim: ComparedSentence) -> Region:
+    """Return what the sentence claims: its first clause with `SHORT` words or more, without a leading `if …`.
+
+    It has at most `LONGEST` words.
+    """
+    begins = max(claim.begins, _find_condition_end(claim))
+    words = claim.inside(Region(begins, len(claim.text))) or list(claim.tokens)
+    parted = _find_clause_ends(claim, words)
+    length = next((place + 1 for place in range(SHORT - 1, len(parted)) if parted[place]), len(words))
+    first = words[: min(length, LONGEST)]
+    while 1 < len(first) < len(words) and not first[-1].content:
+        first.pop()
+    return widen_to_items(claim, first[0].start, first[-1].end)
+
+
+def find_unsaid(claim: ComparedSentence, outside: Sequence[Region] = ()) -> Region | None:
+    """Return the stretch densest in words that the best evidence sentence lacks.
+
+    If another evidence sentence has it, return the stretch densest in words that no passage has. None if
+    there is neither. If the user said all words that are lacking, the sentence repeats a question; return
+    what it claims.
+
+    Args:
+        claim: the sentence.
+        outside: stretches that it may not touch.
+    """
+    place = find_lacking(claim, claim.held, outside=outside)
+    if not outside and place is not None and claim.stems - claim.held <= claim.said.stems:
+        return choose_main_words(claim)
+    if place is None or not claim.saying(place):
+        return place
+    return find_lacking(claim, claim.evidence.stems, outside=outside)
+
+
+def find_lacking(
+    claim: ComparedSentence,
+    held: frozenset[str],
+    within: Region | None = None,
+    outside: Sequence[Region] = (),
+) -> Region | None:
+    """Return the stretch of at most `LONGEST` words that is densest in content words that `held` lacks.
+
+    It begins and ends with such a word. A short one grows within its clause; items stay whole. None if
+    nothing is lacking.
+
+    Args:
+        claim: the sentence.
+        held: stems.
+        within: where to look; None: everywhere.
+        outside: stretches that it may not touch.
+    """
+    until = _find_condition_end(claim)
+    best, found = 0.0, None
+    for run in _split_runs(claim, within or Region(0, len(claim.text)), outside):
+        values = [
+            _weigh_word(claim, token, held) * (IN_CONDITION if token.end <= until else 1.0) for token in run
+        ]
+        parted = _find_clause_ends(claim, run)
+        for first, opening in enumerate(values):
+            total = 0.0
+            for last in range(first, min(first + LONGEST, len(run))) if opening > 0 else ():
+                total += values[last] + (PARTED if last > first and parted[last - 1] else 0.0)
+                if values[last] > 0 and total > best:
+                    best, found = total, (run, first, last)
+    return _fill_stretch(claim, *found) if found else None
+
+
+def _find_condition_end(claim: ComparedSentence) -> int:
+    condition = _CONDITION.match(claim.text, claim.begins)
+    return condition.end() if condition else 0
+
+
+def _split_runs(claim: ComparedSentence, within: Region, outside: Sequence[Region]) -> list[list[Token]]:
+    """Return runs of neighbouring words that may be in one stretch."""
+    runs: list[list[Token]] = [[]]
+    for token in claim.tokens:
+        if any(token.start < other.end and other.start < token.end for other in outside):
+            runs.append([])
+        elif within.start <= token.start and token.end <= within.end:
+            runs[-1].append(token)
+    return runs
+
+
+def _weigh_word(claim: ComparedSentence, token: Token, held: frozenset[str]) -> float:
+    if not token.content:
+        return 0.0
+    if token.stem in held:
+        return PRESENT
+    if token.stem in claim.evidence.stems:
+        return LACKING
+    return OF_USER if token.stem in claim.said.stems else LACKING + NOWHERE
+
+
+def _find_clause_ends(claim: ComparedSentence, run: Sequence[Token]) -> list[bool]:
+    """Return for each word but the last whether a clause ends after it."""
+    return [
+        CLAUSE_END.search(claim.text, token.end, following.end) is not None
+        for token, following in pairwise(run)
+    ]
+
+
+def _fill_stretch(claim: ComparedSentence, run: Sequence[Token], first: int, last: int) -> Region:
+    parted = _find_clause_ends(claim, run)
+    while last < len(run) - 1 and _goes_on(claim, run[last], run[last + 1]):
+        last += 1
+    following = last
+    while last - first + 1 < SHORT and following < len(run) - 1 and not parted[following]:
+        following += 1
+        if run[following].content:
+            last = following
+    before = first
+    while last - before + 1 < SHORT and before > 0 and not parted[before - 1]:
+        before -= 1
+        if run[before].content:
+            first = before
+    while first > 0 and claim.text[run[first - 1].end : run[first].start] == "-":
+        first -= 1
+    return widen_to_items(claim, run[first].start, run[last].end)
+
+
+def _goes_on(claim: ComparedSentence, token: Token, following: Token) -> bool:
+    """Return whether a word is incomplete without the next: `pre-`, `the bank's`."""
+    possessive = claim.text[token.start : token.end].endswith(("'s", "’s"))
+    return possessive or claim.text[token.end : following.start] == "-"
+
+
+def widen_to_items(claim: ComparedSentence, start: int, end: int) -> Region:
+    """Widen a stretch to all items that it touches, and to a closing quotation mark."""
+    touched = [item for item in claim.items if item.start < end and start < item.end]
+    start = min([start, *(item.start for item in touched)])
+    end = max([end, *(item.end for item in touched)])
+    if claim.text[start:end].count('"') % 2 and claim.text[end : end + 1] == '"':
+        end += 1
+    return Region(start, end)

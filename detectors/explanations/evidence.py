@@ -1,0 +1,184 @@
+"""The evidence of a reply, read once: its sentences, their words and items, and how rare each word is."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log
+
+from hallulab.scenarios.text.items import Item, find_items, name_parts
+from hallulab.scenarios.text.spans import split_sentences
+from hallulab.scenarios.text.words import TOKEN, read_word
+
+TITLE = "Title: "
+"""How passages of our packs begin: their first line is the subject of all their sentences."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word of a sentence."""
+
+    start: int
+    """First character."""
+    end: int
+    """One past the last character."""
+    stem: str
+    """See `hallulab.scenarios.text.words`."""
+    content: bool
+    """Neither a stop word nor a single letter."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of the evidence, or a passage's title."""
+
+    passage: int
+    """Position of the passage."""
+    text: str
+    """The sentence, white space made single."""
+    tokens: tuple[Token, ...]
+    """Its words."""
+    own: frozenset[str]
+    """Stems of its content words."""
+    stems: frozenset[str]
+    """Stems of its content words and of the passage's title."""
+    items: tuple[Item, ...]
+    """Its items; names joined by `and` are apart."""
+    keys: frozenset[str]
+    """Keys of its items without names."""
+    numbers: frozenset[str]
+    """The same keys; those of several words as single words, because a bare number may be in any."""
+    is_title: bool
+    """Whether it is the title."""
+
+
+_Part = tuple[str, tuple[Token, ...], frozenset[str], tuple[Item, ...]]
+
+
+@dataclass(frozen=True)
+class EvidenceIndex:
+    """All passages of a reply."""
+
+    titles: tuple[str, ...]
+    """The title of each passage; empty if it has none."""
+    about: tuple[frozenset[str], ...]
+    """The stems of each passage's title."""
+    sentences: tuple[Sentence, ...]
+    """The sentences of all passages, in order."""
+    passages: tuple[frozenset[str], ...]
+    """The stems of each passage's content words."""
+    stems: frozenset[str]
+    """The stems of all."""
+    counts: Mapping[str, int]
+    """Stem → number of sentences that have it."""
+
+    def weight(self, stem: str) -> float:
+        """Return how much a word tells: its smoothed inverse document frequency over the sentences."""
+        return log((1 + len(self.sentences)) / (1 + self.counts.get(stem, 0))) + 1
+
+    def share(self, wanted: Iterable[str], held: frozenset[str]) -> float:
+        """Return the share of the different words wanted that are held, by weight; 0 if none are wanted."""
+        weights = {stem: self.weight(stem) for stem in wanted}
+        # Exact sums: stems come in an order that differs from process to process.
+        whole = math.fsum(weights.values())
+        return math.fsum(weight for stem, weight in weights.items() if stem in held) / whole if whole else 0.0
+
+    def best(
+        self, wanted: frozenset[str], among: Iterable[Sentence] | None = None
+    ) -> tuple[Sentence | None, float]:
+        """Return the sentence (no title) that holds the largest share of the words wanted, and that share.
+
+        Of equal ones, take the one with the fewest other words, then the earliest. None if no sentence holds
+        any.
+
+        Args:
+            wanted: stems.
+            among: sentences to look at; None: all.
+        """
+        weights = {stem: self.weight(stem) for stem in wanted}
+        whole = math.fsum(weights.values())
+        found: Sentence | None = None
+        rank = (0.0, 0)
+        for sentence in self.sentences if among is None else among:
+            held = math.fsum(weights[stem] for stem in wanted & sentence.stems)
+            if held > 0 and not sentence.is_title and (held, -len(sentence.own)) > rank:
+                found, rank = sentence, (held, -len(sentence.own))
+        return found, rank[0] / whole if found else 0.0
+
+    def holding(self, item: Item) -> list[Sentence]:
+        """Return the sentences and titles that have the item: a name by its words, others by their key."""
+        if item.kind == "name":
+            words = frozenset(item.key.split())
+            return [sentence for sentence in self.sentences if words <= sentence.stems]
+        if item.kind == "date":
+            return [
+                sentence for sentence in self.sentences if any(_is_in(item, one) for one in sentence.items)
+            ]
+        loose = item.kind == "number"
+        return [one for one in self.sentences if item.key in (one.numbers if loose else one.keys)]
+
+
+def _is_in(date: Item, known: Item) -> bool:
+    """Return whether another date says as much or more: `June 2026` is in `12 June 2026`."""
+    return known.kind == "date" and set(date.key.split()) <= set(known.key.split())
+
+
+def read_tokens(text: str) -> tuple[Token, ...]:
+    """Return the words of a text."""
+    found = []
+    for match in TOKEN.finditer(text):
+        word = read_word(match[0])
+        found.append(Token(match.start(), match.end(), word.stem, word.content))
+    return tuple(found)
+
+
+def collect_content_stems(tokens: Iterable[Token]) -> frozenset[str]:
+    """Return the stems of the content words."""
+    return frozenset(token.stem for token in tokens if token.content)
+
+
+@lru_cache(maxsize=128)
+def read_evidence(texts: tuple[str, ...]) -> EvidenceIndex:
+    """Read the evidence of a reply from the texts of its passages."""
+    titles, abouts, found = [], [], []
+    for position, text in enumerate(texts):
+        title, parts = _parts(text)
+        titles.append(title)
+        about = collect_content_stems(read_tokens(title))
+        abouts.append(about)
+        found += [
+            Sentence(position, part, tokens, own, own | about, items, *_keys(items), part == title)
+            for part, tokens, own, items in parts
+        ]
+    counts = Counter(stem for sentence in found for stem in sentence.own)
+    passages = tuple(
+        frozenset[str]().union(*(sentence.own for sentence in found if sentence.passage == position))
+        for position in range(len(texts))
+    )
+    return EvidenceIndex(tuple(titles), tuple(abouts), tuple(found), passages, frozenset(counts), counts)
+
+
+@lru_cache(maxsize=2048)
+def _parts(text: str) -> tuple[str, tuple[_Part, ...]]:
+    """Return a passage's title, and what is known of the title and of each sentence alone."""
+    title, body = "", text
+    if text.startswith(TITLE):
+        title, _, body = text.removeprefix(TITLE).partition("\n")
+        title = " ".join(title.split())
+    found = [title] if title else []
+    found += [" ".join(region.of(body).split()) for region in split_sentences(body)]
+    read = [(part, read_tokens(part)) for part in found]
+    return title, tuple((part, tokens, collect_content_stems(tokens), _items(part)) for part, tokens in read)
+
+
+def _items(text: str) -> tuple[Item, ...]:
+    found = find_items(text)
+    return tuple(part for item in found for part in (name_parts(item) if item.kind == "name" else [item]))
+
+
+def _keys(items: Iterable[Item]) -> tuple[frozenset[str], frozenset[str]]:
+    keys = frozenset(item.key for item in items if item.kind != "name")
+    return keys, keys.union(*(key.split() for key in keys))

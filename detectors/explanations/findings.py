@@ -1,0 +1,306 @@
+"""What in a claim the evidence contradicts: numbers, dates, names and negations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Literal, NamedTuple
+
+from hallulab.detectors.explanations.claim import (
+    ComparedSentence,
+    choose_main_words,
+    find_lacking,
+    find_unsaid,
+    widen_to_items,
+)
+from hallulab.detectors.explanations.evidence import Sentence, Token
+from hallulab.scenarios.text.items import Item, build_stems_key
+from hallulab.scenarios.text.spans import Region
+
+NEAR_VERBATIM = 0.7
+"""Two sentences are compared if the evidence has at least this share of the content words."""
+MOST_WORDS = 120
+"""Longer sentences are not compared: it would take too long, and they are lists."""
+_LONGEST = 4
+"""Most words that may replace others; if more differ, the sentences say different things."""
+_BEFORE = 3
+"""Words quoted before those that differ."""
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|cannot|without|neither|nor|none|nobody|nothing)\b|n['’]t\b", re.IGNORECASE
+)
+_CONDITION = re.compile(
+    r"\A(?:for|where|if|when|in|unless|except|only|within|after|before|until|during|under)\b[^,;]*,"
+    r"|\b(?:unless|except(?: for)?|only if|only after|provided that|as long as|if|where|when)\b[^,;.]*",
+    re.IGNORECASE,
+)
+
+
+class Mismatch(NamedTuple):
+    """A place where a sentence and its evidence differ."""
+
+    kind: Literal["replaced", "negated", "condition"]
+    """Other words; a `not` in only one of the two; a limit or condition that only the evidence has."""
+    place: Region
+    """Its place in the sentence."""
+    instead: str
+    """What the evidence has."""
+
+
+def find_differences(claim: ComparedSentence) -> Iterator[Mismatch]:
+    """Yield the differences from the evidence sentence that has most of the claim, if the two are near."""
+    source = claim.best
+    if source is None or claim.evidence.share(claim.stems, source.own) < NEAR_VERBATIM:
+        return
+    if max(len(claim.tokens), len(source.tokens)) <= MOST_WORDS:
+        yield from _word_by_word(claim, source)
+    for match in _CONDITION.finditer(source.text):
+        words = {
+            token.stem
+            for token in source.tokens
+            if token.content and match.start() <= token.start and token.end <= match.end()
+        }
+        if words and 3 * len(words & claim.stems) <= len(words):
+            yield Mismatch("condition", choose_main_words(claim), match[0].strip(" ,"))
+
+
+def negates(text: str) -> bool:
+    """Return whether a text has an odd number of negations."""
+    return len(_NEGATION.findall(text)) % 2 == 1
+
+
+def _word_by_word(claim: ComparedSentence, source: Sentence) -> Iterator[Mismatch]:
+    ours, theirs = claim.tokens, source.tokens
+    matcher = SequenceMatcher(None, [t.stem for t in ours], [t.stem for t in theirs], autojunk=False)
+    codes = matcher.get_opcodes()
+    equal = [place for place, code in enumerate(codes) if code[0] == "equal"]
+    for place, (kind, a, b, c, d) in enumerate(codes):
+        if kind == "equal" or not equal or place < equal[0] or max(b - a, d - c) > _LONGEST:
+            continue
+        mine, other = _between(ours, claim.text, a, b), _between(theirs, source.text, c, d)
+        told = _tells(ours[a:b]), _tells(theirs[c:d])
+        if negates(mine) != negates(other):
+            yield Mismatch("negated", _stretch(ours, a, b), _cut(source, c, d))
+        elif all(told):
+            yield Mismatch("replaced", _stretch(ours, a, b), _cut(source, c, d))
+
+
+def _tells(tokens: Sequence[Token]) -> bool:
+    return any(token.content for token in tokens)
+
+
+def _between(tokens: Sequence[Token], text: str, first: int, after: int) -> str:
+    return text[tokens[first].start : tokens[after - 1].end] if first < after else ""
+
+
+def _stretch(tokens: Sequence[Token], first: int, after: int) -> Region:
+    """Return the words that differ and some before them; if there are none, also the next one."""
+    last = after - 1 if after > first else min(after, len(tokens) - 1)
+    return Region(tokens[max(0, first - _BEFORE)].start, tokens[last].end)
+
+
+def _cut(source: Sentence, first: int, after: int) -> str:
+    place = _stretch(source.tokens, first, after)
+    return place.of(source.text)
+
+
+Fault = Literal["absent", "misattributed", "replaced", "negated", "condition", "unsupported", "elsewhere"]
+"""The evidence does not have the item; has it for something else; has other words in its place; says the
+opposite; says it only of some, or under a condition; does not say the phrase; has all of the words, but in a
+sentence about something else."""
+
+ATTACHED = 0.6
+"""An evidence sentence with the item says the same if it has this share of the words around the item."""
+ATTACHED_AT_BEST = 0.45
+"""The same share, where no evidence sentence has more."""
+SUBJECT = 0.75
+"""The same share, of the words for what a phone number or address belongs to."""
+ALTERNATIVE = 0.3
+"""Share from which an evidence sentence's item replaces the sentence's item."""
+_OF_CONTACTS = re.compile(
+    r"call|dial|reach|contact|phone|number|visit|writ|e?mail|toll|free|avail|telephon|follow|address"
+)
+"""Beginnings of stems that say how a contact is used, not whose it is."""
+_TIMES = frozenset({"second", "minute", "hour", "day", "week", "month", "year"})
+_MONEY = frozenset({"rupee", "dollar", "euro", "pound"})
+
+
+class SentenceFault(NamedTuple):
+    """Something wrong in a sentence."""
+
+    fault: Fault
+    """How it is wrong."""
+    place: Region
+    """Its place in the sentence."""
+    item: Item | None = None
+    """The wrong item; None: a phrase."""
+    instead: str = ""
+    """What the evidence has in its place; empty: nothing like it."""
+    source: Sentence | None = None
+    """The evidence sentence that it is compared with."""
+    about: Region | None = None
+    """What the sentence relates the item to; None: not known."""
+    strength: float = 1.0
+    """How far the evidence is from it, from 0 to 1."""
+
+
+def find_wrong(claim: ComparedSentence) -> list[SentenceFault]:
+    """Return all that is found, the surest first; never nothing."""
+    found = [*_absent(claim), *_misattributed(claim), *_different(claim), *_unsupported(claim)]
+    if not found:
+        found.append(SentenceFault("elsewhere", choose_main_words(claim), source=claim.best))
+    return sorted(_once(found), key=_rank)
+
+
+def _rank(finding: SentenceFault) -> int:
+    """Rank findings: first numbers, then differences of near-verbatim sentences, then names."""
+    named = finding.item is not None and finding.item.kind == "name"
+    if finding.fault in ("replaced", "negated"):
+        return 1
+    if finding.fault == "absent":
+        return 2 if named else 0
+    if finding.fault == "misattributed":
+        return 3 if finding.instead or not named else 6
+    return {"condition": 4, "unsupported": 5, "elsewhere": 7}[finding.fault]
+
+
+def _once(found: list[SentenceFault]) -> Iterator[SentenceFault]:
+    seen: set[tuple[str, str]] = set()
+    for finding in found:
+        key = (finding.fault, finding.item.key if finding.item else str(finding.place))
+        if key not in seen:
+            seen.add(key)
+            yield finding
+
+
+def _absent(claim: ComparedSentence) -> Iterator[SentenceFault]:
+    for item in claim.items:
+        if claim.absent(item):
+            other, source = _other_item(claim, item, claim.around(item), ALTERNATIVE)
+            yield SentenceFault("absent", Region(item.start, item.end), item, other, source)
+
+
+def _misattributed(claim: ComparedSentence) -> Iterator[SentenceFault]:
+    for item in claim.items:
+        if item.kind == "number" or claim.said.has(item):
+            continue  # A bare number has too many neighbours to belong to one.
+        holders = claim.evidence.holding(item)
+        subject = _subject(claim, item) if item.kind == "contact" else None
+        around = claim.around(item, subject)
+        if not holders or not around:
+            continue
+        share, source = _nearest(claim, around, holders)
+        if subject is None:
+            near, near_source = _nearest(claim, claim.around(item, claim.clause(item)), holders)
+            share, source = (near, near_source) if near > share else (share, source)
+            rival, _ = claim.evidence.best(around)
+            at_best = rival is not None and any(holder is rival for holder in holders)
+            attached = share >= (ATTACHED_AT_BEST if at_best else ATTACHED)
+            if attached or (item.kind == "name" and at_best):
+                continue
+        elif share >= SUBJECT:
+            continue
+        other, _ = _other_item(claim, item, around, SUBJECT if subject else ATTACHED)
+        if item.kind == "name" and _is_part(item.text, other):
+            other = ""
+        about = subject or _about(claim, item, source)
+        yield SentenceFault(
+            "misattributed", Region(item.start, item.end), item, other, source, about, 1 - share
+        )
+
+
+def _different(claim: ComparedSentence) -> Iterator[SentenceFault]:
+    for difference in find_differences(claim):
+        yield SentenceFault(
+            difference.kind, widen_to_items(claim, *difference.place), None, difference.instead, claim.best
+        )
+
+
+def _unsupported(claim: ComparedSentence) -> Iterator[SentenceFault]:
+    place = find_unsaid(claim) or find_lacking(claim, claim.held)
+    if place is None:
+        return
+    holders = claim.saying(place)
+    if holders:
+        yield SentenceFault("elsewhere", place, source=_nearest(claim, claim.stems, holders)[1])
+    else:
+        yield SentenceFault("unsupported", place, source=claim.best, strength=1 - claim.share)
+
+
+def _about(claim: ComparedSentence, item: Item, source: Sentence) -> Region | None:
+    """Return what the evidence sentence with the item does not say, in the item's clause or else anywhere."""
+    return find_lacking(claim, source.stems, claim.clause(item)) or find_lacking(claim, source.stems)
+
+
+def _is_part(name: str, other: str) -> bool:
+    """Return whether one name is the other in fewer words: `Reserve Bank`, `Reserve Bank of India`."""
+    mine, known = set(build_stems_key(name).split()), set(build_stems_key(other).split())
+    return mine <= known or known <= mine
+
+
+def _nearest(
+    claim: ComparedSentence, wanted: frozenset[str], holders: list[Sentence]
+) -> tuple[float, Sentence]:
+    shares = [claim.evidence.share(wanted, holder.stems) for holder in holders]
+    return max(shares), holders[shares.index(max(shares))]
+
+
+def _other_item(
+    claim: ComparedSentence, item: Item, wanted: frozenset[str], least: float
+) -> tuple[str, Sentence | None]:
+    """Return the item of the same kind in the evidence sentence nearest to `wanted`."""
+    best, found, source = least, "", None
+    for sentence in claim.evidence.sentences:
+        known = next((known for known in sentence.items if _alike(item, known)), None)
+        share = claim.evidence.share(wanted, sentence.stems) if known else 0.0
+        if known and share >= best and (share > best or source is None):
+            best, found, source = share, known.text, sentence
+    return found, source
+
+
+def list_alternatives(claim: ComparedSentence, item: Item) -> list[str]:
+    """Return the different evidence items that could stand in an item's place; none for names."""
+    if item.kind == "name":
+        return []
+    known = [
+        known for sentence in claim.evidence.sentences for known in sentence.items if _alike(item, known)
+    ]
+    return [one.text for one in {one.key: one for one in reversed(known)}.values()][::-1]
+
+
+def _alike(item: Item, known: Item) -> bool:
+    """Return whether two different items could stand in each other's place."""
+    if item.kind != known.kind or item.key == known.key:
+        return False
+    if item.kind == "quantity":
+        return _dimension(item.key) == _dimension(known.key)
+    if item.kind == "contact":
+        return (item.key.isdigit(), "@" in item.key) == (known.key.isdigit(), "@" in known.key)
+    if item.kind == "reference":
+        return item.text[:3].lower() == known.text[:3].lower()
+    if item.kind == "name":
+        return item.key.split()[-1] == known.key.split()[-1]
+    return item.kind == "date"
+
+
+def _dimension(key: str) -> str:
+    unit = key.split()[-1]
+    if unit.startswith("t+"):
+        return "t+"
+    return "time" if unit in _TIMES else "money" if unit in _MONEY else unit
+
+
+def _subject(claim: ComparedSentence, item: Item) -> Region | None:
+    """Return what a contact is for: the name before it in its clause, else the content words before it."""
+    start = claim.clause(item).start
+    names = [name for name in claim.items if name.kind == "name" and start <= name.start < item.start]
+    if names:
+        return Region(names[-1].start, names[-1].end)
+    run: list[Token] = []
+    for token in reversed([token for token in claim.tokens if token.end <= item.start]):
+        gap = claim.text[token.end : run[-1].start] if run else ""
+        if token.content and not _OF_CONTACTS.match(token.stem) and not re.search(r"[,;:(]", gap):
+            run.append(token)
+        elif run:
+            break
+    return Region(run[-1].start, run[0].end) if run else None

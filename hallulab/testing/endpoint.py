@@ -1,0 +1,208 @@
+"""An OpenAI-compatible endpoint on loopback that answers at once: everything but the model is real.
+
+`python -m hallulab.testing.endpoint [SECONDS]` listens on a free loopback port, prints it, and serves until
+stdin closes. With SECONDS, each answer takes that long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import sys
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+MODEL = "stub"
+
+
+def models() -> dict[str, Any]:
+    """Return the list of models."""
+    return {"object": "list", "data": [{"id": MODEL, "object": "model"}]}
+
+
+def completion(request: dict[str, Any]) -> dict[str, Any]:
+    """Answer in the requested form: an instance of a schema, a Yes or No, or a text."""
+    choice: dict[str, Any] = {"index": 0, "finish_reason": "stop"}
+    schema = request.get("response_format", {}).get("json_schema", {}).get("schema")
+    if schema is not None:
+        text = json.dumps(instance(schema, schema.get("$defs", {})))
+    elif request.get("logprobs"):
+        text = "Yes"
+        top = [
+            {"token": word, "logprob": math.log(p), "bytes": list(word.encode())}
+            for word, p in (
+                ("Yes", 0.5),
+                ("No", 0.2),
+                ("A", 0.1),
+                ("B", 0.05),
+                ("C", 0.04),
+                ("1", 0.03),
+                ("5", 0.03),
+            )
+        ]
+        choice["logprobs"] = {"content": [{**top[0], "top_logprobs": top}]}
+    else:
+        text = reply(request)
+    choice["message"] = {"role": "assistant", "content": text}
+    return {
+        "id": "stub",
+        "object": "chat.completion",
+        "created": 0,
+        "model": MODEL,
+        "choices": [choice],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+    }
+
+
+def reply(request: dict[str, Any]) -> str:
+    """Return three sentences that differ from request to request, so no two conversations are alike.
+
+    Where YES, NO or NOT SURE is asked for (in the system message), it is one of these.
+    """
+    number = zlib.crc32(json.dumps(request["messages"]).encode())
+    if "NOT SURE" in str(request["messages"][0].get("content")):
+        return ("YES", "NO", "NOT SURE")[number % 3]
+    return (
+        f"Complaint {number} goes to the District Commission. It was filed within {number % 700} days. "
+        f"The fee for it is {number % 5000} rupees."
+    )
+
+
+def instance(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
+    """Make a small value that a JSON schema allows."""
+    if "$ref" in schema:
+        return instance(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "const" in schema:
+        return schema["const"]
+    if "anyOf" in schema:
+        return instance(schema["anyOf"][0], definitions)
+    kind = schema.get("type")
+    if kind == "object":
+        return {name: instance(value, definitions) for name, value in schema.get("properties", {}).items()}
+    if kind == "array":
+        return [instance(schema.get("items", {"type": "string"}), definitions)] * max(
+            2, schema.get("minItems", 1)
+        )
+    return {"integer": schema.get("minimum", 3), "number": 0.5, "boolean": True}.get(
+        str(kind), "The fee is 200 rupees."
+    )
+
+
+def http_response(payload: bytes, status: int = 200, headers: bytes = b"") -> bytes:
+    """Return an HTTP answer in JSON; each of `headers` ends its line."""
+    head = b"HTTP/1.1 %d Said\r\nContent-Type: application/json\r\n" % status
+    return head + headers + b"Content-Length: %d\r\n\r\n" % len(payload) + payload
+
+
+class StubProtocol(asyncio.Protocol):
+    """HTTP/1.1 with keep-alive, just enough of it for the openai client."""
+
+    answer: Callable[[dict[str, Any]], dict[str, Any]] = staticmethod(completion)
+    """Makes the body of the answer from a request."""
+    seconds = 0.0
+    """How long an answer takes."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._buffer = b""
+
+    def data_received(self, data: bytes) -> None:
+        """Respond to each request that is whole."""
+        self._buffer += data
+        while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
+            head = self._buffer[:end].lower()
+            length = 0
+            for line in head.split(b"\r\n"):
+                if line.startswith(b"content-length:"):
+                    length = int(line.split(b":")[1])
+            if len(self._buffer) < end + 4 + length:
+                return
+            body = self._buffer[end + 4 : end + 4 + length]
+            self._buffer = self._buffer[end + 4 + length :]
+            self.respond(head, body)
+
+    def respond(self, head: bytes, body: bytes) -> None:
+        """Answer a request.
+
+        Args:
+            head: its first line and headers, in lower case.
+            body: its JSON; nothing if the list of models is asked for.
+        """
+        answer = models() if head.startswith(b"get") else self.answer(json.loads(body))
+        response = http_response(json.dumps(answer).encode())
+        if self.seconds:
+            asyncio.get_running_loop().call_later(self.seconds, self._transport.write, response)
+        else:
+            self._transport.write(response)
+
+
+async def serve(seconds: float) -> None:
+    """Listen until stdin closes; each answer takes so long."""
+    StubProtocol.seconds = seconds
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(StubProtocol, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await loop.run_in_executor(None, sys.stdin.read)
+    server.close()
+
+
+async def stop_listening(server: asyncio.Server) -> None:
+    """Close a server, but first finish the connections that it has accepted.
+
+    Python 3.11 makes a connection one turn of the loop after it was accepted. If the server is closed in
+    between, an assertion fails in silence and nobody ever closes the socket.
+    """
+    for listening in server.sockets:
+        asyncio.get_running_loop().remove_reader(listening.fileno())
+    for _ in range(3):
+        await asyncio.sleep(0)
+    server.close()
+
+
+@contextmanager
+def serve_stub(
+    answer: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+) -> Iterator[str]:
+    """Serve a model called `MODEL` that answers at once; yield the base URL.
+
+    Args:
+        answer: makes the body of an answer from that of a request; None: `completion`.
+    """
+    connections: list[asyncio.Transport] = []
+
+    class Protocol(StubProtocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            self.answer = answer or completion
+            connections.append(self._transport)
+
+    loop = asyncio.new_event_loop()
+    server = loop.run_until_complete(loop.create_server(Protocol, "127.0.0.1", 0))
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    async def end() -> None:
+        await stop_listening(server)
+        for connection in connections:
+            connection.abort()
+        await asyncio.sleep(0)  # `connection_lost` is called in the next turn of the loop
+
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    finally:
+        asyncio.run_coroutine_threadsafe(end(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(float(sys.argv[1]) if len(sys.argv) > 1 else 0.0))

@@ -1,0 +1,102 @@
+"""Runs of `hallulab` in processes of their own, forked from one that has done such a run before.
+
+A new process would import for two seconds and more before anything happens. `driver` gives a process to fork
+from that holds no thread of ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing.context import ForkProcess
+from pathlib import Path
+
+from hallulab.testing.tiny_pack import words_for_vectors
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a shell sees of a command that ended."""
+
+    code: int
+    """Exit code."""
+    out: str
+    """Standard output."""
+    err: str
+    """Standard error."""
+
+
+_FORKING = multiprocessing.get_context("fork")
+_SPAWNING = multiprocessing.get_context("spawn")
+
+
+def driver(processes: int = 1) -> ProcessPoolExecutor:
+    """Return new processes to run functions in that fork."""
+    return ProcessPoolExecutor(processes, mp_context=_SPAWNING)
+
+
+def start(command: Sequence[str], folder: Path, before: Callable[[], object] = lambda: None) -> ForkProcess:
+    """Fork a process that runs a command into a folder.
+
+    Args:
+        command: arguments of `hallulab`, without `--out`.
+        folder: the run folder; what is printed comes into files beside it.
+        before: called in the new process before the command.
+    """
+    process = _FORKING.Process(target=_run_after, args=(before, command, folder))
+    process.start()
+    return process
+
+
+def wait(process: ForkProcess, folder: Path) -> Ended:
+    """Wait for a process's end, and return what a shell sees; a signal's number is a negative code."""
+    process.join()
+    return Ended(process.exitcode or 0, *_read_printed(folder))
+
+
+def run(command: Sequence[str], folder: Path, before: Callable[[], object] = lambda: None) -> Ended:
+    """Run a command to its end; see `start`."""
+    return wait(start(command, folder, before), folder)
+
+
+def run_here(command: Sequence[str], folder: Path) -> Ended:
+    """Run a command in this process, so that its forks have all that it imports."""
+    code = 0
+    try:
+        _run(command, folder)
+    except SystemExit as stopped:
+        code = int(stopped.code or 0)
+    return Ended(code, *_read_printed(folder))
+
+
+def _run_after(before: Callable[[], object], command: Sequence[str], folder: Path) -> None:
+    before()
+    _run(command, folder)
+
+
+def _run(command: Sequence[str], folder: Path) -> None:
+    from hallulab.simulator.cli.main import main
+
+    sys.argv = ["hallulab", *command, "--out", str(folder)]
+    out_file, err_file = _printed(folder)
+    with (
+        words_for_vectors(),
+        out_file.open("w", encoding="utf-8") as out,
+        err_file.open("w", encoding="utf-8") as err,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        main()
+
+
+def _printed(folder: Path) -> tuple[Path, Path]:
+    return folder.with_suffix(".out"), folder.with_suffix(".err")
+
+
+def _read_printed(folder: Path) -> tuple[str, str]:
+    out, err = (path.read_text(encoding="utf-8") for path in _printed(folder))
+    return out, err

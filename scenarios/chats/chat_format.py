@@ -1,0 +1,98 @@
+"""The description of a chat format, which each module of a format gives as its constant `INFO`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hallulab.scenarios.chats.record import Marked
+from hallulab.scenarios.chats.values import FormatError, read_json_values
+from hallulab.scenarios.transcript import Conversation
+
+
+class ReadChat(NamedTuple):
+    """A conversation, and its place in the file."""
+
+    place: str
+    """The file and the line, for errors."""
+    conversation: Conversation
+    """The conversation."""
+
+
+class FileStart(NamedTuple):
+    """The beginning of a file, by which its format is found out."""
+
+    path: Path
+    """The file, or a folder."""
+    data: bytes
+    """Its first 64 KiB; empty for a folder."""
+    value: Mapping[str, Any] | None
+    """The first JSON value; None: the file has none, or it is no object."""
+
+
+@dataclass(frozen=True)
+class ChatFormat:
+    """A format of chats: how it is read, and for some how it is written.
+
+    An entry point of the group `hallulab.chat_formats` gives one, too.
+    """
+
+    name: str
+    """Name for `--format`."""
+    about: str
+    """What has this format."""
+    endings: tuple[str, ...]
+    """Endings of the files' names; empty: it is a folder."""
+    read: Callable[[Path], Iterator[ReadChat]]
+    """Yields the conversations of a file in its order; raises UsageError or FormatError."""
+    recognize: Callable[[FileStart], bool] | None = None
+    """Tells a file of this format by its beginning; None: it must be named."""
+    write: Callable[[Path, Iterable[Marked], frozenset[str]], None] | None = None
+    """Writes conversations, without some of `record.PARTS`, to a new file or folder; None: it cannot."""
+    rank: int = 100
+    """The lowest of ours is asked first, because a value may fit several formats."""
+    has_card: bool = False
+    """Whether an export adds a data card, `README.md`, to the folder."""
+
+
+def read_objects(path: Path, read: Callable[[Mapping[str, Any], str], Conversation]) -> Iterator[ReadChat]:
+    """Yield a conversation of each JSON object of a file.
+
+    Args:
+        path: the file.
+        read: makes a conversation of an object and the name that it has if it names itself not.
+
+    Raises:
+        UsageError: the file cannot be read.
+        FormatError: an object is wrong.
+    """
+    for number, (place, _, value) in enumerate(read_json_values(path), start=1):
+        try:
+            yield ReadChat(f"{path}, {place}", read(require_object(value), f"chat-{number}"))
+        except FormatError as error:
+            raise FormatError(str(error), place) from error
+
+
+def require_object(value: Any) -> Mapping[str, Any]:
+    """Return a value that is an object.
+
+    Raises:
+        FormatError: it is something else.
+    """
+    if not isinstance(value, Mapping):
+        raise FormatError("must be an object. Correct or delete it.")
+    return value
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines, each with a line feed, to a new file."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def encode_json(value: Any) -> str:
+    """Return a value as one line of JSON."""
+    return json.dumps(value, ensure_ascii=False)

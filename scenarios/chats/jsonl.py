@@ -1,0 +1,74 @@
+"""Our own lines: those of `conversations.jsonl` (`hallulab.scenarios.transcript.Conversation`).
+
+Exported ones have `spans`, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from hallulab.scenarios.chats.chat_format import (
+    ChatFormat,
+    FileStart,
+    ReadChat,
+    encode_json,
+    read_objects,
+    write_lines,
+)
+from hallulab.scenarios.chats.record import Marked
+from hallulab.scenarios.chats.values import FormatError
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error
+from hallulab.scenarios.transcript import Conversation
+
+
+def read(path: Path) -> Iterator[ReadChat]:
+    """Yield the conversation of each line."""
+    return read_objects(path, read_own)
+
+
+def read_own(value: Mapping[str, Any], name: str) -> Conversation:
+    """Make a conversation of a line in our own format; it has its identifier."""
+    try:
+        return Conversation.model_validate({key: one for key, one in value.items() if key != "spans"})
+    except ValidationError as error:
+        first = choose_main_error(error)
+        place = ".".join(map(str, first["loc"])) or name
+        raise FormatError(f"{place}: {explain_error(first)}. Correct it, or delete the line.") from error
+
+
+def recognize(start: FileStart) -> bool:
+    """Return whether the first object has our keys."""
+    return start.value is not None and {"stop_reason", "turns"} <= start.value.keys()
+
+
+def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
+    """Write a line for each conversation."""
+    write_lines(path, (encode_json(build_own_line(marked, without)) for marked in chats))
+
+
+def build_own_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
+    """Return a line in our own format."""
+    line = marked.conversation.model_dump(mode="json")
+    for part in {"passages", "steps"} & without:
+        line["turns"] = [{**turn, part: []} for turn in line["turns"]]
+    if "spans" not in without:
+        line["spans"] = [
+            [mark.model_dump() for mark in marked.marks.get(turn.index, ())]
+            for turn in marked.conversation.turns
+        ]
+    return line
+
+
+INFO = ChatFormat(
+    name="jsonl",
+    about="conversations of hallulab",
+    endings=(".jsonl",),
+    read=read,
+    recognize=recognize,
+    write=write,
+    rank=8,
+)

@@ -1,0 +1,67 @@
+"""ShareGPT's lines: `{"conversations": [{"from": "human", "value": …}], "system": …}`.
+
+With the keys and roles of LLaMA-Factory 0.9 (`data/README.md`) and of axolotl 0.13 (`chat_template` with
+`field_messages`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hallulab.scenarios.chats.chat_format import (
+    ChatFormat,
+    FileStart,
+    ReadChat,
+    encode_json,
+    read_objects,
+    write_lines,
+)
+from hallulab.scenarios.chats.messages import build_message_line, collect_messages, read_messages
+from hallulab.scenarios.chats.record import Marked
+from hallulab.scenarios.transcript import Conversation
+
+_ROLES = {"user": "human", "assistant": "gpt"}
+
+
+def read(path: Path) -> Iterator[ReadChat]:
+    """Yield the conversation of each line."""
+    return read_objects(path, read_sharegpt)
+
+
+def read_sharegpt(value: Mapping[str, Any], name: str) -> Conversation:
+    """Make a conversation of a line with `conversations`, or raise FormatError."""
+    listed = value.get("conversations")
+    first = listed[0] if isinstance(listed, list) and listed else None
+    plain = isinstance(first, Mapping) and "role" in first
+    return read_messages(value, "conversations", ("role", "content") if plain else ("from", "value"), name)
+
+
+def recognize(start: FileStart) -> bool:
+    """Return whether the first object has `conversations`."""
+    return start.value is not None and "conversations" in start.value
+
+
+def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
+    """Write a line for each conversation."""
+    write_lines(path, (encode_json(build_sharegpt_line(marked, without)) for marked in chats))
+
+
+def build_sharegpt_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
+    """Return a line with `conversations`; a system message has its own key."""
+    told = collect_messages(marked.conversation)
+    system = "".join(text for role, text in told if role == "system")
+    said = [{"from": _ROLES[role], "value": text} for role, text in told if role != "system"]
+    return {**build_message_line(marked, without, "conversations", said), "system": system}
+
+
+INFO = ChatFormat(
+    name="sharegpt",
+    about="lines of ShareGPT, as LLaMA-Factory and axolotl read",
+    endings=(".jsonl", ".json"),
+    read=read,
+    recognize=recognize,
+    write=write,
+    rank=2,
+)

@@ -1,0 +1,131 @@
+"""Files and folders that are written whole or not at all: beside their place, and renamed at the end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from hallulab.scenarios.errors import OperationalError, UsageError
+
+
+@contextmanager
+def write_whole_folder(path: Path) -> Iterator[Path]:
+    """Yield a new folder that takes the place of `path` at the end; after an error, nothing is left of it.
+
+    Raises:
+        UsageError: `path` is there and not empty.
+        OperationalError: it cannot be written.
+    """
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise UsageError(f"{path} is there and not empty. Give another --out, or delete it.")
+    target = Path(os.path.realpath(path))
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        beside.mkdir(parents=True)
+        yield beside
+        beside.replace(target)
+    except OSError as error:
+        raise OperationalError(f"cannot write {path}: {error.strerror or error}.") from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+@contextmanager
+def write_whole_file(path: Path) -> Iterator[Path]:
+    """Yield the path of a new file that takes the place of `path` at the end, likewise.
+
+    A link stays a link. Something other than a file (a pipe, a device) is written into.
+
+    Raises:
+        OperationalError: it cannot be written; the old file is intact.
+    """
+    target = Path(os.path.realpath(path))
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        if target.exists() and not target.is_file():
+            yield target
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # A file of that name, perhaps a link to elsewhere, is left from a process that has ended.
+        beside.unlink(missing_ok=True)
+        yield beside
+        beside.replace(target)
+    except OSError as error:
+        raise OperationalError(f"cannot write {path}: {error.strerror or error}.") from error
+    finally:
+        # What stands in the way of its folder was said already.
+        with suppress(OSError):
+            beside.unlink()
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write beside `path` and rename, so that a reader sees the old file or the new one.
+
+    A link stays a link, and its target is written. Something other than a file (a pipe, a device) is written
+    into.
+
+    Raises:
+        OperationalError: it cannot be written; the old file is intact.
+    """
+    write_together({path: text})
+
+
+def write_together(texts: Mapping[Path, str]) -> None:
+    """Write several files as `write_atomically` does; none is replaced before all are written.
+
+    A file that already holds its text is left alone, so it may lie where nothing can be written.
+
+    Raises:
+        OperationalError: one cannot be written; the old files are intact.
+    """
+    # Encode first: an error must come before any file is touched.
+    files = [(path, text.encode()) for path, text in texts.items()]
+    beside: dict[Path, Path] = {}
+    path = files[0][0]
+    try:
+        for path, data in files:
+            if path.is_file() and path.read_bytes() == data:
+                continue
+            if path.is_file() or not path.exists():
+                target = Path(os.path.realpath(path))
+                beside[target] = _write_beside(target, data)
+            elif path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            else:
+                path.write_bytes(data)
+        for path, made in beside.items():
+            made.replace(path)
+    except OSError as error:
+        raise OperationalError(f"cannot write {path}: {error.strerror}.") from error
+    finally:
+        for made in beside.values():
+            made.unlink(missing_ok=True)
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines as `write_atomically` does, one after the other, so that they need not be in memory.
+
+    Raises:
+        OperationalError: they cannot be written; the old file is intact, as with any error of `lines`.
+    """
+    with write_whole_file(path) as beside, beside.open("wb") as file:
+        file.writelines(f"{line}\n".encode() for line in lines)
+
+
+def _write_beside(target: Path, data: bytes) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    # A file of that name, perhaps a link to elsewhere, is left from a process that has ended.
+    beside.unlink(missing_ok=True)
+    try:
+        with beside.open("xb") as file:
+            file.write(data)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+    return beside

@@ -1,0 +1,120 @@
+"""Whether detectors differ: Friedman's test for three or more of them, Wilcoxon's signed-rank test for two.
+
+Friedman's test over sources: a source (group) is a block. In each block, detectors are ranked by their mean
+squared error (score − label)², the source's Brier score, over the replies that all of them scored. Detectors
+whose scores are no probabilities have no such error and are left out. The p-value comes from the chi-squared
+distribution, which is accurate for more than ten sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Literal
+
+import numpy as np
+
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.bench.levels import Items
+from hallulab.simulator.measure.detection import compute_brier
+from hallulab.simulator.measure.intervals import Floats, Integers, Rounded
+
+FEWEST = 3
+"""Detectors, and sources or conversations, below which there is no test."""
+_MOST_EXACT = 500
+"""Largest number of differing pairs with an exact signed-rank test, which then takes half a second."""
+
+
+class RankTest(Frozen):
+    """Friedman's test by chi-squared; None where no block tells any two detectors apart."""
+
+    statistic: Rounded | None
+    p_value: float | None
+    mean_ranks: dict[str, Rounded]
+
+
+class SourceTest(RankTest):
+    """The test over sources; the least error has rank 1."""
+
+    level: Literal["response"] = "response"
+    error: Literal["brier"] = "brier"
+    n: int
+    groups: int
+
+
+def run_friedman_test(measured: Mapping[str, Items]) -> SourceTest | None:
+    """Run the test over sources; None with too few of them or of detectors.
+
+    Args:
+        measured: the items that each detector scored of the same replies, at response level.
+    """
+    compared = {name: items for name, items in measured.items() if compute_brier(items.sample) is not None}
+    if len(compared) < FEWEST:
+        return None
+    shared = reduce(np.intersect1d, (items.replies for items in compared.values()))
+    errors = np.array([_compute_source_errors(items, shared) for items in compared.values()])
+    sources = errors.shape[1]
+    if sources < FEWEST:
+        return None
+    found = rank_test(dict(zip(compared, errors, strict=True)))
+    return SourceTest(n=len(shared), groups=sources, **dict(found))
+
+
+def rank_test(losses: Mapping[str, Floats]) -> RankTest:
+    """Run Friedman's test.
+
+    Args:
+        losses: each detector's loss in each block, for at least `FEWEST` detectors; the least one has rank 1.
+    """
+    from scipy.stats import friedmanchisquare, rankdata
+
+    table = np.array(list(losses.values()))
+    ranks: Floats = rankdata(table, axis=0)
+    differ = bool((ranks != ranks[0]).any())
+    found = friedmanchisquare(*table) if differ else None
+    return RankTest(
+        statistic=None if found is None else found.statistic,
+        p_value=None if found is None else float(f"{found.pvalue:.6g}"),
+        mean_ranks=dict(zip(losses, ranks.mean(axis=1), strict=True)),
+    )
+
+
+def _compute_source_errors(items: Items, shared: Integers) -> Floats:
+    """Return the mean squared error on the shared replies, for each source that has any."""
+    sample = items.sample.only(np.isin(items.replies, shared))
+    squared = (sample.scores - sample.labels) ** 2
+    _, place = np.unique(sample.clusters, return_inverse=True)
+    means: Floats = np.bincount(place, squared) / np.bincount(place)
+    return np.round(means, 12)
+
+
+def compute_wilcoxon_p(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Compute the two-sided p-value of the signed-rank test, without equal pairs; None if all are equal.
+
+    Equal differences share the mean of their ranks. Given these ranks, the p-value is exact: twice the
+    smaller tail of the sum of positive ranks over all 2^n equally likely patterns of signs, at most 1
+    (Wilcoxon 1945; with ties Hollander and Wolfe, Nonparametric Statistical Methods, section 3.1). Shares of
+    few hallucinations are mostly ties, for which the p-values of the normal approximation are too small.
+    scipy uses it there from n = 14 on. We use it beyond `_MOST_EXACT` pairs, where the exact sum would need
+    seconds.
+    """
+    from scipy.stats import rankdata, wilcoxon
+
+    differences = np.array([round(a - b, 12) for a, b in zip(first, second, strict=True)])
+    differences = differences[differences != 0]
+    if not len(differences):
+        return None
+    if len(differences) > _MOST_EXACT:
+        return float(wilcoxon(differences).pvalue)
+    doubled = np.rint(2 * rankdata(np.abs(differences))).astype(np.int64)
+    return _compute_signed_rank_p(doubled, int(doubled[differences > 0].sum()))
+
+
+def _compute_signed_rank_p(ranks: Integers, positive: int) -> float:
+    """Return twice the smaller tail, at `positive`, of the sum of a random subset of `ranks` (whole)."""
+    chances = np.ones(1)
+    for rank in np.sort(ranks):
+        halves = chances / 2
+        chances = np.pad(halves, (0, rank))
+        chances[rank:] += halves
+    return min(1.0, 2 * float(min(chances[: positive + 1].sum(), chances[positive:].sum())))

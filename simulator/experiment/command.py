@@ -1,0 +1,148 @@
+"""What `hallulab run`, `simulate`, `detect` and `branch` do, up to the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.simulator.experiment.config import ALL_CHATBOTS, Experiment, load_experiment, put_over
+from hallulab.simulator.experiment.fixed_prefix import find_branching
+from hallulab.simulator.experiment.manifest import load_experiment_to_judge
+from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.experiment.run import run_experiment
+from hallulab.simulator.options.commands import BranchOptions, DetectOptions, RunOptions, SimulateOptions
+from hallulab.simulator.options.groups import read_whole_numbers, to_path
+from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
+from hallulab.simulator.runs.outputs import check_outputs
+
+_JUDGING = frozenset(
+    {
+        "detectors",
+        "models",
+        "roles",
+        "model",
+        "base_url",
+        "base_urls",
+        "endpoint_limits",
+        "api_key_env",
+        "concurrency",
+        "timeout",
+        "decision_samples",
+    }
+)
+"""Fields of an experiment file that say how a saved run is judged."""
+_ANSWERING = _JUDGING | {"chatbots", "top_k", "reply_tokens", "embedding_model"}
+"""Fields that say how chatbots answer, too."""
+
+
+async def run_from_options(options: RunOptions | SimulateOptions) -> tuple[RunFolder, Scenario]:
+    """Hold the conversations of an experiment, and judge them unless the options are `SimulateOptions`.
+
+    Returns:
+        The run folder, and the pack.
+
+    Raises:
+        UsageError: the experiment has a contradiction, or does not fit the folder.
+        OperationalError: server, endpoint or disk failed.
+    """
+    folder = RunFolder(to_path(options.out) or name_folder_by_time())
+    fields = {**options.collect_model_fields(), **options.collect_conversation_fields()}
+    judges = isinstance(options, RunOptions)
+    if isinstance(options, RunOptions):
+        fields["detectors"] = options.detectors
+    experiment = load_experiment(options.config_path, fields)
+    settings = RunSettings.from_options(options, options.fresh, options.workers)
+    return folder, await run_in_folder(experiment, folder, settings, judges)
+
+
+async def run_in_folder(
+    experiment: Experiment, folder: RunFolder, settings: RunSettings, judge: bool
+) -> Scenario:
+    """Hold the conversations of an experiment in a folder, and judge them if `judge`; return the pack.
+
+    Raises:
+        UsageError: the folder cannot be written, or as `run_from_options`.
+        OperationalError: as `run_from_options`.
+    """
+    check_outputs({}, folders={"--out": folder.path})
+    return await run_experiment(experiment, folder, settings, simulate=True, judge=judge)
+
+
+async def detect_from_options(options: DetectOptions) -> tuple[RunFolder, Scenario]:
+    """Judge the turns of a saved run that lack a verdict.
+
+    Returns:
+        The run folder, and the pack.
+
+    Raises:
+        UsageError: folder, experiment file or a detector are at fault.
+        OperationalError: server, endpoint or disk failed.
+    """
+    folder = RunFolder(Path(options.folder))
+    folder.require()
+    fields = {**options.collect_model_fields(), "detectors": options.detectors}
+    experiment = load_saved_experiment(folder, options.config_path, fields)
+    settings = RunSettings.from_options(options, workers=options.workers)
+    return folder, await run_experiment(experiment, folder, settings, simulate=False)
+
+
+async def branch_from_options(options: BranchOptions) -> tuple[RunFolder, Scenario]:
+    """Give chatbots the same messages after the same histories, taken from a finished run.
+
+    Returns:
+        The new run folder, and the pack.
+
+    Raises:
+        UsageError: folders, turns, experiment file or a component are at fault.
+        OperationalError: server, endpoint or disk failed.
+    """
+    chosen = None if options.turns == "all" else read_whole_numbers("--turns", options.turns, 0)
+    old, new = RunFolder(Path(options.run)), RunFolder(to_path(options.out) or name_folder_by_time())
+    branching = find_branching(old, options.source, chosen)
+    fields = {**options.collect_model_fields(), "detectors": options.detectors}
+    experiment = load_saved_experiment(old, options.config_path, fields, options.chatbots, _ANSWERING)
+    check_outputs({}, folders={"--out": new.path})
+    settings = RunSettings.from_options(options, options.fresh)
+    return new, await run_experiment(experiment, new, settings, simulate=True, branching=branching)
+
+
+def load_saved_experiment(
+    run: RunFolder,
+    config: Path | None,
+    flags: Mapping[str, Any],
+    chatbots: Sequence[str] | None = None,
+    fields: frozenset[str] = _JUDGING,
+) -> Experiment:
+    """Return the experiment of a saved run, to go on with.
+
+    Args:
+        run: its folder.
+        config: an experiment file, of which only `fields` count; None: there is none.
+        flags: fields that were given (not None); they win over the file.
+        chatbots: names of its chatbots, or of the file's, or kinds of others; None: all.
+        fields: see above. With `chatbots` among them, they are going to answer.
+
+    Raises:
+        UsageError: folder or file are at fault, or only the folder names a chatbot that is not ours.
+    """
+    file = load_experiment(config, {})
+    given = file.model_dump(mode="json", exclude_unset=True)
+    values = load_experiment_to_judge(run, given.get("scenario"))
+    values = put_over(values, {name: given[name] for name in given.keys() & fields})
+    values = put_over(values, {name: value for name, value in flags.items() if value is not None})
+    if chatbots is not None:
+        known = {bot["name"]: bot for bot in values["chatbots"]}
+        values["chatbots"] = [known.get(name, name) for name in chatbots]
+    if "chatbots" in fields - given.keys():
+        for bot in values["chatbots"]:
+            # The folder may be a stranger's, and such a chatbot could name any program.
+            if not isinstance(bot, str) and bot["kind"] not in ALL_CHATBOTS:
+                raise UsageError(
+                    f"{run.path}: its chatbot {bot['name']!r} is other people's code or service "
+                    f"({bot['kind']}), which a run folder alone does not start. Give the experiment file "
+                    "that names it with -c, or leave it out with --chatbots."
+                )
+    return load_experiment(None, values).with_places_of(file)

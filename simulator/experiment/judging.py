@@ -1,0 +1,38 @@
+"""Judge replies that are given as they are, without a run folder."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hallulab.detectors.base.protocol import run_detector
+from hallulab.scenarios.transcript import Judgement
+from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models, warn_of
+from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
+from hallulab.simulator.options.commands import JudgeOptions
+
+
+async def judge_views(options: JudgeOptions) -> list[Judgement]:
+    """Return a judgement of each reply, in their order.
+
+    Raises:
+        UsageError: the detector, its options or the models are at fault.
+        OperationalError: server or endpoint failed.
+    """
+    fields = {"detectors": [options.detector], "seed": options.seed}
+    experiment = load_experiment(options.config_path, {**options.collect_model_fields(), **fields})
+    settings = RunSettings.from_options(options)
+    async with open_pool(experiment, open_recording(settings)) as pool:
+        [detector] = make_detectors(experiment, pool, {})
+        async with serve_models(pool, settings, is_model_needed([detector])):
+            warn_of([detector])
+            if detector.traits.batch:
+                return await run_detector(detector, options.views)
+            places = asyncio.Semaphore(experiment.concurrency)
+
+            async def judge_reply(number: int) -> Judgement:
+                async with places:
+                    [judgement] = await run_detector(detector, [options.views[number]])
+                    return judgement
+
+            return list(await asyncio.gather(*map(judge_reply, range(len(options.views)))))

@@ -1,0 +1,297 @@
+"""The options of each command and of the Python function that does the same: one dataclass each.
+
+`hallulab.simulator.cli.options` makes flags of the fields, `hallulab.api` keyword arguments. A field without
+a `Flag` is for Python only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from hallulab.simulator.options.groups import (
+    Chosen,
+    ConversationOptions,
+    Flag,
+    FolderOptions,
+    ModelOptions,
+    RecordingOptions,
+    StrPath,
+)
+
+if TYPE_CHECKING:
+    from hallulab.scenarios.transcript import TurnView
+
+Wrong = Literal["invented", "misplaced"]
+"""Kinds of wrong answers: made up, or out of another passage."""
+PERSONAS = 20
+"""Personas that `hallulab init-scenario` writes from documents where no number is given."""
+GOALS = "70/20/10"
+"""Per cent of their goals that the documents answer, answer in part, do not answer, likewise."""
+
+_DETECTORS = Flag("Detectors, separated by commas.", separated=True)
+_WORKERS = Flag("Processes that hold and judge conversations, each with --concurrency requests.")
+
+
+@dataclass(frozen=True)
+class SimulateOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOptions):
+    """What `hallulab simulate` takes."""
+
+    _: KW_ONLY
+    workers: Annotated[int, _WORKERS] = 1
+
+
+@dataclass(frozen=True)
+class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOptions):
+    """What `hallulab run` takes."""
+
+    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    _: KW_ONLY
+    workers: Annotated[int, _WORKERS] = 1
+
+
+@dataclass(frozen=True)
+class DetectOptions(ModelOptions, RecordingOptions):
+    """What `hallulab detect` takes."""
+
+    folder: Annotated[StrPath, Flag("A run folder.", argument=True, metavar="DIR")]
+    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    _: KW_ONLY
+    workers: Annotated[int, _WORKERS] = 1
+
+
+@dataclass(frozen=True)
+class BranchOptions(ModelOptions, FolderOptions, RecordingOptions):
+    """What `hallulab branch` takes."""
+
+    run: Annotated[StrPath, Flag("A run folder.", argument=True, metavar="DIR")]
+    _: KW_ONLY
+    turns: Annotated[str, Flag("Turns that are held anew, from 0, separated by commas; or all.")] = "all"
+    source: Annotated[
+        str | None,
+        Flag("Chatbot whose conversations they are; by default the first of the run.", names=("--from",)),
+    ] = None
+    chatbots: Annotated[
+        Sequence[str] | None,
+        Flag("Chatbots that answer, separated by commas; by default those of the run.", separated=True),
+    ] = None
+    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+
+
+@dataclass(frozen=True)
+class JudgeOptions(ModelOptions, RecordingOptions):
+    """What `hallulab.judge` takes."""
+
+    views: Sequence[TurnView]
+    """The replies, each with the dialogue before it and its evidence."""
+    detector: Chosen
+    """The judge: its name, or a mapping with `name`, `kind` and `options`."""
+    _: KW_ONLY
+    seed: int | None = None
+    """Seed of what the detector samples; None: the experiment file's, else 0."""
+
+
+@dataclass(frozen=True)
+class BenchOptions(ModelOptions, RecordingOptions):
+    """What `hallulab bench` takes."""
+
+    dataset: Annotated[
+        str,
+        Flag("A labelled data set (docs/labelled-data.md), or a JSONL file of yours.", argument=True),
+    ]
+    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    _: KW_ONLY
+    data: Annotated[StrPath | None, Flag("Folder that holds the data set's files.")] = None
+    source: Annotated[str | None, Flag("Part of the data set, such as begin's wow, cmu and tc.")] = None
+    option: Annotated[
+        Sequence[str] | Mapping[str, Any],
+        Flag("NAME=VALUE: an option of the data set; may be repeated."),
+    ] = ()
+    by: Annotated[
+        Sequence[str],
+        Flag("Break the numbers down by this field of the replies' `meta`; may be repeated."),
+    ] = ()
+    limit: Annotated[int | None, Flag("At most this many replies.", least=1)] = None
+    seed: Annotated[
+        int | None,
+        Flag(
+            "Seed of training, of folds, of the choice that --limit makes, and of what detectors "
+            "sample; by default the experiment file's, else 0."
+        ),
+    ] = None
+    train: Annotated[
+        StrPath | None,
+        Flag(
+            "Folder (of a JSONL data set: file) that detectors learn from; else they learn from one "
+            "half of the groups, and all are measured on the other."
+        ),
+    ] = None
+    folds: Annotated[
+        int | None,
+        Flag(
+            "Detectors that learn are trained this many times: each time on the groups outside a fold, "
+            "which they then judge.",
+            least=2,
+        ),
+    ] = None
+    sweep: Annotated[StrPath | None, Flag("Sweep file (YAML): one detector in many configurations.")] = None
+    json_file: Annotated[StrPath | None, Flag("Write the numbers into this file.", names=("--json",))] = None
+    csv: Annotated[StrPath | None, Flag("Write the rows of all levels into this file.")] = None
+    html: Annotated[StrPath | None, Flag("Write a page with curves into this file.")] = None
+
+
+@dataclass(frozen=True)
+class PlantOptions(ModelOptions, RecordingOptions):
+    """What `hallulab plant` takes."""
+
+    source: Annotated[
+        str,
+        Flag(
+            "Where clean replies come from: a run folder, a labelled JSON-lines file, or a scenario "
+            "pack or folder of documents that replies are made of.",
+            argument=True,
+        ),
+    ]
+    _: KW_ONLY
+    out: Annotated[StrPath, Flag("Folder to write planted.jsonl into.")]
+    count: Annotated[int, Flag("Errors to plant; each has a clean twin.", least=1)] = 400
+    kinds: Annotated[
+        Sequence[str], Flag("Kinds of errors, with commas between; default: all.", separated=True)
+    ] = ()
+    turns: Annotated[
+        Sequence[int], Flag("Turns before a reply made of documents, in turn.", separated=True, number_from=0)
+    ] = (0, 2, 4)
+    contexts: Annotated[
+        Sequence[int],
+        Flag(
+            "Passages in the evidence of a reply made of documents, in turn.", separated=True, number_from=1
+        ),
+    ] = (1, 4, 8)
+    seed: Annotated[int, Flag("Seed of all choices.")] = 0
+    fluent: Annotated[
+        bool,
+        Flag("Let the model write the errors; else rules do, and none is asked.", names=("--fluent",)),
+    ] = False
+
+
+@dataclass(frozen=True)
+class CalibrateOptions(ModelOptions, RecordingOptions):
+    """What `hallulab calibrate` takes."""
+
+    source: Annotated[
+        str | None,
+        Flag(
+            "What errors are planted into: a scenario pack, a folder of documents, a run folder, or a "
+            "labelled JSON-lines file. Default: the experiment's scenario.",
+            argument=True,
+        ),
+    ] = None
+    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    _: KW_ONLY
+    data: Annotated[Sequence[str], Flag("A file of labelled replies to fit to, too; may be repeated.")] = ()
+    count: Annotated[int, Flag("Errors to plant; each has a clean twin.", least=20)] = 200
+    seed: Annotated[int | None, Flag("Seed of all choices, and of the detectors.")] = None
+    policy: Annotated[
+        str | None,
+        Flag("Fit the thresholds of this policy's topics instead, for a guarded chatbot."),
+    ] = None
+    out: Annotated[StrPath | None, Flag("File to write that policy into.")] = None
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """What `hallulab import` takes."""
+
+    file: Annotated[StrPath, Flag("Your chats (docs/own-chats.md).", argument=True, metavar="FILE")]
+    _: KW_ONLY
+    out: Annotated[StrPath | None, Flag("Run folder; by default runs/ and the time.")] = None
+    format: Annotated[
+        str | None,
+        Flag(
+            "openai, sharegpt, otel, openinference, langfuse, mlflow, csv, jsonl, parquet, hf or "
+            "ragtruth; by default found out by the content."
+        ),
+    ] = None
+    documents: Annotated[
+        StrPath | None, Flag("Folder of documents: evidence of replies that have none in the file.")
+    ] = None
+    scenario: Annotated[
+        str | None, Flag("The pack that the chats belong to, whose documents are searched so.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class StressOptions(ModelOptions, FolderOptions, RecordingOptions):
+    """What `hallulab stress` takes."""
+
+    _: KW_ONLY
+    data: Annotated[StrPath | None, Flag("Folder that holds HotpotQA's distractor setting.")] = None
+    questions: Annotated[int | None, Flag("At most this many questions.")] = None
+    seed: Annotated[int | None, Flag("Seed of all choices.")] = None
+
+
+@dataclass(frozen=True)
+class BuildOptions(ModelOptions, RecordingOptions):
+    """What `hallulab build hotpotqa-derived` takes."""
+
+    _: KW_ONLY
+    data: Annotated[StrPath, Flag("Folder that holds HotpotQA's distractor setting.")]
+    out: Annotated[StrPath, Flag("JSON-lines file to write.")]
+    limit: Annotated[int | None, Flag("At most this many questions.", least=1)] = None
+    seed: Annotated[
+        int, Flag("Seed of the choice that --limit makes, of the answers drawn, and sampled.")
+    ] = 0
+    wrong: Annotated[
+        Wrong,
+        Flag("Wrong answers: made up, or out of a passage that does not answer the question."),
+    ] = "invented"
+    both: Annotated[
+        bool, Flag("Both answers of each question; by default one at random.", names=("--both",))
+    ] = False
+
+
+@dataclass(frozen=True)
+class InitOptions(ModelOptions, RecordingOptions):
+    """What `hallulab init-scenario` takes."""
+
+    directory: Annotated[StrPath, Flag("A new or empty folder.", argument=True, metavar="DIR")]
+    _: KW_ONLY
+    documents: Annotated[
+        StrPath | None,
+        Flag("Folder of your documents: a model writes the pack's personas from them."),
+    ] = None
+    from_chats: Annotated[
+        StrPath | None,
+        Flag("Chats of real users, as `hallulab import` reads them: one persona of each.", metavar="FILE"),
+    ] = None
+    personas: Annotated[
+        int | None,
+        Flag(
+            f"Personas to write from the documents, {PERSONAS} by default; with --from-chats, how many "
+            "chats are read, all by default."
+        ),
+    ] = None
+    goals: Annotated[
+        str | None,
+        Flag(
+            f"Per cent of goals that the documents answer, answer in part, do not answer; {GOALS} by default."
+        ),
+    ] = None
+    seed: Annotated[int | None, Flag("Seed of what is drawn.")] = None
+
+
+@dataclass(frozen=True)
+class SummarizeOptions(ModelOptions, RecordingOptions):
+    """What `hallulab summarize` takes."""
+
+    chat: Annotated[
+        StrPath,
+        Flag(
+            "A chat: text with lines `User: …` and `Assistant: …`, or messages as .json or .jsonl.",
+            argument=True,
+            metavar="FILE",
+        ),
+    ]
+    _: KW_ONLY
+    scenario: Annotated[str | None, Flag("The pack that the chat belongs to: a name, or a path.")] = None

@@ -1,0 +1,152 @@
+"""Groups of options that several commands share, and how an option stands on the command line."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from hallulab.scenarios.errors import UsageError
+
+StrPath = str | Path
+"""A path as people write it in Python."""
+
+Chosen = str | Mapping[str, Any]
+"""A chatbot or a detector: its name, or a mapping with `name`, `kind` and `options`."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """How an option stands on the command line."""
+
+    help: str
+    """Its line of `--help`."""
+    names: tuple[str, ...] = ()
+    """Its spellings; none: the field's name, with `--no-…` where it is true or false."""
+    least: int | None = None
+    """Smallest value of a number. For lists of numbers see `number_from`."""
+    separated: bool = False
+    """Whether a list stands in one word, with commas between, and not in several flags."""
+    number_from: int | None = None
+    """Smallest number of a list of whole numbers; None: it is a list of names."""
+    argument: bool = False
+    """Whether it has no flag but a place."""
+    metavar: str | None = None
+    """What `--help` calls the value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """Which models answer, and how hard they are asked."""
+
+    config: Annotated[
+        StrPath | None, Flag("Experiment file (YAML); flags win over it.", names=("--config", "-c"))
+    ] = None
+    model: Annotated[
+        str | None, Flag("Model to serve (catalogue name, folder, hub name), or the endpoint's model.")
+    ] = None
+    base_url: Annotated[
+        str | Sequence[str] | None,
+        Flag(
+            "OpenAI-compatible endpoint; without it the model is served here. "
+            "Repeat it for several that serve the same model."
+        ),
+    ] = None
+    api_key_env: Annotated[
+        str | None, Flag("Environment variable with the endpoint's key; by default OPENAI_API_KEY.")
+    ] = None
+    concurrency: Annotated[int | None, Flag("Model requests under way at once.")] = None
+    timeout: Annotated[float | None, Flag("Seconds one try of a model request may take.")] = None
+
+    @property
+    def config_path(self) -> Path | None:
+        """The experiment file, if one was given."""
+        return to_path(self.config)
+
+    def collect_model_fields(self) -> dict[str, Any]:
+        """Return these options as fields of an experiment; None for those that were not given."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(ModelOptions)}
+        del values["config"]
+        if not isinstance(self.base_url, str | None):
+            several = list(values.pop("base_url"))
+            values |= {"base_url": several[0]} if len(several) == 1 else {"base_urls": several}
+        return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConversationOptions:
+    """Which conversations are held."""
+
+    scenario: Annotated[str | None, Flag("Built-in scenario pack, or the path of your own pack folder.")] = (
+        None
+    )
+    chatbots: Annotated[
+        Sequence[Chosen] | None, Flag("Chatbots under test, separated by commas.", separated=True)
+    ] = None
+    personas: Annotated[
+        Sequence[str] | None, Flag("Personas by identifier, separated by commas.", separated=True)
+    ] = None
+    limit: Annotated[int | None, Flag("At most this many personas.")] = None
+    repeats: Annotated[int | None, Flag("Conversations per persona and chatbot, with rising seeds.")] = None
+    count: Annotated[
+        int | None, Flag("Draw this many users, a persona and a seed each; instead of --repeats.")
+    ] = None
+    manners: Annotated[
+        Sequence[str] | None,
+        Flag("Manners that users draw from, separated by commas: terse,misspelling.", separated=True),
+    ] = None
+    seed: Annotated[int | None, Flag("Seed of the first repeat, or of the first users.")] = None
+    min_turns: Annotated[int | None, Flag("Replies before the user may stop.")] = None
+    max_turns: Annotated[int | None, Flag("Replies after which a conversation stops.")] = None
+    reply_tokens: Annotated[int | None, Flag("Limit of a message, the user's and the five chatbots'.")] = None
+    top_k: Annotated[int | None, Flag("Passages retrieved for a query.")] = None
+
+    def collect_conversation_fields(self) -> dict[str, Any]:
+        """Return these options as fields of an experiment; None for those that were not given."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(ConversationOptions)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderOptions:
+    """Where a run is written."""
+
+    out: Annotated[StrPath | None, Flag("Run folder; by default runs/ and the time.")] = None
+    fresh: Annotated[
+        bool, Flag("Start over, or go on where the journals end.", names=("--fresh/--resume",))
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordingOptions:
+    """Recording, replaying and noise."""
+
+    record: Annotated[StrPath | None, Flag("Record every model answer and search into this file.")] = None
+    replay: Annotated[StrPath | None, Flag("Answer from this recording: no server, no network.")] = None
+    quiet: Annotated[bool, Flag("No progress.", names=("--quiet", "-q"))] = False
+    server_flags: Sequence[str] = ()
+    """Passed on to the model server. On the command line, they stand after `--`."""
+
+
+def to_path(value: StrPath | None) -> Path | None:
+    """Return a path that was given as text or as a path; None where none was given."""
+    return None if value is None else Path(value)
+
+
+def read_whole_numbers(flag: str, text: str, least: int) -> tuple[int, ...]:
+    """Return whole numbers that commas separate.
+
+    Raises:
+        UsageError: the text holds something else.
+    """
+    found = [part.strip() for part in text.split(",")]
+    if any(not part.isdecimal() or not least <= int(part) <= _MOST for part in found):
+        raise UsageError(
+            f"{flag} {text}: give whole numbers from {least} to {_MOST} with commas between, such as 1,4."
+        )
+    return tuple(int(part) for part in found)
+
+
+_MOST = 50
+"""Most turns or passages: none of our dialogues is longer."""

@@ -1,0 +1,106 @@
+"""Count a run once, make its report of all metrics, and read reports again."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+from pydantic import ValidationError, create_model
+
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_text
+from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.transcript import Conversation, Frozen
+from hallulab.simulator.measure.hallucinations import ByDetector, Counting, build_rows
+from hallulab.simulator.measure.self_judging import mark_self_judged
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.extensions import load_metrics
+from hallulab.simulator.report.metrics.metric import Flaws, RunFacts, Tallied
+
+
+class RunCounts:
+    """Everything that a report counts.
+
+    Args:
+        run: what is known of the run.
+
+    Raises:
+        UsageError: a distribution offers a metric that cannot be loaded.
+    """
+
+    def __init__(self, run: RunFacts) -> None:
+        self._run = run
+        self._tallying = Counting(run.chatbots, run.detectors)
+        self._metrics = [metric(run) for metric in load_metrics()]
+        self.scenarios: set[str] = set()
+        self.models: set[str] = set()
+        self.personas: set[str] = set()
+        self.conversations = self.turns = 0
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
+        """Count a conversation.
+
+        Args:
+            conversation: it.
+            verdicts: those on it.
+            flaws: those of the simulated user in it.
+        """
+        self._tallying.add(conversation, verdicts)
+        for metric in self._metrics:
+            metric.add(conversation, verdicts, flaws)
+        self.scenarios.add(conversation.scenario)
+        self.models.add(conversation.model)
+        self.personas.add(conversation.persona)
+        self.conversations += 1
+        self.turns += len(conversation.turns)
+
+    def report(self) -> RunReport:
+        """Compute the report of what was counted.
+
+        Raises:
+            UsageError: the journals hold two configurations of the same thing.
+        """
+        tallies = self._tallying.tallies()
+        tallied = Tallied(tallies, mark_self_judged(build_rows(tallies), self._run.claim_checks))
+        fields = {name: value for metric in self._metrics for name, value in metric.result(tallied)}
+        return load_report_model()(imported=self._run.imported, **fields)
+
+
+@cache
+def load_report_model() -> type[RunReport]:
+    """Return what a whole report is: it inherits the fields of every metric's section."""
+    sections = [metric.SECTION for metric in load_metrics()]
+    bases: tuple[type[Frozen], ...] = (RunReport, *sections)
+    return cast(type[RunReport], create_model("RunReport", __base__=bases))
+
+
+def read_report(path: str | Path) -> RunReport:
+    """Read a `report.json`.
+
+    Raises:
+        UsageError: it cannot be read, or another version of hallulab wrote it.
+    """
+    try:
+        return load_report_model().model_validate(parse_json(read_text(Path(path))))
+    except ValidationError as error:
+        first = choose_main_error(error)
+        flaw = f"field `{'.'.join(map(str, first['loc']))}`: {explain_error(first)}"
+    except ValueError as error:
+        flaw = f"not valid JSON ({error})"
+    raise UsageError(f"{path}: {flaw}. Make it anew with `hallulab report` on its run folder.")
+
+
+def render_headlines(report: RunReport) -> list[str]:
+    """Return what was found in the replies, where to look first, then whether that ranks the chatbots."""
+    return [sentence for metric in load_metrics() for sentence in metric.headlines(report)]
+
+
+def describe_omissions(report: RunReport) -> list[str]:
+    """Return sentences on what the numbers leave out, and on chatbots judged by their own verifier."""
+    return [sentence for metric in load_metrics() for sentence in metric.notes(report)]
+
+
+def describe_models(report: RunReport) -> list[str]:
+    """Return sentences on how the numbers were made."""
+    return [sentence for metric in load_metrics() for sentence in metric.footnotes(report)]

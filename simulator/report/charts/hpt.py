@@ -1,0 +1,13 @@
+"""The chart of hallucinations per turn."""
+
+from __future__ import annotations
+
+from hallulab.simulator.report.dots import DotChart
+
+
+class HallucinationChart(DotChart):
+    """Draws HPT-1."""
+
+    TITLE = "Hallucinations per turn (HPT-1), lower is better"
+    ORDER = 10
+    FIELD = "hpt_1"

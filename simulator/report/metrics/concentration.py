@@ -1,0 +1,247 @@
+"""Where hallucinated replies concentrate: by turn, length of the reply, nearest document and topic.
+
+A reply is hallucinated by a detector that flagged it, or something in it. All chatbots count together. The
+replies of one persona depend on each other, so intervals resample those together.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from hallulab.scenarios.chats.turns import TOPIC
+from hallulab.scenarios.text.wording import choose_noun
+from hallulab.scenarios.transcript import Conversation, Frozen, Turn
+from hallulab.simulator.measure.hallucinations import ByDetector, Person
+from hallulab.simulator.measure.intervals import (
+    Interval,
+    Ratio,
+    Rounded,
+    compute_interval,
+    compute_ratio_of_sums,
+    explain_no_interval,
+    sum_by_cluster,
+)
+from hallulab.simulator.report.columns import (
+    DETECTOR,
+    GROUPED,
+    PERCENT,
+    Column,
+    build_grouped_table,
+    group_rows,
+    is_lacking,
+)
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.metrics.metric import (
+    LAST,
+    CsvTable,
+    Flaws,
+    GroupedTable,
+    PageSection,
+    Paragraph,
+    RunFacts,
+    TableMetric,
+    Tallied,
+)
+
+By = Literal["all", "turn", "length", "document", "topic"]
+KINDS: tuple[By, ...] = ("all", "turn", "length", "document", "topic")
+
+MOST = 10
+"""Documents, and topics, with a row of their own: those with most replies."""
+
+NONE = "(none)"
+"""Value of replies without evidence, or without a topic."""
+OTHERS = "(others)"
+"""Value of documents, or topics, without a row of their own."""
+
+_TURNS = ((1, "1"), (2, "2"), (3, "3"), (4, "4"), (9, "5 to 9"))
+_LAST_TURNS = "10 and later"
+_WORDS = ((25, "up to 25 words"), (50, "26 to 50"), (100, "51 to 100"), (200, "101 to 200"))
+_LONGEST = "over 200 words"
+_BANDS: dict[By, tuple[str, ...]] = {
+    "all": ("replies",),
+    "turn": (*(name for _, name in _TURNS), _LAST_TURNS),
+    "length": (*(name for _, name in _WORDS), _LONGEST),
+}
+
+Cell = tuple[By, str | None]
+"""What replies have in common: None is no document, or no topic."""
+
+
+class Concentration(Frozen):
+    """Some of the replies under a detector."""
+
+    detector: str
+    """Name of the detector."""
+    by: By
+    """What the replies have in common: their turn, length, nearest document or topic; `all`: nothing."""
+    value: str
+    """Which turn, length, document or topic."""
+    replies: int
+    """These replies."""
+    scored: int
+    """Those that the detector scored."""
+    coverage: Rounded | None
+    """scored / replies."""
+    hallucinated: int
+    """Scored ones that are flagged, or have a hallucination."""
+    share: Rounded | None
+    """hallucinated / scored; None if nothing is scored."""
+    share_ci95: Interval
+    """Cluster bootstrap over personas; None with fewer than `LEAST_FOR_INTERVAL`."""
+    no_interval: str | None
+    """Why there is no interval."""
+
+
+COLUMNS = (
+    DETECTOR,
+    Column("By", "by", "what the replies have in common: turn, length, document (that of the best passage), "
+           "topic; all: nothing", kind="name", short="Replies by"),
+    Column("Which", "value", "which turn, length, document or topic; (none): without evidence or topic, "
+           "(others): those with fewer replies", kind="text", short="which"),
+    Column("Replies", "replies", "these replies, of all chatbots", GROUPED, short="Replies"),
+    Column("Scored", "scored", "those that the detector scored", GROUPED, short="Scored"),
+    Column("Coverage %", "coverage", "scored replies over replies", PERCENT, short="Cov.\n%",
+           warns=is_lacking),
+    Column("Hallucinated", "hallucinated", "scored replies that are flagged, or have a hallucination",
+           GROUPED, short="Halluc."),
+    Column("Hallucinated %", "share", "hallucinated over scored replies", PERCENT, beside="share_ci95",
+           short="Halluc. %"),
+)  # fmt: skip
+
+
+class Concentrations(TableMetric[Concentration]):
+    """Counts replies by what they have in common."""
+
+    NAME, LINK = "concentration", "Where"
+    TITLE = "Where hallucinated replies concentrate"
+    ROW = Concentration
+    COLUMNS = COLUMNS
+    ORDER, TERMINAL_ORDER = 20, LAST
+
+    def __init__(self, run: RunFacts) -> None:
+        super().__init__(run)
+        self._replies: Counter[Cell] = Counter()
+        self._clusters: dict[Person, int] = {}
+        """Persona → number."""
+        self._judged: dict[tuple[str, Cell], array[int]] = defaultdict(lambda: array("q"))
+        """Of each conversation three numbers: its cluster, its hallucinated replies, its scored ones."""
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
+        """Count a conversation."""
+        person = (conversation.scenario, conversation.persona)
+        cluster = self._clusters.setdefault(person, len(self._clusters))
+        cells = {turn.index: tuple(_enumerate_cells(conversation, turn)) for turn in conversation.turns}
+        self._replies.update(cell for own in cells.values() for cell in own)
+        for detector in self.run.detectors:
+            found: dict[Cell, list[bool]] = defaultdict(list)
+            for turn, verdict in verdicts.get(detector, {}).items():
+                if verdict.outcome == "scored":
+                    for cell in cells.get(turn, ()):
+                        found[cell].append(bool(verdict.flagged or verdict.spans))
+            for cell, flags in found.items():
+                self._judged[detector, cell].extend((cluster, sum(flags), len(flags)))
+
+    def table(self, tallied: Tallied) -> tuple[Concentration, ...]:
+        """Return the rows: of each detector, those with replies; by topic only where one is given."""
+        kinds = [kind for kind in KINDS if kind != "topic" or self._has_topics()]
+        return tuple(row for name in self.run.detectors for kind in kinds for row in self._rows(name, kind))
+
+    @classmethod
+    def groups(cls, report: RunReport) -> Sequence[Sequence[Concentration]]:
+        """Return the rows of each detector."""
+        return group_rows(cls.rows(report), "detector", report.detectors)
+
+    @classmethod
+    def notes(cls, report: RunReport) -> Sequence[str]:
+        """Say how many replies of imported chats have no evidence."""
+        rows = cls.rows(report)
+        # The count is the same for each detector.
+        lacking = [row for row in rows if (row.by, row.value) == ("document", NONE)]
+        if not report.imported or not lacking:
+            return ()
+        bare, whole = lacking[0].replies, next(row.replies for row in rows if row.by == "all")
+        return [
+            f"{bare} of {whole} {choose_noun(whole, 'reply', 'replies')} {'has' if bare == 1 else 'have'} no "
+            "evidence: a detector that needs some abstains, and what has none is not clean."
+        ]
+
+    @classmethod
+    def section(cls, report: RunReport) -> PageSection | None:
+        """Show the table; nothing without rows."""
+        rows = cls.rows(report)
+        few = (
+            f"; fewer than {report.intervals.least} have none" if any(row.no_interval for row in rows) else ""
+        )
+        hint = (
+            "Share of the scored replies of all chatbots that a detector flags. Intervals resample "
+            f"personas{few}."
+        )
+        parts = (Paragraph(hint), GroupedTable(cls.COLUMNS, cls.groups(report)))
+        return PageSection(cls.NAME, cls.LINK, "Where hallucinated replies are", parts) if rows else None
+
+    @classmethod
+    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+        """Return the table under its heading; nothing without rows."""
+        table = build_grouped_table(cls.COLUMNS, cls.groups(report), "detector", narrow)
+        return (Text("\nwhere hallucinated replies are:"), table) if cls.rows(report) else ()
+
+    @classmethod
+    def csv(cls, report: RunReport) -> CsvTable:
+        """Return the table for `concentration.csv`."""
+        return CsvTable(cls.COLUMNS, cls.rows(report), "concentration.csv")
+
+    def _has_topics(self) -> bool:
+        return any(kind == "topic" and name is not None for kind, name in self._replies)
+
+    def _rows(self, detector: str, kind: By) -> Iterator[Concentration]:
+        for value, cells in self._values(kind):
+            replies = sum(self._replies[kind, name] for name in cells)
+            judged = sum_by_cluster(one for name in cells for one in self._ratios(detector, (kind, name)))
+            scored = sum(ratio.denominator for ratio in judged)
+            if replies:
+                yield Concentration(
+                    detector=detector,
+                    by=kind,
+                    value=value,
+                    replies=replies,
+                    scored=scored,
+                    coverage=scored / replies,
+                    hallucinated=sum(ratio.numerator for ratio in judged),
+                    share=compute_ratio_of_sums(judged),
+                    share_ci95=compute_interval(judged),
+                    no_interval=explain_no_interval(len(judged)),
+                )
+
+    def _ratios(self, detector: str, cell: Cell) -> Iterator[tuple[int, Ratio]]:
+        """Yield (cluster, ratio) of each conversation in a cell."""
+        held = self._judged.get((detector, cell), array("q"))
+        for cluster, hallucinated, scored in zip(held[::3], held[1::3], held[2::3], strict=True):
+            yield cluster, Ratio(hallucinated, scored)
+
+    def _values(self, kind: By) -> list[tuple[str, list[str | None]]]:
+        """Return (value of a row, names that it counts) in the order of the rows."""
+        if kind in _BANDS:
+            return [(name, [name]) for name in _BANDS[kind]]
+        counts = {
+            name: self._replies[by, name] for by, name in self._replies if by == kind and name is not None
+        }
+        names = sorted(counts, key=lambda name: (-counts[name], name))
+        shown: list[tuple[str, list[str | None]]] = [(name, [name]) for name in names[:MOST]]
+        return [*shown, (OTHERS, [*names[MOST:]]), (NONE, [None])]
+
+
+def _enumerate_cells(conversation: Conversation, turn: Turn) -> Iterator[Cell]:
+    number, words = conversation.depth(turn.index) + 1, len(turn.reply.split())
+    yield "all", _BANDS["all"][0]
+    yield "turn", next((name for most, name in _TURNS if number <= most), _LAST_TURNS)
+    yield "length", next((name for most, name in _WORDS if words <= most), _LONGEST)
+    yield "document", turn.passages[0].document if turn.passages else None
+    given = next((step.text for step in turn.steps if step.name == TOPIC), None)
+    yield "topic", given or next((one.topic for one in turn.passages[:1] if one.topic), None)

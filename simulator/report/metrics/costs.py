@@ -1,0 +1,324 @@
+"""Costs of a run: by role, of a conversation on average, and how long conversations were."""
+
+from __future__ import annotations
+
+import statistics
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Literal
+
+from hallulab.scenarios.text.wording import NOTHING
+from hallulab.scenarios.transcript import Call, Conversation, Frozen
+from hallulab.simulator.measure.hallucinations import ByDetector, compute_mean
+from hallulab.simulator.measure.intervals import Rounded
+from hallulab.simulator.measure.spending import Spending, Spent, sum_calls
+from hallulab.simulator.measure.tokens import count_tokens
+from hallulab.simulator.report.columns import (
+    GROUPED,
+    TWO_DECIMALS,
+    Column,
+    build_decimal_format,
+    build_grouped_format,
+    format_counts,
+)
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.metrics.metric import (
+    Flaws,
+    GroupedTable,
+    Heading,
+    Metric,
+    PageSection,
+    Paragraph,
+    RunFacts,
+    Tallied,
+)
+
+BASELINE = "vanilla"
+"""The chatbot that costs are relative to (HalluDetect B.8)."""
+
+
+class Cost(Frozen):
+    """Costs of one role over the whole run: a line of `ledger` in `report.json`."""
+
+    role: str
+    """`user`, `chatbot` or `detector`, or the role that the call itself names."""
+    name: str
+    """Name of the chatbot or detector; for `user`, of the chatbot it talked to."""
+    calls: int
+    """Model calls, failed and replayed ones included."""
+    failed: int
+    """Calls without an answer."""
+    replayed: int
+    """Calls answered from a recording or an equal request; their recorded cost is counted here."""
+    uncounted: int
+    """Calls whose tokens the server did not report; the sums lack them."""
+    prompt_tokens: int | None
+    """Tokens read; None when no server reported them."""
+    completion_tokens: int | None
+    """Tokens written; None when no server reported them."""
+    cached_tokens: int | None
+    """Prompt tokens from the server's prefix cache; None when no server reported them."""
+    seconds: Rounded
+    """Sum of latencies. Calls run at the same time, so this is no wall time."""
+
+
+class Efficiency(Frozen):
+    """Average cost a conversation: the table of HalluDetect B.8."""
+
+    role: Literal["chatbot", "detector"]
+    """`chatbot` or `detector`."""
+    name: str
+    """Its name."""
+    conversations: int
+    """Conversations averaged over."""
+    on: str
+    """Whose conversations: a chatbot's own; for a detector Vanilla's, or `all` in a run without Vanilla."""
+    calls_per_chat: Rounded | None
+    """Mean number of model calls."""
+    tokens_per_chat: Rounded | None
+    """Mean of prompt plus completion tokens; None when no server reported them."""
+    seconds_per_chat: Rounded | None
+    """Mean sum of latencies."""
+    relative_to_vanilla: Rounded | None
+    """tokens_per_chat over the Vanilla chatbot's (the user's calls count in neither); None without it."""
+
+
+LEDGER = (
+    Column("Role", "role", "simulated user of a chatbot, chatbot or detector",
+           lambda role: "user of" if role == "user" else str(role), kind="text"),
+    Column("Name", "name", "name of the chatbot or detector", kind="name"),
+    Column("Calls", "calls", "model calls, failed and replayed ones too", GROUPED),
+    Column("Failed", "failed", "calls without an answer", GROUPED, warns=bool),
+    Column("Replayed", "replayed", "calls answered from a recording or an equal request",
+           GROUPED),
+    Column("Prompt tokens", "prompt_tokens", "tokens read, as far as servers reported them",
+           GROUPED),
+    Column("of these cached", "cached_tokens", "those from the server's prefix cache",
+           GROUPED),
+    Column("Completion tokens", "completion_tokens", "tokens written, as far as servers reported them",
+           GROUPED),
+    Column("Seconds", "seconds", "sum of latencies; calls overlap, so the run took less",
+           build_grouped_format(1)),
+)  # fmt: skip
+
+
+EFFICIENCY = (
+    Column("What", "role", "chatbot or detector", kind="text"),
+    Column("Name", "name", "its name", kind="name"),
+    Column("On chats of", "on",
+           "whose conversations: a chatbot's own; for a detector Vanilla's, or all without Vanilla",
+           kind="text"),
+    Column("Chats", "conversations", "conversations averaged over"),
+    Column("Calls / chat", "calls_per_chat", "mean number of model calls a conversation",
+           build_decimal_format(1)),
+    Column("Tokens / chat", "tokens_per_chat", "mean of tokens read and written a conversation",
+           GROUPED),
+    Column("Seconds / chat", "seconds_per_chat", "mean sum of latencies a conversation",
+           build_decimal_format(1)),
+    Column("Tokens relative to Vanilla", "relative_to_vanilla",
+           "tokens over those of the Vanilla chatbot on the same conversations",
+           lambda value: NOTHING if value is None else f"{value:.2f}×"),
+)  # fmt: skip
+
+
+class CostSection(Frozen):
+    """Fields of `report.json`."""
+
+    ledger: tuple[Cost, ...]
+    """Costs by role."""
+    efficiency: tuple[Efficiency, ...]
+    """Costs of a conversation."""
+
+
+class CostMetric(Metric):
+    """Adds up the costs of a run."""
+
+    SECTION = CostSection
+    TABLES = (
+        ("Cost by role", LEDGER),
+        ("Cost of a conversation", EFFICIENCY),
+    )
+    ORDER = 90
+
+    def __init__(self, run: RunFacts) -> None:
+        super().__init__(run)
+        self._roles: dict[tuple[str, str], Spending] = defaultdict(Spending)
+        """By role and name."""
+        self._own: dict[str, Spending] = defaultdict(Spending)
+        """Chatbot → what it cost itself."""
+        self._judging: dict[tuple[str, bool], Spending] = defaultdict(Spending)
+        """Detector, and whether on Vanilla's conversations alone."""
+        self._judged: dict[str, Spending] = defaultdict(Spending)
+        """Detector → what Vanilla cost on the conversations that it judged."""
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
+        """Add the calls of a conversation and of the verdicts on it."""
+        calls: dict[str, list[Call]] = defaultdict(list)
+        for call in collect_calls(conversation):
+            calls[call.role].append(call)
+        for role, found in calls.items():
+            self._roles[role, conversation.chatbot].add(sum_calls(found))
+        own = sum_calls(calls.get("chatbot", ()))
+        self._own[conversation.chatbot].add(own)
+        for detector, turns in verdicts.items():
+            judging = sum_calls([call for verdict in turns.values() for call in verdict.calls])
+            self._roles["detector", detector].add(judging)
+            self._judging[detector, False].add(judging)
+            if conversation.chatbot == BASELINE:
+                self._judging[detector, True].add(judging)
+                self._judged[detector].add(own)
+
+    def result(self, tallied: Tallied) -> CostSection:
+        """Return both tables."""
+        return CostSection(ledger=self.ledger(), efficiency=self.efficiency())
+
+    def ledger(self) -> tuple[Cost, ...]:
+        """Return the costs by who made the calls, sorted by role and name."""
+        return tuple(
+            _build_cost(role, name, self._roles[role, name].total()) for role, name in sorted(self._roles)
+        )
+
+    def efficiency(self) -> tuple[Efficiency, ...]:
+        """Average the cost of a conversation for each chatbot and detector, relative to the Vanilla chatbot.
+
+        The paper measures detectors on the Vanilla chatbot's conversations, and so do we. Only conversations
+        with a verdict of the detector count, and Vanilla's own cost is that of the same conversations.
+        """
+        vanilla = BASELINE in self.run.chatbots and BASELINE in self._own
+        average = _compute_tokens_per_chat(self._own[BASELINE]) if vanilla else None
+        lines = [
+            _build_efficiency("chatbot", name, name, self._own[name], average) for name in self.run.chatbots
+        ]
+        for name in self.run.detectors:
+            same = _compute_tokens_per_chat(self._judged[name]) if vanilla else None
+            on = BASELINE if vanilla else "all"
+            lines.append(_build_efficiency("detector", name, on, self._judging[name, vanilla], same))
+        return tuple(lines)
+
+    @classmethod
+    def section(cls, report: RunReport) -> PageSection:
+        """Show what roles and conversations cost, and how long conversations were."""
+        costs = report.of(CostSection)
+        parts = (
+            Heading("By role"),
+            GroupedTable(LEDGER, [costs.ledger]),
+            Paragraph("Seconds are latencies added up; requests run at the same time, so the run took less."),
+            Heading("Per conversation"),
+            GroupedTable(EFFICIENCY, [costs.efficiency]),
+            Heading("Length of conversations"),
+            GroupedTable(LENGTHS, [report.of(LengthSection).conversations]),
+        )
+        return PageSection("costs", "Cost", "Cost", parts)
+
+
+def collect_calls(conversation: Conversation) -> list[Call]:
+    """Return every call of a conversation but those of detectors, the turns' first."""
+    return [call for turn in conversation.turns for call in turn.calls] + list(conversation.calls)
+
+
+def _build_cost(role: str, name: str, total: Spent) -> Cost:
+    return Cost(role=role, name=name, **asdict(total))
+
+
+def _build_efficiency(
+    role: Literal["chatbot", "detector"], name: str, on: str, spending: Spending, baseline: float | None
+) -> Efficiency:
+    tokens, total, chats = _compute_tokens_per_chat(spending), spending.total(), spending.chats
+    return Efficiency(
+        role=role,
+        name=name,
+        conversations=chats,
+        on=on,
+        calls_per_chat=round(total.calls / chats, 6) if chats else None,
+        tokens_per_chat=tokens,
+        seconds_per_chat=round(total.seconds / chats, 6) if chats else None,
+        relative_to_vanilla=tokens / baseline if tokens is not None and baseline else None,
+    )
+
+
+def _compute_tokens_per_chat(spending: Spending) -> float | None:
+    total = spending.total().tokens
+    return None if total is None or not spending.chats else total / spending.chats
+
+
+class ChatStatistics(Frozen):
+    """Lengths of one chatbot's conversations: the table of HalluDetect B.9."""
+
+    chatbot: str
+    """Name of the chatbot."""
+    conversations: int
+    """Number of conversations."""
+    turns_mean: Rounded | None
+    """Mean number of turns."""
+    turns_std: Rounded | None
+    """Sample standard deviation (n - 1); None with fewer than two conversations."""
+    tokens_mean: Rounded | None
+    """Mean number of tokens of all messages, the user's and the chatbot's, by the shared tokenizer."""
+    tokens_std: Rounded | None
+    """Sample standard deviation, as above."""
+    stop_reasons: dict[str, int]
+    """Conversations by the reason they ended."""
+
+
+LENGTHS = (
+    Column("Chatbot", "chatbot", "name of the chatbot", kind="name"),
+    Column("Chats", "conversations", "its conversations"),
+    Column("Turns, mean", "turns_mean", "mean number of turns", TWO_DECIMALS),
+    Column("std", "turns_std", "standard deviation of it (n − 1)", TWO_DECIMALS),
+    Column("Tokens, mean", "tokens_mean", "mean number of tokens of all messages, by the shared tokenizer",
+           build_decimal_format(1)),
+    Column("std", "tokens_std", "standard deviation of it (n − 1)", build_decimal_format(1)),
+    Column("Ended by", "stop_reasons", "conversations by the reason they ended", format_counts, kind="text"),
+)  # fmt: skip
+
+
+class LengthSection(Frozen):
+    """Fields of `report.json`."""
+
+    conversations: tuple[ChatStatistics, ...]
+    """Lengths of conversations, by chatbot."""
+
+
+class Lengths(Metric):
+    """Collects the lengths and endings of each chatbot's conversations."""
+
+    SECTION = LengthSection
+    TABLES = (("Length of conversations", LENGTHS),)
+    ORDER = 91
+
+    def __init__(self, run: RunFacts) -> None:
+        super().__init__(run)
+        self._turns: dict[str, array[int]] = defaultdict(partial(array, "q"))
+        self._tokens: dict[str, array[int]] = defaultdict(partial(array, "q"))
+        self._endings: dict[str, Counter[str]] = defaultdict(Counter)
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
+        """Measure a conversation."""
+        name = conversation.chatbot
+        self._turns[name].append(len(conversation.turns))
+        tokens = (count_tokens(turn.user) + count_tokens(turn.reply) for turn in conversation.turns)
+        self._tokens[name].append(sum(tokens))
+        self._endings[name][conversation.stop_reason] += 1
+
+    def result(self, tallied: Tallied) -> LengthSection:
+        """Summarize them."""
+        found = tuple(
+            ChatStatistics(
+                chatbot=name,
+                conversations=len(self._turns[name]),
+                turns_mean=compute_mean(self._turns[name]),
+                turns_std=_compute_deviation(self._turns[name]),
+                tokens_mean=compute_mean(self._tokens[name]),
+                tokens_std=_compute_deviation(self._tokens[name]),
+                stop_reasons=dict(self._endings[name]),
+            )
+            for name in self.run.chatbots
+        )
+        return LengthSection(conversations=found)
+
+
+def _compute_deviation(values: Sequence[int]) -> float | None:
+    return statistics.stdev(values) if len(values) > 1 else None

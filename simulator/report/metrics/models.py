@@ -1,0 +1,82 @@
+"""How the models of a run were read, and what each of several endpoints did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from hallulab.agents.models.endpoints import Answered, ReadHow
+from hallulab.scenarios.text.wording import format_count, shorten_line
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.metrics.metric import Metric, Tallied
+
+
+class ModelReading(Frozen):
+    """How one model's answers were read, in words."""
+
+    model: str
+    """Name under which it is served."""
+    decisions: str
+    """Source of decisions."""
+    seed: Literal["kept", "ignored", "refused"]
+    """What the endpoint does with a seed."""
+    json_by: str = Field(alias="json")
+    """How answers are made JSON."""
+    asked: bool
+    """Whether the endpoint was asked; else this is assumed."""
+
+
+class ModelSection(Frozen):
+    """Fields of `report.json`."""
+
+    read_how: tuple[ModelReading, ...]
+    """How the models' answers were read."""
+    endpoints: tuple[Answered, ...] = ()
+    """What each of several endpoints did; empty: there was one, or nothing is known."""
+
+
+class ModelMetric(Metric):
+    """Tells of the models what the run knows of them."""
+
+    SECTION = ModelSection
+
+    def result(self, tallied: Tallied) -> ModelSection:
+        """Return what is known of the models."""
+        read_how = tuple(map(_build_model_reading, self.run.read_how))
+        return ModelSection(read_how=read_how, endpoints=tuple(self.run.endpoints))
+
+    @classmethod
+    def footnotes(cls, report: RunReport) -> Sequence[str]:
+        """Say how each model's answers were read, and what each of several endpoints did."""
+        section = report.of(ModelSection)
+        read = [
+            f"{shorten_line(one.model)} was read by: {one.decisions}, "
+            f"JSON {one.json_by.removeprefix('JSON ')}, seed {one.seed}"
+            f"{'' if one.asked else ' (assumed, the endpoint did not say)'}."
+            for one in section.read_how
+        ]
+        return [*read, *map(_describe_endpoint, section.endpoints)]
+
+
+def _build_model_reading(read_how: ReadHow) -> ModelReading:
+    if read_how.log_probabilities:
+        decisions = "log-probabilities"
+    elif read_how.decision_samples == 1:
+        decisions = "printed word"
+    else:
+        decisions = f"share of {read_how.decision_samples} printed words"
+    return ModelReading(
+        model=read_how.model,
+        decisions=decisions,
+        seed=read_how.seed,
+        json="JSON schema" if read_how.json_schema else "asked for in the prompt",
+        asked=read_how.asked,
+    )
+
+
+def _describe_endpoint(did: Answered) -> str:
+    failed = f", and failed {format_count(did.failed, 'time')}" if did.failed else ""
+    return f"{shorten_line(did.base_url)} answered {format_count(did.answered, 'request')}{failed}."

@@ -1,0 +1,1 @@
+"""Thresholds of detectors, and of a safeguard's topics, fitted to planted errors and their twins."""

@@ -1,0 +1,80 @@
+"""The tables of `hallulab calibrate`, on the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from hallulab.scenarios.text.wording import format_count
+from hallulab.simulator.report.columns import Column, build_decimal_format
+from hallulab.simulator.report.printing import print_line, print_table
+from hallulab.simulator.report.terminal import build_console
+from hallulab.simulator.stress.calibrate.detectors import CalibrationReport
+from hallulab.simulator.stress.calibrate.policy import MOST_FLAGGED, PolicyFit
+
+_THREE = build_decimal_format(3)
+_PERCENT = build_decimal_format(0, 100)
+
+COLUMNS = (
+    Column("Detector", "detector", "name of the detector", kind="name", short="Detector"),
+    Column("Threshold until now", "before", "its threshold until now, and where that came from", _THREE,
+           beside="before_protocol", short="Threshold\nuntil now"),
+    Column("Fitted", "threshold", "threshold with the largest balanced accuracy", _THREE, short="Fitted"),
+    Column("Sensitivity", "sensitivity", "share of the hallucinated replies that are flagged; each part of "
+           "the groups is judged by the threshold of the others", _THREE, short="Sensi-\ntivity"),
+    Column("Specificity", "specificity", "share of the clean replies that are not flagged, likewise", _THREE,
+           short="Speci-\nficity"),
+    Column("Balanced accuracy", "balanced_accuracy", "mean of both", _THREE, short="Balanced\naccuracy"),
+    Column("Replies", "replies", "replies that it was given"),
+    Column("Coverage %", "coverage", "replies that it scored over those", build_decimal_format(0, 100),
+           short="Cov.\n%"),
+)  # fmt: skip
+
+TOPICS = (
+    Column("Topic", "topic", "", kind="name", short="Topic"),
+    Column("Controls", "controls", "different grounded replies on the topic that were scored",
+           short="Con-\ntrols"),
+    Column("Errors", "errors", "replies with a planted error that were scored", short="Errors"),
+    Column("τ before", "before", "threshold before", _THREE, short="τ before"),
+    Column("Flagged % before", "flagged_before", "share of the controls that reach the threshold before",
+           _PERCENT, short="Flagged\n% before"),
+    Column("Recall % before", "recall_before", "share of the errors that reach it", _PERCENT,
+           short="Recall\n% before"),
+    Column("τ", "threshold", "the fitted threshold", _THREE, short="τ"),
+    Column("Flagged %", "flagged", "share of the controls that reach it", _PERCENT, short="Flag-\nged %"),
+    Column("Recall %", "recall", "share of the errors that reach it", _PERCENT, short="Recall\n%"),
+    Column("Flagged % held out", "flagged_held_out", "the same for thresholds fitted to other documents",
+           _PERCENT, short="Flagged %\nheld out"),
+    Column("Recall % held out", "recall_held_out", "likewise, of the errors", _PERCENT,
+           short="Recall %\nheld out"),
+)  # fmt: skip
+"""For `rows` of `hallulab calibrate --policy`: sensitive topics."""
+
+TABLES = {"Thresholds": COLUMNS, "Thresholds of topics": TOPICS}
+"""Heading of docs/metrics.md → the columns of a table."""
+
+
+def print_calibration(report: CalibrationReport, console: Console | None = None) -> None:
+    """Print the thresholds, what they were fitted to, and why some are missing."""
+    console = console or build_console()
+    print_table(console, f"Thresholds fitted to {report.measured_on}", COLUMNS, [report.detectors])
+    for row in report.detectors:
+        if row.not_fitted is not None:
+            print_line(console, f"{row.detector}: keeps its threshold, as {row.not_fitted}.")
+    for note in report.notes:
+        print_line(console, f"Note: {note}.")
+
+
+def print_policy(found: PolicyFit, console: Console | None = None) -> None:
+    """Print the topics' thresholds, and why some are missing."""
+    console = console or build_console()
+    pairs = format_count(found.pairs, "error")
+    heading = f"Thresholds of {found.detector} on {pairs} planted into {found.source}, with clean twins"
+    print_table(console, heading, TOPICS, [found.rows])
+    for row in found.rows:
+        if row.not_fitted is not None:
+            print_line(console, f"{row.topic}: stays as it is: {row.not_fitted}.")
+    print_line(
+        console,
+        f"Note: τ is as before where at most {MOST_FLAGGED:.0%} of the controls reach it, else the lowest "
+        "with that.",
+    )
