@@ -14,9 +14,8 @@ from hallulab.agents.models.prompt import load_prompt_at
 from hallulab.agents.served_model import read_tuned_number
 from hallulab.agents.versions import compute_version
 from hallulab.chatbots.agent import AgentBot
-from hallulab.chatbots.callable import AutoGenBot, CallableBot
 from hallulab.chatbots.editor import EditorBot
-from hallulab.chatbots.endpoint import EndpointBot
+from hallulab.chatbots.external import AutoGenBot, CallableBot, EndpointBot
 from hallulab.chatbots.fact_checker import FactCheckerBot
 from hallulab.chatbots.guarded.bot import GuardedBot
 from hallulab.chatbots.guarded.policy import KIND as GUARDED

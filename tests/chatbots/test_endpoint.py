@@ -9,7 +9,7 @@ import pytest
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
-from hallulab.chatbots.endpoint import EndpointBot
+from hallulab.chatbots.external import EndpointBot
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
 from hallulab.chatbots.registry import make_chatbot
 from hallulab.scenarios.errors import UsageError

@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 from pydantic import Field, ValidationError
 
-from hallulab.chatbots.callable import CallableOptions
+from hallulab.chatbots.external import CallableOptions
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_records
 from hallulab.scenarios.packs.pack import Identifier
