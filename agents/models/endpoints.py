@@ -66,8 +66,14 @@ class Endpoint:
         return key
 
 
+SCRIPTED = "scripted"
+"""Scheme of the addresses of scripted models, which answer in this process (`hallulab.testing.scripted`)."""
+
+
 def is_loopback(base_url: str) -> bool:
     """Return whether an address is on this machine, where no key is needed."""
+    if base_url.startswith(f"{SCRIPTED}://"):
+        return True
     host = urlsplit(base_url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -339,7 +345,7 @@ def _without_secrets(url: str) -> str:
 def _with_scheme_and_host(url: str) -> str:
     try:
         parts = urlsplit(url)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        known = parts.scheme in ("http", "https", SCRIPTED) and bool(parts.hostname) and parts.port != 0
     except ValueError:
         known = False
     if not known or any(letter.isspace() for letter in url):

@@ -20,7 +20,7 @@ from typing import Any
 import httpx2
 
 from hallulab.agents.models.answers import ImpossibleAnswer, ModelError, is_completion, read_first_token
-from hallulab.agents.models.endpoints import Replicas, most_tokens
+from hallulab.agents.models.endpoints import SCRIPTED, Replicas, most_tokens
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.redaction import Redaction, make_redaction
 from hallulab.scenarios.errors import ReplayMiss
@@ -52,6 +52,9 @@ _MOST_PROBABLE = 1.5
 """Probabilities of tokens that exclude each other add up to so much at most: servers round, and rescale."""
 
 _JSON = "application/json"
+
+IN_PROCESS: dict[str, httpx2.AsyncBaseTransport] = {}
+"""Host of a `scripted://` address → what answers there."""
 
 WireMessage = Mapping[str, Any]
 """A message in the form of OpenAI-compatible endpoints: `role`, `content` and more."""
@@ -236,9 +239,14 @@ class ModelTransport(httpx2.AsyncBaseTransport):
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         redaction = make_redaction(request.headers["Authorization"].removeprefix("Bearer "))
+        inner = self._inner
+        if request.url.scheme == SCRIPTED:
+            if request.url.host not in IN_PROCESS:
+                raise httpx2.ConnectError(f"no scripted model {request.url.host!r} answers", request=request)
+            inner = IN_PROCESS[request.url.host]
         try:
             async with asyncio.timeout(self.timeout_s):
-                response = await self._inner.handle_async_request(request)
+                response = await inner.handle_async_request(request)
                 return await _receive(response, request.url, redaction)
         except TimeoutError as error:
             raise httpx2.ReadTimeout(f"no answer within {self.timeout_s:g} s", request=request) from error

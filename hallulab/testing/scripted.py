@@ -11,8 +11,9 @@ from typing import Any
 import httpx2
 from tenacity import wait_none
 
-from hallulab.agents.models.endpoints import Endpoint
+from hallulab.agents.models.endpoints import SCRIPTED, Endpoint
 from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.transport import IN_PROCESS
 
 Script = Callable[[dict[str, Any]], "str | Mapping[str, float] | httpx2.Response"]
 """From a request body to an answer: a text, probabilities of first tokens, or a whole HTTP response."""
@@ -41,6 +42,37 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
         if isinstance(answer, httpx2.Response):
             return answer
         return httpx2.Response(200, json=completion(answer, body["model"]), request=request)
+
+
+class ScriptedModel(ScriptedTransport):
+    """A model that answers from a script in this process, under an address that every command takes.
+
+    ```python
+    with ScriptedModel(lambda request: "It opens at 7.") as model:
+        run = hallulab.simulate(experiment, model=model.name, base_url=model.base_url)
+    assert len(model.requests) > 0
+    ```
+
+    Worker processes and other programs do not reach it: see `hallulab.testing.endpoint.serve_stub` for those.
+
+    Args:
+        script: makes an answer from the body of a request.
+        name: what the model is called; two at once need different names.
+    """
+
+    def __init__(self, script: Script, name: str = "scripted") -> None:
+        super().__init__(script, name)
+        self.name = name
+        self.base_url = f"{SCRIPTED}://{name}/v1"
+
+    def __enter__(self) -> ScriptedModel:
+        if self.name in IN_PROCESS:
+            raise ValueError(f"a scripted model {self.name!r} answers already; give another name")
+        IN_PROCESS[self.name] = self
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        del IN_PROCESS[self.name]
 
 
 def pool_through(transport: httpx2.AsyncBaseTransport) -> Callable[..., ModelPool]:
