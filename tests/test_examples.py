@@ -88,6 +88,6 @@ def test_code_of_the_docs_imports_the_front_door_only(name: str) -> None:
     for block in blocks(name):
         for node in ast.walk(ast.parse(block)):
             if isinstance(node, ast.ImportFrom):
-                assert node.module in {"hallulab", "collections.abc"}
+                assert node.module in {"hallulab", "hallulab.testing.scripted", "collections.abc"}
             if isinstance(node, ast.Import):
                 assert {alias.name for alias in node.names} <= {"hallulab", "re"}

@@ -47,7 +47,11 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_a_command_of_another_distribution_runs(hallulab: CommandLine, tmp_path: Path) -> None:
-    assert hallulab("count", tmp_path / "site").out == "2 files\n"
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    (papers / "one.txt").touch()
+    (papers / "two.txt").touch()
+    assert hallulab("count", papers).out == "2 files\n"
 
 
 @pytest.mark.usefixtures("installed")
