@@ -41,11 +41,13 @@ from hallulab.simulator.options.commands import (
 from hallulab.simulator.options.groups import RecordingOptions, StrPath, to_path
 
 if TYPE_CHECKING:
+    from hallulab.scenarios.packs.pack import Scenario
     from hallulab.scenarios.transcript import Judgement
     from hallulab.simulator.bench.results import BenchReport
     from hallulab.simulator.experiment.config import Experiment
     from hallulab.simulator.report.export import ExportCounts
     from hallulab.simulator.report.selection import SelectionCounts
+    from hallulab.simulator.runs.folder import RunFolder
     from hallulab.simulator.stress.calibrate.detectors import CalibrationReport
     from hallulab.simulator.stress.calibrate.policy import PolicyFit
     from hallulab.simulator.stress.plant import Planting
@@ -147,6 +149,19 @@ def _make_plain(
     return plain
 
 
+def _make_awaited(
+    verb: Callable[Parameters, Result],
+) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
+    """Make the form of a plain verb that is awaited, for those that wait for nothing but the disk."""
+
+    @wraps(verb)
+    async def awaited(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        return await asyncio.to_thread(verb, *args, **kwargs)
+
+    awaited.__name__ = awaited.__qualname__ = f"a{verb.__name__}"
+    return awaited
+
+
 async def asimulate(
     experiment: Experiment | Mapping[str, Any] | StrPath,
     *,
@@ -218,14 +233,24 @@ async def _hold(
 ) -> Run:
     from hallulab.simulator.experiment.command import run_in_folder
     from hallulab.simulator.experiment.models import RunSettings
-    from hallulab.simulator.report.write import require_a_reply, write_reports
     from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
 
     settings = RunSettings.from_options(options, fresh, workers)
     folder = RunFolder(to_path(out) or name_folder_by_time())
     scenario = await run_in_folder(_resolve_experiment(experiment, fields), folder, settings, judge)
+    return _open_run(folder, scenario, reports=judge)
+
+
+def _open_run(folder: RunFolder, scenario: Scenario, reports: bool) -> Run:
+    """Open a run that has just been held or judged; write its reports first if `reports`.
+
+    Raises:
+        OperationalError: no conversation got as far as a reply.
+    """
+    from hallulab.simulator.report.write import require_a_reply, write_reports
+
     journals = folder.read_journals()
-    if judge:
+    if reports:
         write_reports(folder, journals, scenario)
     require_a_reply(journals)
     return Run(folder.path)
@@ -258,13 +283,9 @@ def _resolve_experiment(
 async def _detect(options: DetectOptions) -> Run:
     """Judge the turns of a saved run that lack a verdict, and report, as `hallulab detect` does."""
     from hallulab.simulator.experiment.command import detect_from_options
-    from hallulab.simulator.report.write import require_a_reply, write_reports
 
     folder, scenario = await detect_from_options(options)
-    journals = folder.read_journals()
-    write_reports(folder, journals, scenario)
-    require_a_reply(journals)
-    return Run(folder.path)
+    return _open_run(folder, scenario, reports=True)
 
 
 async def _judge(options: JudgeOptions) -> list[Judgement]:
@@ -358,11 +379,6 @@ def export_chats(
     return export_run(folder, format, wanted, Path(out))
 
 
-async def aexport_chats(*args: Any, **kwargs: Any) -> SelectionCounts | ExportCounts:
-    """See `export_chats`."""
-    return await asyncio.to_thread(export_chats, *args, **kwargs)
-
-
 def load_run(path: StrPath) -> Run:
     """Open the run in a folder, whoever wrote it. Nothing is written there.
 
@@ -377,6 +393,7 @@ ajudge = _make_verb("ajudge", JudgeOptions, _judge)
 abench = _make_verb("abench", BenchOptions, _bench)
 aplant = _make_verb("aplant", PlantOptions, _plant)
 acalibrate = _make_verb("acalibrate", CalibrateOptions, _calibrate)
+aexport_chats = _make_awaited(export_chats)
 aimport_chats = _make_verb("aimport_chats", ImportOptions, _import_chats)
 
 simulate = _make_plain(asimulate)

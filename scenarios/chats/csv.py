@@ -113,7 +113,7 @@ def read(path: Path) -> Iterator[ReadChat]:
 
     Raises:
         UsageError: the file is no CSV in UTF-8, or lacks a column.
-        Flaw: a cell is wrong.
+        FormatError: a cell is wrong.
     """
     with Groups() as groups:
         for number, (line, row) in enumerate(_read_rows(path)):

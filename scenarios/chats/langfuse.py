@@ -34,7 +34,7 @@ def read_langfuse_spans(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
     """Yield a trace and its observations as spans.
 
     Raises:
-        Flaw: it is nothing of Langfuse.
+        FormatError: it is nothing of Langfuse.
     """
     value = {_convert_to_snake_case(key): one for key, one in value.items()}
     if isinstance(value.get("traces"), list):

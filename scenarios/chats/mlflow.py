@@ -35,7 +35,7 @@ def read_mlflow_spans(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
     """Yield the spans of a trace.
 
     Raises:
-        Flaw: it has no identifier or no list of spans.
+        FormatError: it has no identifier or no list of spans.
     """
     info, data = _get_object(value.get("info")), _get_object(value.get("data"))
     about = {**value, **info}

@@ -35,7 +35,7 @@ def read_openai(value: Mapping[str, Any], name: str) -> Conversation:
         name: its identifier, if it has none.
 
     Raises:
-        Flaw: something in it is wrong.
+        FormatError: something in it is wrong.
     """
     return read_messages(value, "messages", ("role", "content"), name)
 

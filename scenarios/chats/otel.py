@@ -37,7 +37,7 @@ def read_otel_spans(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
     """Yield the spans in a value of a file.
 
     Raises:
-        Flaw: it is no span.
+        FormatError: it is no span.
     """
     listed = value.get("resourceSpans", value.get("resource_spans"))
     if listed is None:

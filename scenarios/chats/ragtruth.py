@@ -80,7 +80,7 @@ def read(folder: Path) -> Iterator[ReadChat]:
 
     Raises:
         UsageError: a file is missing or no JSON.
-        Flaw: a line lacks a field.
+        FormatError: a line lacks a field.
     """
     path = folder / RESPONSES
     with Groups() as groups, Groups() as sources:

@@ -135,7 +135,7 @@ def read_about(value: Any) -> ChatContext:
     """Read what stands under the key: an object, perhaps as a text.
 
     Raises:
-        Flaw: it was changed, and does not fit.
+        FormatError: it was changed, and does not fit.
     """
     try:
         return ChatContext.model_validate(parse_json(value) if isinstance(value, str) else value)
@@ -158,7 +158,7 @@ def build_conversation(turns: Sequence[Turn], about: ChatContext, name: str) -> 
         name: its identifier, if it has none.
 
     Raises:
-        Flaw: both do not fit together, or the chatbot's name is none.
+        FormatError: both do not fit together, or the chatbot's name is none.
     """
     if not _NAME.fullmatch(about.chatbot):
         raise FormatError(

@@ -92,7 +92,7 @@ def build_conversations(spans: Iterable[SpanRef]) -> Iterator[tuple[int, Convers
     """Yield (line, conversation) of spans in any order.
 
     Raises:
-        Flaw: something in a message is wrong; names the trace.
+        FormatError: something in a message is wrong; names the trace.
     """
     with Groups() as traces, Groups() as sessions:
         for line, span in spans:
@@ -183,7 +183,7 @@ def extract_messages(
         levels: how deep objects may stand in each other.
 
     Raises:
-        Flaw: a message is wrong.
+        FormatError: a message is wrong.
     """
     value = unpack_json(value)
     if isinstance(value, str):

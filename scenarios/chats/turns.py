@@ -238,7 +238,7 @@ def read_chat_message(
         keys: the keys of role and content.
 
     Raises:
-        Flaw: it has no known role or no text, or a part that no detector reads, such as an image.
+        FormatError: it has no known role or no text, or a part that no detector reads, such as an image.
     """
     if not isinstance(message, Mapping):
         raise FormatError(
@@ -265,7 +265,7 @@ def _read_role(role: Any, where: str) -> Role:
     """Return who speaks.
 
     Raises:
-        Flaw: the role is missing or unknown.
+        FormatError: the role is missing or unknown.
     """
     if role is None:
         raise FormatError(f"{where}: is missing. Give {_KNOWN}.")
@@ -279,7 +279,7 @@ def read_content(content: Any, where: str) -> str | None:
     """Return the text of a message's content: a text, or parts that are texts; None for null.
 
     Raises:
-        Flaw: it is something else, or a part is no text.
+        FormatError: it is something else, or a part is no text.
     """
     if content is None:
         return None

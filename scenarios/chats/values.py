@@ -42,7 +42,7 @@ def list_in(value: Mapping[str, Any], key: str) -> list[Any]:
     """Return the list under a key; an empty one where the key is missing or null.
 
     Raises:
-        Flaw: something else is there.
+        FormatError: something else is there.
     """
     found = value.get(key)
     if found is None:
