@@ -31,6 +31,8 @@ class RunFolder:
         self.experiment = path / "experiment.json"
         self.conversations = path / "conversations.jsonl"
         self.verdicts = path / "verdicts.jsonl"
+        self.turns = path / "turns.jsonl"
+        """Turns of conversations that were cut off (`hallulab.simulator.runs.turns`)."""
         self.audit = path / "audit.jsonl"
         self.report = path / "report.json"
         self.table = path / "report.csv"
@@ -57,6 +59,7 @@ class RunFolder:
             self.free_verdicts,
             self.free_conversations,
             self.verdicts,
+            self.turns,
             self.audit,
             self.conversations,
             self.experiment,
