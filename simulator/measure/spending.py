@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from hallulab.scenarios.transcript import Call
+from hallulab.simulator.measure.sums import ExactSum
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +75,23 @@ class Spending:
         self.chats = 0
         """Conversations added."""
         self._sum = Spent()
-        # Kept one by one, so that their exact sum can be rounded once.
-        self._seconds = array("d")
+        self._seconds = ExactSum()
 
     def add(self, part: Spent) -> None:
         """Add the cost of a conversation."""
         self.chats += 1
         self._sum = sum_spent([self._sum, part])
-        self._seconds.append(part.seconds)
+        self._seconds.add(part.seconds)
+
+    def merge(self, other: Spending) -> None:
+        """Add the costs that another one added up."""
+        self.chats += other.chats
+        self._sum = sum_spent([self._sum, other._sum])
+        self._seconds.merge(other._seconds)
 
     def total(self) -> Spent:
         """Return the cost of all."""
-        return replace(self._sum, seconds=math.fsum(self._seconds))
+        return replace(self._sum, seconds=self._seconds.value())
 
 
 def sum_known(counts: Sequence[int | None]) -> int | None:

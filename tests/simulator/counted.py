@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.hallucinations import ByDetector, Tallies, build_rows, index_by_detector
-from hallulab.simulator.measure.hallucinations import count_all_verdicts as tally_journals
+from hallulab.simulator.measure.hallucinations import ByDetector, index_by_detector
 from hallulab.simulator.measure.prediction_powered import Annotations
+from hallulab.simulator.measure.rows import build_rows
+from hallulab.simulator.measure.run_sums import Counting, RunSums, count_all_verdicts
 from hallulab.simulator.report import page
 from hallulab.simulator.report.build import RunCounts
 from hallulab.simulator.report.document import RunReport
@@ -36,8 +37,8 @@ def tally_all(
     verdicts: Sequence[Verdict],
     chatbots: Sequence[str],
     detectors: Sequence[str],
-) -> Tallies:
-    return tally_journals(Journals(conversations, verdicts), chatbots, detectors)
+) -> RunSums:
+    return count_all_verdicts(Journals(conversations, verdicts), chatbots, detectors)
 
 
 Counter = TypeVar("Counter", bound=Metric)
@@ -66,12 +67,16 @@ def result(
     verdicts: Sequence[Verdict] = (),
     chatbots: Sequence[str] = (),
     detectors: Sequence[str] = (),
+    *,
+    flaws: Flaws | None = None,
     **more: Any,
 ) -> Any:
     """The section of a metric that has counted the conversations; `more` are arguments of `count`."""
-    tallies = tally_all(conversations, verdicts, chatbots, detectors)
-    counted = count(metric, conversations, verdicts, chatbots, detectors, **more)
-    return counted.result(Tallied(tallies, build_rows(tallies)))
+    counting = Counting(chatbots, detectors)
+    for conversation, found in judged(conversations, verdicts):
+        counting.add(conversation, found, flawed=bool((flaws or {}).get(conversation.id)))
+    counted = count(metric, conversations, verdicts, chatbots, detectors, flaws=flaws, **more)
+    return counted.result(Tallied(counting.sums(), build_rows(counting.sums())))
 
 
 def build_report(

@@ -6,10 +6,9 @@ replies of one persona depend on each other, so intervals resample those togethe
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Literal, Self
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -17,7 +16,7 @@ from rich.text import Text
 from hallulab.scenarios.chats.turns import TOPIC
 from hallulab.scenarios.text.wording import choose_noun
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
-from hallulab.simulator.measure.hallucinations import ByDetector, Person
+from hallulab.simulator.measure.hallucinations import ByDetector
 from hallulab.simulator.measure.intervals import (
     Interval,
     Ratio,
@@ -27,6 +26,7 @@ from hallulab.simulator.measure.intervals import (
     explain_no_interval,
     sum_by_cluster,
 )
+from hallulab.simulator.measure.sums import Person, PersonSums
 from hallulab.simulator.report.columns import (
     DETECTOR,
     GROUPED,
@@ -128,15 +128,12 @@ class Concentrations(TableMetric[Concentration]):
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._replies: Counter[Cell] = Counter()
-        self._clusters: dict[Person, int] = {}
-        """Persona → number."""
-        self._judged: dict[tuple[str, Cell], array[int]] = defaultdict(lambda: array("q"))
-        """Of each conversation three numbers: its cluster, its hallucinated replies, its scored ones."""
+        self._judged = PersonSums(2)
+        """Hallucinated replies and scored ones by (detector, cell)."""
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count a conversation."""
         person = (conversation.scenario, conversation.persona)
-        cluster = self._clusters.setdefault(person, len(self._clusters))
         cells = {turn.index: tuple(_enumerate_cells(conversation, turn)) for turn in conversation.turns}
         self._replies.update(cell for own in cells.values() for cell in own)
         for detector in self.run.detectors:
@@ -146,7 +143,12 @@ class Concentrations(TableMetric[Concentration]):
                     for cell in cells.get(turn, ()):
                         found[cell].append(bool(verdict.flagged or verdict.spans))
             for cell, flags in found.items():
-                self._judged[detector, cell].extend((cluster, sum(flags), len(flags)))
+                self._judged.add(person, (detector, cell), (sum(flags), len(flags)))
+
+    def merge(self, other: Self) -> None:
+        """Add the replies of other conversations."""
+        self._replies.update(other._replies)
+        self._judged.merge(other._judged)
 
     def table(self, tallied: Tallied) -> tuple[Concentration, ...]:
         """Return the rows: of each detector, those with replies; by topic only where one is given."""
@@ -219,11 +221,10 @@ class Concentrations(TableMetric[Concentration]):
                     no_interval=explain_no_interval(len(judged)),
                 )
 
-    def _ratios(self, detector: str, cell: Cell) -> Iterator[tuple[int, Ratio]]:
-        """Yield (cluster, ratio) of each conversation in a cell."""
-        held = self._judged.get((detector, cell), array("q"))
-        for cluster, hallucinated, scored in zip(held[::3], held[1::3], held[2::3], strict=True):
-            yield cluster, Ratio(hallucinated, scored)
+    def _ratios(self, detector: str, cell: Cell) -> Iterator[tuple[Person, Ratio]]:
+        """Yield (persona, ratio) of each persona in a cell."""
+        for person, (hallucinated, scored) in self._judged.items((detector, cell)):
+            yield person, Ratio(hallucinated, scored)
 
     def _values(self, kind: By) -> list[tuple[str, list[str | None]]]:
         """Return (value of a row, names that it counts) in the order of the rows."""
