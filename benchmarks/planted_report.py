@@ -38,7 +38,6 @@ from hallulab.simulator.measure.prevalence import Accuracy, derive_from_planted_
 from hallulab.simulator.report.metrics.corrected import ALL as ALL_CHATBOTS
 from hallulab.simulator.report.metrics.corrected import CorrectedRow, correct
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import build_verdict_key
 from hallulab.simulator.stress.kinds import KINDS
 
 MODEL = "qwen2.5-coder-1.5b"
@@ -175,7 +174,7 @@ def _demo(demo: RunFolder, accuracies: Mapping[str, Accuracy]) -> str:
     """Return the table of the demo run's numbers, as counted and corrected."""
     journals = demo.read_journals()
     verdicts = [one for one in journals.verdicts if one.detector in accuracies]
-    require_measured(accuracies, map(build_verdict_key, verdicts))
+    require_measured(accuracies, ((one.detector, one.version) for one in verdicts))
     head = ["detector", "chatbot", "turns flagged", "corrected", "HPT-1", "corrected"]
     lines = [
         [f"`{row.detector}`", row.chatbot or ALL_CHATBOTS, *_corrected(row)]

@@ -57,11 +57,6 @@ class RunCounts:
         self.conversations += 1
         self.turns += len(conversation.turns)
 
-    @property
-    def is_mergeable(self) -> bool:
-        """Whether all metrics can be counted in parts; those of other distributions may not."""
-        return all(type(metric).merge is not Metric.merge for metric in self._metrics)
-
     def merge(self, other: RunCounts) -> None:
         """Add what was counted of other personas."""
         self._counting.merge(other._counting)
@@ -83,6 +78,11 @@ class RunCounts:
         tallied = Tallied(sums, mark_self_judged(build_rows(sums), self._run.claim_checks))
         fields = {name: value for metric in self._metrics for name, value in metric.result(tallied)}
         return load_report_model()(imported=self._run.imported, **fields)
+
+
+def is_mergeable() -> bool:
+    """Return whether all metrics can be counted in parts; those of other distributions may not."""
+    return all(metric.merge is not Metric.merge for metric in load_metrics())
 
 
 @cache

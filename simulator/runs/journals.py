@@ -24,6 +24,7 @@ from hallulab.scenarios.files.json_text import read_placed_lines
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.runs.experiment_json import SavedExperiment
+from hallulab.simulator.runs.shards import choose_shard, list_shards
 from hallulab.simulator.runs.stored import LazyJournal, Line, describe_flaw
 
 _TRY = re.compile(r"-try([0-9]{1,9})$")
@@ -165,7 +166,35 @@ def read_journals(conversations: Path, verdicts: Path) -> Journals:
     )
 
 
-def read_conversations(path: Path) -> Sequence[Conversation]:
+def read_shard(conversations: Path, verdicts: Path, shard: int) -> Journals:
+    """Read both journals of a shard.
+
+    Raises:
+        UsageError: a line is wrong, or belongs to another shard; names it.
+    """
+    found = read_journals(conversations, verdicts)
+    for head in found.heads:
+        if choose_shard(head.persona) != shard:
+            right = list_shards(conversations.with_name("conversations.jsonl"))[choose_shard(head.persona)]
+            raise UsageError(
+                f"{conversations}: conversation {head.id!r} is with persona {head.persona!r}, whose "
+                f"conversations are in {right.name}. Move its line, and those of the verdicts on it."
+            )
+    return found
+
+
+def join_journals(parts: Sequence[Journals]) -> Journals:
+    """Return the journals of several shards as one."""
+    return Journals(
+        _join_lines([part.conversations for part in parts]),
+        _join_lines([part.verdicts for part in parts]),
+        [head for part in parts for head in part.heads],
+        [key for part in parts for key in part.keys],
+        frozenset(key for part in parts for key in part.failed),
+    )
+
+
+def read_conversations(path: Path) -> LazyJournal[Conversation]:
     """Read the conversations of a journal that count, see `Journals`.
 
     Raises:
@@ -269,6 +298,13 @@ class _Verdicts:
             if key not in found or self.failed[found[key]]:
                 found[key] = place
         return list(found.values())
+
+
+def _join_lines(parts: Sequence[Sequence[Line]]) -> Sequence[Line]:
+    lazy = [part for part in parts if isinstance(part, LazyJournal)]
+    if lazy and len(lazy) == len(parts):
+        return LazyJournal.join(lazy)
+    return [line for part in parts for line in part]
 
 
 def _iterate_at(lines: Sequence[Line], positions: Sequence[int]) -> Iterator[Line]:

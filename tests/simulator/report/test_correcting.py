@@ -126,5 +126,5 @@ def test_files_of_other_kinds_are_refused(tmp_path: Path, text: str, said: str) 
 )
 def test_another_version_or_detector_is_refused(accuracy: Accuracy, said: str) -> None:
     with pytest.raises(UsageError) as refused:
-        require_measured({accuracy.detector: accuracy}, VERDICTS)
+        require_measured({accuracy.detector: accuracy}, [("d", "1")])
     assert said in str(refused.value)
