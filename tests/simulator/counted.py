@@ -67,16 +67,50 @@ def result(
     verdicts: Sequence[Verdict] = (),
     chatbots: Sequence[str] = (),
     detectors: Sequence[str] = (),
+    **more: Any,
+) -> Any:
+    """The section of a metric that has counted the conversations; `more` are arguments of `count`.
+
+    Counted apart for each persona and merged, it is the same.
+    """
+    whole = _result(metric, conversations, verdicts, chatbots, detectors, by_persona=False, **more)
+    assert whole == _result(metric, conversations, verdicts, chatbots, detectors, by_persona=True, **more)
+    return whole
+
+
+def _result(
+    metric: type[Metric],
+    conversations: Sequence[Conversation],
+    verdicts: Sequence[Verdict],
+    chatbots: Sequence[str],
+    detectors: Sequence[str],
     *,
+    by_persona: bool,
     flaws: Flaws | None = None,
     **more: Any,
 ) -> Any:
-    """The section of a metric that has counted the conversations; `more` are arguments of `count`."""
+    """The section of a metric, counted at once, or apart for each persona and merged."""
     counting = Counting(chatbots, detectors)
-    for conversation, found in judged(conversations, verdicts):
-        counting.add(conversation, found, flawed=bool((flaws or {}).get(conversation.id)))
-    counted = count(metric, conversations, verdicts, chatbots, detectors, flaws=flaws, **more)
+    counted = metric(RunFacts(chatbots, detectors, **more))
+    for part in _split_by_persona(conversations) if by_persona else [conversations]:
+        sums = Counting(chatbots, detectors)
+        own = metric(RunFacts(chatbots, detectors, **more))
+        ids = {conversation.id for conversation in part}
+        for conversation, found in judged(part, [one for one in verdicts if one.conversation in ids]):
+            flawed = (flaws or {}).get(conversation.id, ())
+            sums.add(conversation, found, flawed=bool(flawed))
+            own.add(conversation, found, flawed)
+        counting.merge(sums)
+        counted.merge(own)
     return counted.result(Tallied(counting.sums(), build_rows(counting.sums())))
+
+
+def _split_by_persona(conversations: Sequence[Conversation]) -> list[list[Conversation]]:
+    """The conversations with each persona; the personas that come last are first."""
+    found: dict[tuple[str, str], list[Conversation]] = {}
+    for one in conversations:
+        found.setdefault((one.scenario, one.persona), []).append(one)
+    return list(found.values())[::-1]
 
 
 def build_report(

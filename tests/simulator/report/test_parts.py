@@ -1,0 +1,109 @@
+"""The report of a run in shards equals the one made in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.scale.made_run import Shape, make
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.simulator.report import parts
+from hallulab.simulator.report import sample as sampling
+from hallulab.simulator.report.build import read_report
+from hallulab.simulator.report.extensions import load_metrics
+from hallulab.simulator.report.metrics.metric import Metric
+from hallulab.simulator.report.parts import Counted, Part, count_part
+from hallulab.simulator.report.write import write_reports
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.shards import list_shards
+
+SHAPE = Shape(turns=2, detectors=("lexical", "first"), personas=tuple(f"p{number}" for number in range(9)))
+
+
+def make_both(folder: Path, monkeypatch: pytest.MonkeyPatch, number: int = 72) -> tuple[RunFolder, RunFolder]:
+    """The same run in one journal, and in shards."""
+    make(number, folder / "one", SHAPE)
+    monkeypatch.setattr("hallulab.simulator.runs.folder.LARGEST", 10)
+    make(number, folder / "shards", SHAPE)
+    return RunFolder(folder / "one"), RunFolder(folder / "shards")
+
+
+def count_here(given: Iterable[Part]) -> Iterator[Counted]:
+    """Count each in this process."""
+    yield from map(count_part, given)
+
+
+def read_numbers(run: RunFolder) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in run.derived if file.is_file() and file != run.page}
+
+
+def test_numbers_are_those_of_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "_count_each", count_here)
+    one, shards = make_both(tmp_path, monkeypatch)
+    assert write_reports(one) == write_reports(shards)
+    numbers = read_numbers(one)
+    assert numbers == read_numbers(shards)
+    assert numbers.keys() == {"report.json", "report.csv", "concentration.csv"}
+    rows = read_report(shards.report).rows
+    assert [(row.conversations, row.personas) for row in rows] == [(36, 9)] * 4
+    assert all(row.hpt_1_ci95 for row in rows)
+
+
+@pytest.mark.slow
+def test_numbers_of_several_processes_are_those_of_one_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, shards = make_both(tmp_path, monkeypatch, 360)
+    write_reports(one)
+    write_reports(shards)
+    assert read_numbers(one) == read_numbers(shards)
+
+
+@pytest.mark.slow
+def test_damage_is_told_by_the_process_that_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, run = make_both(tmp_path, monkeypatch)
+    path = list_shards(run.conversations)[3]
+    path.write_text("{}\n")
+    with pytest.raises(UsageError) as refused:
+        write_reports(run)
+    assert str(refused.value).startswith(f"{path}, line 1: ")
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, run = make_both(tmp_path, monkeypatch)
+    monkeypatch.setattr(parts, "_BEGIN", "import sys; sys.exit(3)")
+    with pytest.raises(OperationalError) as refused:
+        write_reports(run)
+    assert str(refused.value) == (
+        f"the process that counted shard 0 of {run.path} died. If the memory was full, close other programs "
+        "and start again."
+    )
+
+
+def test_the_page_shows_whole_cases_of_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "_count_each", count_here)
+    monkeypatch.setattr(sampling, "SHOWN", 7)
+    one, shards = make_both(tmp_path, monkeypatch)
+    write_reports(shards)
+    [page] = shards.pages.iterdir()
+    assert page.read_text().count('"stop":"max_turns"') == 8
+    assert "A sample is shown: 8 of the 72 conversations are on pages of their own" in shards.page.read_text()
+    monkeypatch.setattr("hallulab.simulator.report.write.LARGEST", 10)
+    monkeypatch.setattr("hallulab.simulator.report.write.MOST", 10)
+    write_reports(one)
+    assert (one.pages / page.name).read_bytes() == page.read_bytes()
+
+
+def test_a_metric_that_does_not_merge_is_counted_in_one_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> Iterator[Counted]:
+        raise AssertionError
+
+    monkeypatch.setattr(parts, "_count_each", refuse)
+    monkeypatch.setattr(load_metrics()[0], "merge", Metric.merge)
+    one, shards = make_both(tmp_path, monkeypatch)
+    assert write_reports(one) == write_reports(shards)
