@@ -231,7 +231,7 @@ class _Process:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._process.kill()
-        with self._process:  # closes the pipes, and waits
+        with suppress(BrokenPipeError), self._process:  # closes the pipes, and waits
             pass
 
 
