@@ -100,6 +100,19 @@ def show_report(
         require_a_reply(journals)
 
 
+def compact(folder: RunArgument) -> None:
+    """Write the turns, verdicts and hallucinations of a run as Parquet tables, for analysis elsewhere.
+
+    The journals stay: hallulab reads only these.
+    """
+    from hallulab.scenarios.text.wording import format_count
+    from hallulab.simulator.report.compact import write_tables
+    from hallulab.simulator.runs.folder import RunFolder
+
+    for path, rows in write_tables(RunFolder(folder)).items():
+        print_lines(f"{path}: {format_count(rows, 'row')}")
+
+
 def realism(
     folder: RunArgument,
     reference: Annotated[
@@ -299,4 +312,11 @@ def _tell_replies(exported: ExportCounts, detector: str | None, out: Path, as_js
         print_lines(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)
 
 
-COMMANDS = {"report": report, "view": view, "realism": realism, "audit": audit, "export": export}
+COMMANDS = {
+    "report": report,
+    "view": view,
+    "realism": realism,
+    "audit": audit,
+    "export": export,
+    "compact": compact,
+}

@@ -46,6 +46,8 @@ class RunFolder:
         self.pages = path / PAGES
         self.attacks = path / "attacks.csv"
         self.concentration = path / "concentration.csv"
+        self.tables = tuple(path / f"{name}.parquet" for name in ("turns", "verdicts", "spans"))
+        """Parquet tables of `hallulab compact`."""
         self.annotations = path / "annotations.jsonl"
         """What people found in its replies. It is theirs, so it is never written or deleted."""
         self.free_conversations = path / "free-conversations.jsonl"
@@ -57,6 +59,7 @@ class RunFolder:
             self.page,
             self.attacks,
             self.concentration,
+            *self.tables,
             *sorted(path.glob("report-*.csv")),
         )
         """Files that are made from the others; the last ones are of other people's metrics."""

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.scale.made_run import Shape, make
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.report import parts
 from hallulab.simulator.report import sample as sampling
@@ -18,16 +17,13 @@ from hallulab.simulator.report.parts import Counted, Part, count_part
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.shards import list_shards
+from tests.simulator.sharded import make_run
 
-SHAPE = Shape(turns=2, detectors=("lexical", "first"), personas=tuple(f"p{number}" for number in range(9)))
 
-
-def make_both(folder: Path, monkeypatch: pytest.MonkeyPatch, number: int = 72) -> tuple[RunFolder, RunFolder]:
-    """The same run in one journal, and in shards."""
-    make(number, folder / "one", SHAPE)
-    monkeypatch.setattr("hallulab.simulator.runs.folder.LARGEST", 10)
-    make(number, folder / "shards", SHAPE)
-    return RunFolder(folder / "one"), RunFolder(folder / "shards")
+def make_both(folder: Path, seeds: int = 4) -> tuple[RunFolder, RunFolder]:
+    """The same run of 18 conversations for each seed in one journal, and in shards."""
+    one, shards = (make_run(folder / str(kind), seeds, in_shards=kind) for kind in (False, True))
+    return one, shards
 
 
 def count_here(given: Iterable[Part]) -> Iterator[Counted]:
@@ -41,7 +37,7 @@ def read_numbers(run: RunFolder) -> dict[str, bytes]:
 
 def test_numbers_are_those_of_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "_count_each", count_here)
-    one, shards = make_both(tmp_path, monkeypatch)
+    one, shards = make_both(tmp_path)
     assert write_reports(one) == write_reports(shards)
     numbers = read_numbers(one)
     assert numbers == read_numbers(shards)
@@ -55,7 +51,7 @@ def test_numbers_are_those_of_one_pass(tmp_path: Path, monkeypatch: pytest.Monke
 def test_numbers_of_several_processes_are_those_of_one_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, shards = make_both(tmp_path, monkeypatch, 360)
+    one, shards = make_both(tmp_path, 20)
     write_reports(one)
     write_reports(shards)
     assert read_numbers(one) == read_numbers(shards)
@@ -63,7 +59,7 @@ def test_numbers_of_several_processes_are_those_of_one_pass(
 
 @pytest.mark.slow
 def test_damage_is_told_by_the_process_that_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, run = make_both(tmp_path, monkeypatch)
+    _, run = make_both(tmp_path)
     path = list_shards(run.conversations)[3]
     path.write_text("{}\n")
     with pytest.raises(UsageError) as refused:
@@ -73,7 +69,7 @@ def test_damage_is_told_by_the_process_that_finds_it(tmp_path: Path, monkeypatch
 
 @pytest.mark.slow
 def test_a_process_that_dies_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, run = make_both(tmp_path, monkeypatch)
+    _, run = make_both(tmp_path)
     monkeypatch.setattr(parts, "_BEGIN", "import sys; sys.exit(3)")
     with pytest.raises(OperationalError) as refused:
         write_reports(run)
@@ -86,7 +82,7 @@ def test_a_process_that_dies_is_one_sentence(tmp_path: Path, monkeypatch: pytest
 def test_the_page_shows_whole_cases_of_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "_count_each", count_here)
     monkeypatch.setattr(sampling, "SHOWN", 7)
-    one, shards = make_both(tmp_path, monkeypatch)
+    one, shards = make_both(tmp_path)
     write_reports(shards)
     [page] = shards.pages.iterdir()
     assert page.read_text().count('"stop":"max_turns"') == 8
@@ -105,5 +101,5 @@ def test_a_metric_that_does_not_merge_is_counted_in_one_pass(
 
     monkeypatch.setattr(parts, "_count_each", refuse)
     monkeypatch.setattr(load_metrics()[0], "merge", Metric.merge)
-    one, shards = make_both(tmp_path, monkeypatch)
+    one, shards = make_both(tmp_path)
     assert write_reports(one) == write_reports(shards)
