@@ -43,7 +43,7 @@ _BEGIN = (
 
 
 @dataclass(frozen=True)
-class Part:
+class ShardTask:
     """A shard to be counted."""
 
     folder: Path
@@ -90,7 +90,7 @@ class CountedRun:
     """Conversations for the page."""
 
 
-def count_part(part: Part) -> Counted:
+def count_part(part: ShardTask) -> Counted:
     """Count a shard.
 
     Raises:
@@ -136,7 +136,7 @@ def count_shards(
     bots, judges = set[str](), set[str]()
     while True:
         names = order_names(chatbots, bots), order_names(detectors, judges)
-        parts = [Part(folder, number, *names, annotations, scenario) for number in range(SHARDS)]
+        parts = [ShardTask(folder, number, *names, annotations, scenario) for number in range(SHARDS)]
         one = _merge(_count_each(parts), *names)
         if isinstance(one, CountedRun):
             return one
@@ -165,7 +165,7 @@ def _merge(
     return CountedRun(chatbots, detectors, judged, merged, shown[0])
 
 
-def _count_each(parts: Sequence[Part]) -> Iterator[Counted]:
+def _count_each(parts: Sequence[ShardTask]) -> Iterator[Counted]:
     """Yield what comes of each, in their order; the processes end when nobody asks any more."""
     number = min(MOST_PROCESSES, os.cpu_count() or 1)
     with ExitStack() as opened, ThreadPoolExecutor(number) as threads:
@@ -174,7 +174,7 @@ def _count_each(parts: Sequence[Part]) -> Iterator[Counted]:
         for process in processes:
             idle.put(process)
 
-        def count(part: Part) -> Counted:
+        def count(part: ShardTask) -> Counted:
             process = idle.get()
             try:
                 return process.count(part)
@@ -200,7 +200,7 @@ class _Process:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
-    def count(self, part: Part) -> Counted:
+    def count(self, part: ShardTask) -> Counted:
         """Count a shard.
 
         Raises:
@@ -251,9 +251,9 @@ def main() -> None:
             answers.flush()
 
 
-def _read_part(file: BinaryIO) -> Part | None:
+def _read_part(file: BinaryIO) -> ShardTask | None:
     """Return the next shard to count; None: there is none."""
     try:
-        return cast(Part, pickle.load(file))  # noqa: S301 - of our own process
+        return cast(ShardTask, pickle.load(file))  # noqa: S301 - of our own process
     except EOFError:
         return None

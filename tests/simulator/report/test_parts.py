@@ -13,7 +13,7 @@ from hallulab.simulator.report import sample as sampling
 from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.extensions import load_metrics
 from hallulab.simulator.report.metrics.metric import Metric
-from hallulab.simulator.report.parts import Counted, Part, count_part
+from hallulab.simulator.report.parts import Counted, ShardTask, count_part
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.shards import list_shards
@@ -26,7 +26,7 @@ def make_both(folder: Path, seeds: int = 4) -> tuple[RunFolder, RunFolder]:
     return one, shards
 
 
-def count_here(given: Iterable[Part]) -> Iterator[Counted]:
+def count_here(given: Iterable[ShardTask]) -> Iterator[Counted]:
     """Count each in this process."""
     yield from map(count_part, given)
 
