@@ -338,6 +338,8 @@ def sum_turns(
 
 def _count_touched(reply: str, spans: Sequence[Span], places: Sequence[Region]) -> int:
     """Count the places that a located span touches, in time that grows with the reply and with the spans."""
+    if not any(span.start is not None for span in spans):
+        return 0
     ends = np.zeros(len(reply) + 1, dtype=np.int64)
     for span in spans:
         if span.start is not None and span.end is not None:
