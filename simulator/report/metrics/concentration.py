@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal, Self
 
 from rich.console import RenderableType
@@ -21,7 +22,7 @@ from hallulab.simulator.measure.intervals import (
     Interval,
     Ratio,
     Rounded,
-    compute_interval,
+    compute_intervals,
     compute_ratio_of_sums,
     explain_no_interval,
     sum_by_cluster,
@@ -153,7 +154,12 @@ class Concentrations(TableMetric[Concentration]):
     def table(self, tallied: Tallied) -> tuple[Concentration, ...]:
         """Return the rows: of each detector, those with replies; by topic only where one is given."""
         kinds = [kind for kind in KINDS if kind != "topic" or self._has_topics()]
-        return tuple(row for name in self.run.detectors for kind in kinds for row in self._rows(name, kind))
+        found = [cell for name in self.run.detectors for kind in kinds for cell in self._sum(name, kind)]
+        # Rows of equally many personas are resampled together.
+        ci95 = compute_intervals([sums.judged for sums in found])
+        return tuple(
+            _build_row(sums, interval) for sums, interval in zip(found, ci95, strict=True) if sums.replies
+        )
 
     @classmethod
     def groups(cls, report: RunReport) -> Sequence[Sequence[Concentration]]:
@@ -202,24 +208,11 @@ class Concentrations(TableMetric[Concentration]):
     def _has_topics(self) -> bool:
         return any(kind == "topic" and name is not None for kind, name in self._replies)
 
-    def _rows(self, detector: str, kind: By) -> Iterator[Concentration]:
+    def _sum(self, detector: str, kind: By) -> Iterator[_CellSums]:
         for value, cells in self._values(kind):
             replies = sum(self._replies[kind, name] for name in cells)
             judged = sum_by_cluster(one for name in cells for one in self._ratios(detector, (kind, name)))
-            scored = sum(ratio.denominator for ratio in judged)
-            if replies:
-                yield Concentration(
-                    detector=detector,
-                    by=kind,
-                    value=value,
-                    replies=replies,
-                    scored=scored,
-                    coverage=scored / replies,
-                    hallucinated=sum(ratio.numerator for ratio in judged),
-                    share=compute_ratio_of_sums(judged),
-                    share_ci95=compute_interval(judged),
-                    no_interval=explain_no_interval(len(judged)),
-                )
+            yield _CellSums(detector, kind, value, replies, judged)
 
     def _ratios(self, detector: str, cell: Cell) -> Iterator[tuple[Person, Ratio]]:
         """Yield (persona, ratio) of each persona in a cell."""
@@ -236,6 +229,34 @@ class Concentrations(TableMetric[Concentration]):
         names = sorted(counts, key=lambda name: (-counts[name], name))
         shown: list[tuple[str, list[str | None]]] = [(name, [name]) for name in names[:MOST]]
         return [*shown, (OTHERS, [*names[MOST:]]), (NONE, [None])]
+
+
+@dataclass(frozen=True)
+class _CellSums:
+    """What a row adds up."""
+
+    detector: str
+    by: By
+    value: str
+    replies: int
+    judged: list[Ratio]
+    """Hallucinated over scored replies of each persona."""
+
+
+def _build_row(sums: _CellSums, ci95: Interval) -> Concentration:
+    scored = sum(ratio.denominator for ratio in sums.judged)
+    return Concentration(
+        detector=sums.detector,
+        by=sums.by,
+        value=sums.value,
+        replies=sums.replies,
+        scored=scored,
+        coverage=scored / sums.replies,
+        hallucinated=sum(ratio.numerator for ratio in sums.judged),
+        share=compute_ratio_of_sums(sums.judged),
+        share_ci95=ci95,
+        no_interval=explain_no_interval(len(sums.judged)),
+    )
 
 
 def _enumerate_cells(conversation: Conversation, turn: Turn) -> Iterator[Cell]:

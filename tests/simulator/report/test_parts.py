@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -12,11 +13,15 @@ from hallulab.simulator.report import parts
 from hallulab.simulator.report import sample as sampling
 from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.extensions import load_metrics
+from hallulab.simulator.report.metrics.corrected import CorrectedSection
 from hallulab.simulator.report.metrics.metric import Metric
 from hallulab.simulator.report.parts import Counted, ShardTask, count_part
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.shards import list_shards
+from hallulab.simulator.runs.journals import Journals
+from hallulab.simulator.runs.shards import LARGEST, list_shards
+from tests.builders import conversation
+from tests.simulator.command_line import CommandLine
 from tests.simulator.sharded import make_run
 
 
@@ -103,3 +108,40 @@ def test_a_metric_that_does_not_merge_is_counted_in_one_pass(
     monkeypatch.setattr(load_metrics()[0], "merge", Metric.merge)
     one, shards = make_both(tmp_path)
     assert write_reports(one) == write_reports(shards)
+
+
+def test_a_run_in_shards_without_a_reply_is_told_after_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hallulab: CommandLine
+) -> None:
+    monkeypatch.setattr(parts, "_count_each", count_here)
+    run = RunFolder(tmp_path)
+    with run.open_journals(Journals([], []), LARGEST + 1) as journals:
+        journals.add_conversation(conversation("c", [], stop_reason="error", error="It broke."))
+    ended = hallulab("report", run.path)
+    assert (ended.code, run.page.is_file()) == (1, True)
+    assert "no conversation got as far as a reply. The first error: It broke." in ended.err
+
+
+def test_an_empty_run_in_shards_has_nothing_to_report_on(tmp_path: Path, hallulab: CommandLine) -> None:
+    run = RunFolder(tmp_path)
+    run.open_journals(Journals([], []), LARGEST + 1).__exit__(None, None, None)
+    ended = hallulab("report", run.path)
+    assert (ended.code, run.page.exists()) == (2, False)
+    assert "there is nothing to report on yet" in ended.err
+
+
+def test_annotations_correct_a_run_in_shards_as_one_in_one_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "_count_each", count_here)
+    reports = []
+    for run in make_both(tmp_path):
+        lines = [
+            {"conversation": f"{bot}-p{number}-0", "turn": 0, "key": f"{bot}{number}", "spans": []}
+            for bot in ("vanilla", "agent")
+            for number in range(9)
+        ]
+        run.annotations.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        reports.append(write_reports(run))
+    assert reports[0] == reports[1]
+    assert {row.annotated for row in reports[0].of(CorrectedSection).corrected} == {9, 18}
