@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Thread
 from types import TracebackType
-from typing import BinaryIO, Self, cast
+from typing import Self, cast
 
 from hallulab.scenarios.errors import HallulabError, OperationalError
 from hallulab.scenarios.packs.pack import Scenario
@@ -241,21 +241,21 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not disturb the answer
-    # The pipes end with the process that asks, and so does this one.
-    with suppress(BrokenPipeError), answers:
-        for part in iter(partial(_read_part, sys.stdin.buffer), None):
-            found: Counted | HallulabError
-            try:
-                found = count_part(part)
-            except HallulabError as error:
-                found = error
-            pickle.dump(found, answers)
-            answers.flush()
+    tasks = SimpleQueue[ShardTask]()
+    Thread(target=_read_tasks, args=(tasks,), daemon=True).start()
+    while True:
+        found: Counted | HallulabError
+        try:
+            found = count_part(tasks.get())
+        except HallulabError as error:
+            found = error
+        pickle.dump(found, answers)
+        answers.flush()
 
 
-def _read_part(file: BinaryIO) -> ShardTask | None:
-    """Return the next shard to count; None: there is none."""
-    try:
-        return cast(ShardTask, pickle.load(file))  # noqa: S301 - of our own process
-    except EOFError:
-        return None
+def _read_tasks(tasks: SimpleQueue[ShardTask]) -> None:
+    """Put what stands on the standard input into a queue; end the process with the one that asks."""
+    with suppress(EOFError):
+        while True:
+            tasks.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - of our own process
+    os._exit(0)

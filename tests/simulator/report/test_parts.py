@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from hallulab.scenarios.errors import OperationalError, UsageError
@@ -145,3 +149,17 @@ def test_annotations_correct_a_run_in_shards_as_one_in_one_journal(
         reports.append(write_reports(run))
     assert reports[0] == reports[1]
     assert {row.annotated for row in reports[0].of(CorrectedSection).corrected} == {9, 18}
+
+
+@pytest.mark.slow
+def test_no_process_outlives_the_one_that_asks(tmp_path: Path) -> None:
+    run = make_run(tmp_path, 60, in_shards=True)
+    words = [sys.executable, "-m", "hallulab", "report", str(run.path)]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as report:
+        asking = psutil.Process(report.pid)
+        while not (counting := asking.children()):
+            assert report.poll() is None
+            time.sleep(0.05)
+        report.kill()
+    gone, alive = psutil.wait_procs(counting, timeout=10)
+    assert (len(gone), alive) == (len(counting), [])
