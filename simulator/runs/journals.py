@@ -230,8 +230,10 @@ class _Conversations:
         self.heads: list[LineHeader] = []
         self.at: dict[str, int] = {}
         """Identifier → position."""
-        self.replies: list[tuple[tuple[int, int], ...]] = []
-        """Characters and words of each reply."""
+        self._begin = array("q")
+        """Where each one's replies begin in what follows."""
+        self._characters, self._words = array("q"), array("q")
+        """Of each reply."""
         found = _LineIndex()
         for conversation in found.read(path, Conversation):
             if conversation.id in self.at:
@@ -241,10 +243,15 @@ class _Conversations:
                 )
             self.at[conversation.id] = len(self.heads)
             self.heads.append(build_header(conversation))
-            self.replies.append(
-                tuple((len(turn.reply), len(turn.reply.split())) for turn in conversation.turns)
-            )
+            self._begin.append(len(self._words))
+            self._characters.extend(len(turn.reply) for turn in conversation.turns)
+            self._words.extend(len(turn.reply.split()) for turn in conversation.turns)
         self.stored = LazyJournal(path, Conversation, found.places, found.numbers)
+
+    def measure(self, at: int, turn: int) -> tuple[int, int]:
+        """Return the characters and words of a reply."""
+        place = self._begin[at] + turn
+        return self._characters[place], self._words[place]
 
     def counting(self) -> list[int]:
         """Return the positions of those that count."""
@@ -283,8 +290,8 @@ class _Verdicts:
         """Raise UsageError unless each verdict is about a reply of the other journal, and fits it."""
         for place, key in enumerate(self.keys):
             at = held.at.get(key.conversation)
-            if at is not None and key.turn < len(held.replies[at]):
-                characters, words = held.replies[at][key.turn]
+            if at is not None and key.turn < held.heads[at].turns:
+                characters, words = held.measure(at, key.turn)
                 if self._reach[place] <= characters and self._words[place] in (-1, words):
                     continue
             conversation = None if at is None else held.stored[at]
