@@ -59,12 +59,12 @@ class RunFolder:
             self.page,
             self.attacks,
             self.concentration,
-            *self.tables,
             *sorted(path.glob("report-*.csv")),
         )
         """Files that are made from the others; the last ones are of other people's metrics."""
         self.files: tuple[Path, ...] = (
             *self.derived,
+            *self.tables,
             self.free_verdicts,
             self.free_conversations,
             self.verdicts,
