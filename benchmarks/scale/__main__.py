@@ -1,11 +1,12 @@
-"""Measure large runs: `python -m benchmarks.scale [--short] [--made N]`.
+"""Measure large runs: `python -m benchmarks.scale [--short] [--made N [--report-only]]`.
 
 The same run by one worker process and by two, against a stub endpoint that takes 200 ms for an answer. Then a
 run of three turns and three detectors against an instant stub endpoint, once with few conversations and
 once with ten times as many. Each run and each report is a process of its own, whose largest memory counts.
 
 `--made N` makes a run folder of N conversations besides, and measures `report`, `detect` and
-`export` on it.
+`export` on it; `--report-only` measures nothing but `report` there. `--turns`, `--detectors` and `--personas`
+are those of the folder.
 
 The last line of the output is a JSON object.
 """
@@ -19,7 +20,7 @@ from pathlib import Path
 from benchmarks.command import build_parser
 from benchmarks.orchestration import stub
 from benchmarks.scale.cost import Needed, lost_and_doubled, needed_by, simulated, speedup
-from benchmarks.scale.made_run import make
+from benchmarks.scale.made_run import Shape, add_shape, make, shape_of
 
 FEW, MANY = 1_000, 10_000
 SHORT = (20, 200)
@@ -32,12 +33,17 @@ def main() -> None:
     parser = build_parser("scale", __doc__)
     parser.add_argument("--short", action="store_true", help="a minute instead of ten")
     parser.add_argument("--made", type=int, default=0, help="conversations of a folder to report on, too")
+    parser.add_argument("--report-only", action="store_true", help="measure `report` on that folder, only")
+    add_shape(parser)
     options = parser.parse_args()
+    shape = shape_of(options.turns, options.detectors, options.personas)
+    found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as directory:
-        found = speedup(Path(directory), SHORT_USERS if options.short else USERS)
-        found |= _compared(Path(directory), *(SHORT if options.short else (FEW, MANY)))
+        if not options.report_only:
+            found |= speedup(Path(directory), SHORT_USERS if options.short else USERS)
+            found |= _compared(Path(directory), *(SHORT if options.short else (FEW, MANY)))
         if options.made:
-            _measure_made(Path(directory) / "made", options.made)
+            found |= measure_made(Path(directory) / "made", options.made, shape, options.report_only)
     print(json.dumps(found))
 
 
@@ -57,15 +63,23 @@ def _compared(directory: Path, few: int, many: int) -> dict[str, float]:
     }
 
 
-def _measure_made(folder: Path, number: int) -> None:
-    make(number, folder)
-    commands = {
-        "report": ("report", str(folder)),
-        "detect": ("detect", str(folder), "--detectors", "lexical", "--quiet"),
-        "export": ("export", str(folder), "--out", str(folder / "export.jsonl"), "--detector", "lexical"),
-    }
+def measure_made(folder: Path, number: int, shape: Shape, report_only: bool) -> dict[str, float]:
+    """Return what `report` needs on a made folder of so many conversations; show what other commands need."""
+    make(number, folder, shape)
+    commands: dict[str, tuple[str, ...]] = {"report": ("report", str(folder))}
+    if not report_only:
+        out = str(folder / "export.jsonl")
+        commands["detect"] = ("detect", str(folder), "--detectors", "lexical", "--quiet")
+        commands["export"] = ("export", str(folder), "--out", out, "--detector", "lexical")
     needed = {name: needed_by("hallulab.__main__", *words) for name, words in commands.items()}
     _show(f"a folder of {number} conversations", needed)
+    report = needed["report"]
+    return {
+        "made": number,
+        "made_report_megabytes": report.megabytes,
+        "made_report_seconds": report.seconds,
+        "made_report_cpu_seconds": report.cpu_seconds,
+    }
 
 
 def _show(about: str, needed: dict[str, Needed]) -> None:

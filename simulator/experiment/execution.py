@@ -80,7 +80,7 @@ async def execute(
     executor = executor or LocalExecutor(participants)
     backlog = Backlog(jobs, index, participants.detectors)
     room = asyncio.Semaphore(ROOM * executor.concurrency)
-    with JournalWriter(folder, index) as writer:
+    with JournalWriter(folder, index, len(jobs)) as writer:
         observer.expect(*backlog.count())
 
         def emit(event: Event) -> None:
@@ -206,17 +206,17 @@ class JournalWriter:
     Args:
         folder: the run.
         index: what is there.
+        planned: the conversations that the run shall have.
 
     Raises:
         OperationalError: a file cannot be opened, or the audit log was edited.
     """
 
-    def __init__(self, folder: RunFolder, index: JournalIndex) -> None:
+    def __init__(self, folder: RunFolder, index: JournalIndex, planned: int) -> None:
         self._index = index
         self._journals = index.journals
         with ExitStack() as files:
-            self._conversations = files.enter_context(folder.open_conversations())
-            self._verdicts = files.enter_context(folder.open_verdicts())
+            self._written = files.enter_context(folder.open_journals(index.journals, planned))
             self._turns = TurnJournal(folder.turns, index.turns)
             files.callback(self._turns.close)
             self._audit = AuditLog(folder.audit, read_chain(folder.audit))
@@ -241,14 +241,14 @@ class JournalWriter:
             case ConversationDone(conversation):
                 at = self._index.failed.get(derive_first_try(conversation.id))
                 if at is None or self._journals.heads[at].id != conversation.id:
-                    self._conversations.append(conversation.model_dump_json())
+                    self._written.add_conversation(conversation)
                     self._audit.add(conversation)
                 self._turns.remove(conversation.id)
                 self._turns.remove(derive_next_try(conversation.id))  # it failed as its earlier try did
             case VerdictDone(verdict):
                 at = self._index.judged.get(build_verdict_key(verdict))
                 if at is None or self._journals.verdicts[at].error != verdict.error:
-                    self._verdicts.append(verdict.model_dump_json())
+                    self._written.add_verdict(verdict)
 
 
 def _build_user_key(job: Job) -> tuple[object, ...]:

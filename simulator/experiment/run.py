@@ -48,7 +48,7 @@ from hallulab.simulator.experiment.workers import ProcessExecutor, WorkerConfig
 from hallulab.simulator.runs.audit_log import read_chain
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.importing import load_imported_scenario
-from hallulab.simulator.runs.journals import Journals, read_journals
+from hallulab.simulator.runs.journals import Journals
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def _read_journals(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
     """
     if not fresh:
         read_chain(folder.audit)
-    journals = Journals([], []) if fresh else read_journals(folder.conversations, folder.verdicts)
+    journals = Journals([], []) if fresh else folder.read_all_journals()
     if not simulate and not journals.of(folder.read_makers()).heads:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")
     return journals
