@@ -30,6 +30,7 @@ from hallulab.agents.models.transport import (
     read_retry_after,
     read_value,
 )
+from hallulab.agents.models.work import waiting_for_model
 from hallulab.scenarios.errors import NO_HANDLE
 from hallulab.scenarios.files.data_files import repair_value
 from hallulab.scenarios.files.json_text import digest
@@ -93,6 +94,12 @@ class ModelClient:
             UsageError: the endpoint needs a key, and there is none.
             ModelError: the model gave no answer; says why in one sentence.
         """
+        with waiting_for_model():
+            return await self._create(messages, extra, record)
+
+    async def _create(
+        self, messages: Sequence[WireMessage], extra: Mapping[str, Any], record: CallRecord
+    ) -> Completion:
         body = {"model": self.endpoint.model, "stream": False, "messages": list(messages), **extra}
         url = self._url("chat/completions")
         key = digest([*self._scope, url.path.rsplit("/v1/", 1)[-1], body])

@@ -120,13 +120,14 @@ class LocalExecutor:
         self, task: ConversationTask, job: Job, emit: Emit
     ) -> tuple[Conversation, Sequence[VerdictKey]]:
         async with self._conversation_slots:
-            conversation = await converse(
-                task.key,
-                self._participants.make_user(job),
-                self._participants.make_chatbot(job.chatbot, job.key.seed),
-                job.most_turns(self._participants.max_turns),
-                lambda turn: emit(TurnDone(turn)),
-            )
+            with self._participants.count_as_work():
+                conversation = await converse(
+                    task.key,
+                    self._participants.make_user(job),
+                    self._participants.make_chatbot(job.chatbot, job.key.seed),
+                    job.most_turns(self._participants.max_turns),
+                    lambda turn: emit(TurnDone(turn)),
+                )
         require_running()
         lacking = tuple(
             VerdictKey(conversation.id, turn, detector.name, detector.version)
@@ -156,7 +157,8 @@ class LocalExecutor:
                 reply=turn.reply,
                 knowledge=self._participants.knowledge,
             )
-            [judgement] = await run_detector(self._detectors[key.detector], [view])
+            with self._participants.count_as_work():
+                [judgement] = await run_detector(self._detectors[key.detector], [view])
         require_running()
         emit(VerdictDone(Verdict(**dict(judgement), **key._asdict())))
 
