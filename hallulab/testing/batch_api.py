@@ -50,6 +50,14 @@ class BatchApi:
         """The requests of all batches, by identifier."""
         return [line["custom_id"] for batch in self.batches for line in batch]
 
+    def forget(self) -> None:
+        """Forget all files, batches and requests."""
+        self.one_by_one.clear()
+        self.batches.clear()
+        self._files.clear()
+        self._made.clear()
+        self._looked.clear()
+
     def respond(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
         """Return status and body of an answer; bytes are the content of a file."""
         path, _, _ = path.partition("?")
