@@ -21,7 +21,7 @@ from hallulab.agents.models.endpoints import normal
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.agents.models.transport import LARGEST, PatientTransport
 from hallulab.agents.models.wave_files import Asked, Result, Service, Wave, WaveStore
-from hallulab.agents.models.work import PATIENCE_S, WorkUnderWay, working_meanwhile
+from hallulab.agents.models.work import PATIENCE_S, WorkUnderWay, waiting_for_model
 from hallulab.scenarios.errors import get_first_error
 from hallulab.scenarios.files.data_files import read_json
 
@@ -103,10 +103,7 @@ class BatchTransport(PatientTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer a request; see `httpx2.AsyncBaseTransport`."""
         base_url = normal(str(request.url)).removesuffix(_CHAT_PATH)
-        if self._urls and base_url not in self._urls:
-            with working_meanwhile():
-                return await self.runner.ask(request)
-        if request.method != "POST":
+        if request.method != "POST" or (self._urls and base_url not in self._urls):
             return await self.runner.ask(request)
         asked = Asked(str(request.url), json.loads(request.read()))
         result = self._store.get(asked.id)
@@ -136,7 +133,8 @@ class BatchTransport(PatientTransport):
             self._waiting[asked.id] = (asked, addressee, future)
             self._asked.set()
         # A cancelled caller must not take the answer from another that waits for an equal request.
-        return await asyncio.shield(self._waiting[asked.id][2])
+        with waiting_for_model():
+            return await asyncio.shield(self._waiting[asked.id][2])
 
     @asynccontextmanager
     async def sending_waves(self, base_urls: Iterable[str]) -> AsyncIterator[None]:

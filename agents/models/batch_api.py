@@ -81,7 +81,7 @@ class ApiRunner:
             try:
                 await client.batches.list(limit=1)
             except Exception as error:
-                if _status(error) in (404, 405, 501):
+                if _status(error) in (404, 405):
                     raise UsageError(
                         f"{base_url} has no batch API (status {_status(error)} at /batches). Leave out "
                         "--batch, or give an endpoint that has one."

@@ -94,18 +94,13 @@ class ModelClient:
             UsageError: the endpoint needs a key, and there is none.
             ModelError: the model gave no answer; says why in one sentence.
         """
-        with waiting_for_model():
-            return await self._create(messages, extra, record)
-
-    async def _create(
-        self, messages: Sequence[WireMessage], extra: Mapping[str, Any], record: CallRecord
-    ) -> Completion:
         body = {"model": self.endpoint.model, "stream": False, "messages": list(messages), **extra}
         url = self._url("chat/completions")
         key = digest([*self._scope, url.path.rsplit("/v1/", 1)[-1], body])
         while (shared := self._shared.get(key)) is not None:
             try:
-                completion, first = await asyncio.shield(shared)
+                with waiting_for_model():
+                    completion, first = await asyncio.shield(shared)
             except asyncio.CancelledError:
                 if not shared.cancelled():
                     raise

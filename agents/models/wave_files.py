@@ -190,7 +190,8 @@ class WaveStore:
         wave_input = self._folder / f"wave-{number:04}-input.jsonl"
         try:
             state = WaveState.model_validate_json(state_file.read_bytes())
-            ids = [json.loads(line)["custom_id"] for line in wave_input.open("rb")]
+            with wave_input.open("rb") as lines:
+                ids = [json.loads(line)["custom_id"] for line in lines]
         except FileNotFoundError:
             state, ids = WaveState(service="vllm", base_url="", model="", requests=0, token=""), []
         except (ValidationError, ValueError, KeyError, TypeError) as error:

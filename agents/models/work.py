@@ -1,7 +1,7 @@
 """Pieces of work under way, and which of them wait for a model: so one can tell when nothing else goes on.
 
-A piece is a conversation that is held or a turn that is judged. It waits while it has asked a model, be it in
-a request of its own or by the answer to an equal one. What else it does (a search, a thread, a chatbot
+A piece is a conversation that is held or a turn that is judged. It waits while a request of it waits for its
+wave, or for the answer to an equal one. What else it does (a search, a thread, a chatbot
 behind HTTP, another process) shows as not waiting, whatever it is.
 """
 
@@ -101,19 +101,3 @@ def waiting_for_model() -> Iterator[None]:
     finally:
         piece.waits -= 1
         piece.work.note(+1 if piece.waits == 0 and not piece.ended else 0)
-
-
-@contextmanager
-def working_meanwhile() -> Iterator[None]:
-    """Count the piece as not waiting in a block inside `waiting_for_model` that is not asking a model."""
-    piece = _piece.get()
-    if piece is None:
-        yield
-        return
-    piece.waits -= 1
-    piece.work.note(+1 if piece.waits == 0 and not piece.ended else 0)
-    try:
-        yield
-    finally:
-        piece.waits += 1
-        piece.work.note(-1 if piece.waits == 1 and not piece.ended else 0)

@@ -39,8 +39,8 @@ class BatchApi:
         """The state in which batches end."""
         self.change: Callable[[Line, Line], Line | None] = lambda asked, line: line
         """From a line of the input and one of the output to the line that comes; None: none comes."""
-        self.broken = False
-        """Whether every request about batches fails."""
+        self.refuses: int | None = None
+        """Status of the answer to every request about files and batches; None: it answers them."""
         self._files: dict[str, bytes] = {}
         self._made: list[dict[str, Any]] = []
         self._looked: dict[str, int] = {}
@@ -66,8 +66,8 @@ class BatchApi:
         if path == "/v1/chat/completions":
             self.one_by_one.append(json.loads(body))
             return 200, self.answer(json.loads(body))
-        if self.broken:
-            return 403, {"error": {"message": "no batches for you"}}
+        if self.refuses is not None:
+            return self.refuses, {"error": {"message": "no batches for you"}}
         if path == "/v1/files":
             name = f"file-{len(self._files)}"
             self._files[name] = _read_form(body)["file"]
