@@ -104,11 +104,12 @@ class ApiRunner:
                     f"batch {batch.id} of {wave.state.base_url} {batch.status}: {_complaints(batch)}. "
                     "Correct what it complains of, and run the command again; the run goes on."
                 )
-            files = [name for name in (batch.output_file_id, batch.error_file_id) if name]
-            wave.raw.unlink(missing_ok=True)
-            wave.raw.touch()
-            for name in files:
-                await _download(client, name, wave.raw)
+            try:
+                wave.raw.write_bytes(b"")
+                for name in filter(None, (batch.output_file_id, batch.error_file_id)):
+                    await _download(client, name, wave.raw)
+            except OSError as error:
+                raise OperationalError(f"cannot write {wave.raw}: {error.strerror or error}.") from error
 
     async def _submit(self, client: AsyncOpenAI, wave: Wave) -> str:
         with wave.input.open("rb") as file:

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, a
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import httpx2
 from tenacity import wait_none
@@ -86,6 +86,8 @@ class RunSettings:
             raise UsageError(f"--workers {self.workers}: at least one process does the work.")
         if self.record is not None and self.replay is not None:
             raise UsageError("--record and --replay exclude each other: give one of them.")
+        if self.batch not in (None, *get_args(BatchService)):
+            raise UsageError(f"--batch {self.batch}: give {' or '.join(get_args(BatchService))}.")
         if self.batch is not None and self.replay is not None:
             raise UsageError("--batch and --replay exclude each other: a replay asks no model.")
         if self.batch is not None and self.workers > 1:

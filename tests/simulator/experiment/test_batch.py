@@ -55,11 +55,12 @@ def test_without_the_option_there_are_no_waves() -> None:
     [
         ({"replay": Path("r.jsonl")}, "--batch and --replay exclude each other"),
         ({"workers": 2}, "--batch and --workers exclude each other"),
+        ({"batch": "API"}, "--batch API: give vllm or api."),
     ],
 )
 def test_settings_that_contradict_waves_are_refused(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        RunSettings(batch="api", **settings)
+        RunSettings(**{"batch": "api", **settings})
 
 
 async def test_a_detector_that_asks_for_one_reply_at_a_time_is_refused() -> None:
