@@ -20,7 +20,7 @@ import httpx2
 from hallulab.agents.models.endpoints import normal
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.agents.models.transport import LARGEST, PatientTransport
-from hallulab.agents.models.wave_files import Asked, Result, Service, Wave, WaveStore
+from hallulab.agents.models.wave_files import Asked, Service, Wave, WaveResult, WaveStore
 from hallulab.agents.models.work import PATIENCE_S, WorkUnderWay, waiting_for_model
 from hallulab.scenarios.errors import get_first_error
 from hallulab.scenarios.files.data_files import read_json
@@ -64,7 +64,7 @@ class _Addressee(NamedTuple):
     api_key: str
 
 
-_Waiting = dict[str, tuple[Asked, _Addressee, asyncio.Future[Result]]]
+_Waiting = dict[str, tuple[Asked, _Addressee, asyncio.Future[WaveResult]]]
 
 
 class BatchTransport(PatientTransport):
@@ -123,13 +123,13 @@ class BatchTransport(PatientTransport):
         except ValueError:
             return response
         if isinstance(body, dict) and not make_redaction(key).finds(response.text):
-            self._store.keep(asked.id, Result(response.status_code, body))
+            self._store.keep(asked.id, WaveResult(response.status_code, body))
         return response
 
-    async def _wait(self, asked: Asked, addressee: _Addressee) -> Result:
+    async def _wait(self, asked: Asked, addressee: _Addressee) -> WaveResult:
         """Wait for what comes of a request."""
         if asked.id not in self._waiting:
-            future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+            future: asyncio.Future[WaveResult] = asyncio.get_running_loop().create_future()
             self._waiting[asked.id] = (asked, addressee, future)
             self._asked.set()
         # A cancelled caller must not take the answer from another that waits for an equal request.
@@ -187,7 +187,7 @@ class BatchTransport(PatientTransport):
                 future.set_result(result)
         for _, _, future in part.values():
             future.set_result(
-                Result.complaint(f"the output of {wave.input.name} has no line for this request")
+                WaveResult.complaint(f"the output of {wave.input.name} has no line for this request")
             )
 
     async def aclose(self) -> None:

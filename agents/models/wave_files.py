@@ -60,7 +60,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Result:
+class WaveResult:
     """What came of a request."""
 
     status: int
@@ -74,7 +74,7 @@ class Result:
         return self.status < 400 or self.status in LASTING_STATUS
 
     @classmethod
-    def complaint(cls, message: str, status: int = NO_ANSWER) -> Result:
+    def complaint(cls, message: str, status: int = NO_ANSWER) -> WaveResult:
         """Make the result of a request that has no answer."""
         return cls(status, {"error": {"message": message}})
 
@@ -154,7 +154,7 @@ class WaveStore:
         self._folder = folder
         self._answers: dict[str, tuple[Path, int]] = {}
         """Requests with lasting results → file and place in it."""
-        self._one_by_one: dict[str, Result] = {}
+        self._one_by_one: dict[str, WaveResult] = {}
         """Results of requests that were asked before the waves, until they are written."""
         self._last = 0
         self.open: list[Wave] = []
@@ -205,7 +205,7 @@ class WaveStore:
         else:
             wave.drop()  # the process died with ours
 
-    def get(self, id: str) -> Result | None:
+    def get(self, id: str) -> WaveResult | None:
         """Return what came of a request, if it is known and lasts."""
         if id in self._one_by_one:
             return self._one_by_one[id]
@@ -216,7 +216,7 @@ class WaveStore:
             file.seek(place)
             return _read_result(json.loads(file.readline()))
 
-    def keep(self, id: str, result: Result) -> None:
+    def keep(self, id: str, result: WaveResult) -> None:
         """Keep the result of a request that was asked before the waves."""
         if result.lasts:
             self._one_by_one[id] = result
@@ -255,7 +255,7 @@ class WaveStore:
         wave.note()
         return wave
 
-    def close(self, wave: Wave, redaction: Redaction) -> Iterator[tuple[str, Result]]:
+    def close(self, wave: Wave, redaction: Redaction) -> Iterator[tuple[str, WaveResult]]:
         """Write the output of a wave from its raw results, and yield each request with its result.
 
         A line that is no result of a request of the wave counts as nothing. So does one of a request that has
@@ -320,12 +320,12 @@ def _read_lines(output: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
             place += len(text)
 
 
-def _read_results(output: Path) -> Iterator[tuple[int, str, Result]]:
+def _read_results(output: Path) -> Iterator[tuple[int, str, WaveResult]]:
     for place, id, line in _read_lines(output):
         yield place, id, _read_result(line)
 
 
-def _read_result(line: Mapping[str, Any]) -> Result:
+def _read_result(line: Mapping[str, Any]) -> WaveResult:
     """Return the result that a line of a batch's output tells.
 
     vLLM tells a complaint in `error` alone, APIs in the body of the response; and in `error` if there was no
@@ -338,9 +338,9 @@ def _read_result(line: Mapping[str, Any]) -> Result:
     if not isinstance(status, int) or not 100 <= status <= 599:
         status = NO_ANSWER
     if isinstance(body, dict):
-        return Result(status, body)
+        return WaveResult(status, body)
     if isinstance(told, dict):
         complaint = told if "error" in told else {"error": told}
     else:
         complaint = {"error": {"message": told if isinstance(told, str) else "the batch gave no answer"}}
-    return Result(status if status >= 400 else NO_ANSWER, complaint)
+    return WaveResult(status if status >= 400 else NO_ANSWER, complaint)

@@ -38,7 +38,7 @@ class WorkUnderWay:
     @contextmanager
     def piece(self) -> Iterator[None]:
         """Count the block, and the tasks that it starts, as one piece."""
-        piece = _Piece(self)
+        piece = _PieceOfWork(self)
         token = _piece.set(piece)
         self.note(+1)
         try:
@@ -74,7 +74,7 @@ class WorkUnderWay:
                 return
 
 
-class _Piece:
+class _PieceOfWork:
     """A piece of work."""
 
     def __init__(self, work: WorkUnderWay) -> None:
@@ -84,7 +84,7 @@ class _Piece:
         self.ended = False
 
 
-_piece: ContextVar[_Piece | None] = ContextVar("piece", default=None)
+_piece: ContextVar[_PieceOfWork | None] = ContextVar("piece", default=None)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 
 from hallulab.agents.models.batch_api import ApiRunner
 from hallulab.agents.models.redaction import make_redaction
-from hallulab.agents.models.wave_files import Asked, Result, Wave, WaveStore
+from hallulab.agents.models.wave_files import Asked, Wave, WaveResult, WaveStore
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.testing.batch_api import BatchApi, serve_batch_api
 
@@ -49,7 +49,7 @@ async def run(wave: Wave, pauses: Pauses | None = None) -> None:
         await runner.aclose()
 
 
-def results(store: WaveStore, wave: Wave) -> list[Result]:
+def results(store: WaveStore, wave: Wave) -> list[WaveResult]:
     return [result for _, result in store.close(wave, make_redaction(KEY))]
 
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from hallulab.agents.models.redaction import make_redaction
-from hallulab.agents.models.wave_files import Asked, Result, Wave, WaveStore, clear_waves
+from hallulab.agents.models.wave_files import Asked, Wave, WaveResult, WaveStore, clear_waves
 from hallulab.scenarios.errors import UsageError
 
 URL = "http://127.0.0.1:9/v1"
 ASKED = Asked(f"{URL}/chat/completions", {"model": "m", "messages": []})
 
 
-def result_of(line: dict[str, Any], folder: Path, key: str = "") -> Result:
+def result_of(line: dict[str, Any], folder: Path, key: str = "") -> WaveResult:
     """The result that a line of a batch tells."""
     store = WaveStore(folder, fresh=False)
     wave = store.write("api", URL, [ASKED])
@@ -53,7 +53,7 @@ def result_of(line: dict[str, Any], folder: Path, key: str = "") -> Result:
 def test_a_line_tells_status_and_body(
     line: dict[str, Any], status: int, body: dict[str, Any], tmp_path: Path
 ) -> None:
-    assert result_of(line, tmp_path) == Result(status, body)
+    assert result_of(line, tmp_path) == WaveResult(status, body)
 
 
 def test_a_key_is_in_no_file(tmp_path: Path) -> None:
