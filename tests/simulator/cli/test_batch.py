@@ -222,8 +222,8 @@ def test_killed_in_a_wave_a_run_goes_on_and_asks_nothing_twice(killing: Killing,
 
 
 @pytest.mark.slow
-def test_killed_at_every_step_of_every_wave_a_run_goes_on_and_asks_nothing_twice(killing: Killing) -> None:
-    steps = [(place, wave) for place in PLACES for wave in range(1, killing.waves + 1)]
+def test_killed_in_any_wave_a_run_goes_on_and_asks_nothing_twice(killing: Killing) -> None:
+    steps = [(PLACES[wave % len(PLACES)], wave) for wave in range(1, killing.waves + 1)]
     wrong = [
         (step, resumed.killed, resumed.ended)
         for step in steps
