@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from hallulab.agents.models.redaction import remove_keys
+from hallulab.agents.models.redaction import Redaction, make_redaction, remove_keys
 from hallulab.agents.models.transport import is_retryable
 from hallulab.agents.models.wave_files import CHAT, Service, Wave
 from hallulab.scenarios.errors import OperationalError, UsageError
@@ -90,6 +90,7 @@ class ApiRunner:
 
     async def run(self, wave: Wave, api_key: str) -> None:
         """See `BatchRunner`."""
+        redaction = make_redaction(api_key)
         async with self._talking(wave.state.base_url, api_key) as client:
             submitted = wave.state.batch
             if submitted is None and wave.taken_up:
@@ -101,13 +102,13 @@ class ApiRunner:
             if batch.status not in _ENDED:
                 wave.drop()
                 raise OperationalError(
-                    f"batch {batch.id} of {wave.state.base_url} {batch.status}: {_complaints(batch)}. "
+                    f"batch {batch.id} of {wave.state.base_url} failed: {_complaints(batch, redaction)}. "
                     "Correct what it complains of, and run the command again; the run goes on."
                 )
             try:
                 wave.raw.write_bytes(b"")
                 for name in filter(None, (batch.output_file_id, batch.error_file_id)):
-                    await _download(client, name, wave.raw)
+                    await _download(client, name, wave.raw, redaction)
             except OSError as error:
                 raise OperationalError(f"cannot write {wave.raw}: {error.strerror or error}.") from error
 
@@ -194,21 +195,24 @@ class _Anonymous(httpx2.AsyncBaseTransport):
         return await self._network.handle_async_request(request)
 
 
-async def _download(client: AsyncOpenAI, name: str, path: Path) -> None:
-    """Add the content of a file at the API to a file here."""
+async def _download(client: AsyncOpenAI, name: str, path: Path, redaction: Redaction) -> None:
+    """Add the lines of a file at the API to a file here, without keys."""
+    rest = b""
     async with client.files.with_streaming_response.content(name, timeout=None) as response:
         with path.open("ab") as file:
-            last = b"\n"
             async for chunk in response.iter_bytes():
-                file.write(chunk)
-                last = chunk[-1:] or last
-            if last != b"\n":
-                file.write(b"\n")
+                *lines, rest = (rest + chunk).split(b"\n")
+                file.writelines(_make_safe(line, redaction) for line in lines)
+            file.write(_make_safe(rest, redaction))
 
 
-def _complaints(batch: Batch) -> str:
+def _make_safe(line: bytes, redaction: Redaction) -> bytes:
+    return redaction.text(line.decode(errors="replace")).encode() + b"\n"
+
+
+def _complaints(batch: Batch, redaction: Redaction) -> str:
     told = [error.message or error.code for error in (batch.errors.data or [])] if batch.errors else []
-    return " ".join(remove_keys("; ".join(filter(None, told))).split())[:300] or "it gives no reason"
+    return " ".join(redaction.text("; ".join(filter(None, told))).split())[:300] or "it gives no reason"
 
 
 def _status(error: BaseException) -> int | None:

@@ -121,7 +121,7 @@ class Wave:
         self.output = folder / f"{name}-output.jsonl"
         """Its results, once all are there."""
         self.raw = folder / f"{name}-raw.jsonl"
-        """Its results as they come, before keys are removed."""
+        """Its results as they come, perhaps not all."""
         self._state_file = folder / f"{name}.json"
 
     def note(self, batch: str | None = None) -> None:

@@ -41,6 +41,8 @@ class BatchApi:
         """From a line of the input and one of the output to the line that comes; None: none comes."""
         self.refuses: int | None = None
         """Status of the answer to every request about files and batches; None: it answers them."""
+        self.complaint = "no batches for you"
+        """What it says then, and why batches fail."""
         self._files: dict[str, bytes] = {}
         self._made: list[dict[str, Any]] = []
         self._looked: dict[str, int] = {}
@@ -67,7 +69,7 @@ class BatchApi:
             self.one_by_one.append(json.loads(body))
             return 200, self.answer(json.loads(body))
         if self.refuses is not None:
-            return self.refuses, {"error": {"message": "no batches for you"}}
+            return self.refuses, {"error": {"message": self.complaint}}
         if path == "/v1/files":
             name = f"file-{len(self._files)}"
             self._files[name] = _read_form(body)["file"]
@@ -96,7 +98,7 @@ class BatchApi:
         if self._looked[id] <= self.looks:
             return {**batch, "status": "in_progress"}
         if self.ended_as == "failed":
-            errors = {"object": "list", "data": [{"code": "limit", "message": "too many tokens"}]}
+            errors = {"object": "list", "data": [{"code": "limit", "message": self.complaint}]}
             return {**batch, "status": "failed", "errors": errors}
         name = f"output-{id}"
         if name not in self._files:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,20 +94,33 @@ async def test_what_a_batch_has_is_taken_even_if_it_ended_early(
 
 
 async def test_a_batch_that_failed_is_told_and_asked_again_next_time(api: BatchApi, tmp_path: Path) -> None:
-    api.ended_as = "failed"
+    api.ended_as, api.complaint = "failed", f"{KEY} has too many tokens"
     wave = WaveStore(tmp_path, fresh=False).write("api", api.url, questions(api, "a"))
     with pytest.raises(
-        OperationalError, match=r"batch batch_0 of http://\S+ failed: too many tokens\. Correct"
+        OperationalError, match=r"batch batch_0 of http://\S+ failed: \[key\] has too many .* Correct"
     ):
         await run(wave)
     assert not wave.input.exists()
     assert WaveStore(tmp_path, fresh=False).open == []
 
 
+async def test_a_key_that_answers_repeat_is_in_no_file(api: BatchApi, tmp_path: Path) -> None:
+    api.change = lambda asked, line: {
+        **line,
+        "response": {"status_code": 401, "body": {"error": {"message": KEY}}},
+    }
+    wave = WaveStore(tmp_path, fresh=False).write("api", api.url, questions(api, "a", "b"))
+    await run(wave)
+    told = [json.loads(line) for line in wave.raw.read_text().splitlines()]
+    assert [line["response"]["body"]["error"]["message"] for line in told] == ["[key]", "[key]"]
+
+
 async def test_an_endpoint_that_refuses_is_told_without_the_key(api: BatchApi, tmp_path: Path) -> None:
-    api.refuses = 403
+    api.refuses, api.complaint = 403, f"no batches for {KEY}"
     wave = WaveStore(tmp_path, fresh=False).write("api", api.url, questions(api, "a"))
-    with pytest.raises(OperationalError, match=r"the batch API of .* failed: .*no batches for you") as error:
+    with pytest.raises(
+        OperationalError, match=r"the batch API of .* failed: .*no batches for \[key\]"
+    ) as error:
         await run(wave)
     assert KEY not in str(error.value)
     assert wave.input.exists()
