@@ -6,44 +6,52 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from hallulab.testing.tiny_pack import make_pack
+
 pytestmark = pytest.mark.live
 
+USERS = 6
 
-def held(folder: Path) -> dict[str, Any]:
-    """What was said in each conversation of a run, and the probabilities that the judge gave."""
-    lines = [
-        json.loads(line)
-        for name in ("conversations.jsonl", "verdicts.jsonl")
-        for line in (folder / name).read_text(encoding="utf-8").splitlines()
+
+def make_scripted_pack(folder: Path) -> Path:
+    """A pack whose users say what is written, so that nothing is sampled."""
+    make_pack(folder)
+    personas = [
+        f"  - {{id: user-{number}, name: Ann, grievance: Her tea is cold., goals: [Warm tea], "
+        f"manner: Brief., summary: She asked., "
+        f"messages: [How long do {number} kettles take?, And at 50 degrees?]}}\n"
+        for number in range(1, USERS + 1)
     ]
+    (folder / "personas.yaml").write_text("personas:\n" + "".join(personas))
+    return folder
+
+
+def held(folder: Path) -> dict[str, list[tuple[str, str]]]:
+    """What was said in each conversation of a run."""
+    lines = (folder / "conversations.jsonl").read_text(encoding="utf-8").splitlines()
     return {
-        line.get("id") or line["conversation"]: [(turn["user"], turn["reply"]) for turn in line["turns"]]
-        if "turns" in line
-        else line["score"]
-        for line in lines
+        one["id"]: [(turn["user"], turn["reply"]) for turn in one["turns"]] for one in map(json.loads, lines)
     }
 
 
 def test_waves_hold_the_conversations_that_are_held_one_by_one(tmp_path: Path) -> None:
     hallulab = str(Path(sys.executable).with_name("hallulab"))
     subprocess.run([hallulab, "serve", "smollm2-135m", "--prepare"], check=True)
-    limits = ("--limit", "3", "--min-turns", "1", "--max-turns", "1", "--reply-tokens", "30")
     command = [
         hallulab,
         "run",
         "--model",
         "smollm2-135m",
-        "--chatbots",
-        "vanilla",
-        "--detectors",
-        "lexical",
-        *limits,
+        "--scenario",
+        str(make_scripted_pack(tmp_path / "pack")),
     ]
+    command += ["--chatbots", "vanilla", "--detectors", "lexical", "--reply-tokens", "30"]
     for name, more in {"waves": ["--batch", "vllm"], "one": []}.items():
         subprocess.run([*command, *more, "--out", str(tmp_path / name)], check=True, capture_output=True)
-    assert held(tmp_path / "waves") == held(tmp_path / "one")
-    assert (tmp_path / "waves" / "batch" / "wave-0001-output.jsonl").exists()
+    found = held(tmp_path / "waves")
+    assert found == held(tmp_path / "one")
+    assert [len(turns) for turns in found.values()] == [2] * USERS
+    assert len(list((tmp_path / "waves" / "batch").glob("wave-*-output.jsonl"))) >= 4
