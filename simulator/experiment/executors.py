@@ -130,14 +130,15 @@ class LocalExecutor:
         async with self._conversation_slots:
             chatbot = self._participants.make_chatbot(job.chatbot, job.key.seed)
             resumable = not has_memory(chatbot)
-            conversation = await converse(
-                task.key,
-                self._participants.make_user(job),
-                chatbot,
-                job.most_turns(self._participants.max_turns),
-                lambda turn: emit(TurnDone(task.key.id, turn, resumable)),
-                task.earlier if resumable else (),
-            )
+            with self._participants.count_as_work():
+                conversation = await converse(
+                    task.key,
+                    self._participants.make_user(job),
+                    chatbot,
+                    job.most_turns(self._participants.max_turns),
+                    lambda turn: emit(TurnDone(task.key.id, turn, resumable)),
+                    task.earlier if resumable else (),
+                )
         require_running()
         lacking = tuple(
             VerdictKey(conversation.id, turn, detector.name, detector.version)
@@ -167,7 +168,8 @@ class LocalExecutor:
                 reply=turn.reply,
                 knowledge=self._participants.knowledge,
             )
-            [judgement] = await run_detector(self._detectors[key.detector], [view])
+            with self._participants.count_as_work():
+                [judgement] = await run_detector(self._detectors[key.detector], [view])
         require_running()
         emit(VerdictDone(Verdict(**dict(judgement), **key._asdict())))
 

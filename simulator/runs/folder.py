@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
+from hallulab.agents.models.wave_files import clear_waves
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically, write_together
 from hallulab.scenarios.files.json_text import LineWriter
@@ -55,6 +56,8 @@ class RunFolder:
         self.free_conversations = path / "free-conversations.jsonl"
         self.free_verdicts = path / "free-verdicts.jsonl"
         """Copies of the journals of the run that this one branches off from; other runs have none."""
+        self.waves = path / "batch"
+        """What models were asked in waves (`hallulab.agents.models.wave_files`)."""
         self.derived: tuple[Path, ...] = (
             self.report,
             self.table,
@@ -90,7 +93,7 @@ class RunFolder:
             UsageError: somebody else writes here, or a file of the run is a link to elsewhere.
             OperationalError: the folder cannot be made.
         """
-        self.refuse_links_out((*self.files, self.pages))
+        self.refuse_links_out((*self.files, self.pages, self.waves))
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.path, os.O_RDONLY)
@@ -130,6 +133,7 @@ class RunFolder:
         for file in self.files:
             file.unlink(missing_ok=True)
         self.clear_pages()
+        clear_waves(self.waves)
 
     def clear_pages(self) -> None:
         """Delete the page files, and their folder if nothing else is in it."""
