@@ -1,4 +1,4 @@
-"""Measure large runs: `python -m benchmarks.scale [--short] [--made N [--report-only]]`.
+"""Measure large runs: `python -m benchmarks.scale [--short] [--made N [--report-only] [--both]]`.
 
 The same run by one worker process and by two, against a stub endpoint that takes 200 ms for an answer. Then a
 run of three turns and three detectors against an instant stub endpoint, once with few conversations and
@@ -6,7 +6,8 @@ once with ten times as many. Each run and each report is a process of its own, w
 
 `--made N` makes a run folder of N conversations besides, and measures `report`, `detect` and
 `export` on it; `--report-only` measures nothing but `report` there. `--turns`, `--detectors` and `--personas`
-are those of the folder.
+are those of the folder. `--both` makes it twice, in one journal of each kind and in shards, and compares the
+bytes of the two reports' numbers.
 
 The last line of the output is a JSON object.
 """
@@ -16,11 +17,13 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 from benchmarks.command import build_parser
 from benchmarks.orchestration import stub
 from benchmarks.scale.cost import Needed, lost_and_doubled, needed_by, simulated, speedup
 from benchmarks.scale.made_run import Shape, add_shape, make, shape_of
+from hallulab.simulator.runs.folder import RunFolder
 
 FEW, MANY = 1_000, 10_000
 SHORT = (20, 200)
@@ -34,6 +37,7 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="a minute instead of ten")
     parser.add_argument("--made", type=int, default=0, help="conversations of a folder to report on, too")
     parser.add_argument("--report-only", action="store_true", help="measure `report` on that folder, only")
+    parser.add_argument("--both", action="store_true", help="compare one journal with shards")
     add_shape(parser)
     options = parser.parse_args()
     shape = shape_of(options.turns, options.detectors, options.personas)
@@ -43,7 +47,11 @@ def main() -> None:
             found |= speedup(Path(directory), SHORT_USERS if options.short else USERS)
             found |= _compared(Path(directory), *(SHORT if options.short else (FEW, MANY)))
         if options.made:
-            found |= measure_made(Path(directory) / "made", options.made, shape, options.report_only)
+            made = Path(directory) / "made"
+            if options.both:
+                found |= compare_made(made, options.made, shape)
+            else:
+                found |= measure_made(made, options.made, shape, options.report_only)
     print(json.dumps(found))
 
 
@@ -80,6 +88,20 @@ def measure_made(folder: Path, number: int, shape: Shape, report_only: bool) -> 
         "made_report_seconds": report.seconds,
         "made_report_cpu_seconds": report.cpu_seconds,
     }
+
+
+def compare_made(folder: Path, number: int, shape: Shape) -> dict[str, float]:
+    """Return how many files of numbers differ between reports of one journal and of shards."""
+    runs = {kind: RunFolder(folder / kind) for kind in ("one journal", "shards")}
+    for (kind, run), largest in zip(runs.items(), (number, 0), strict=True):
+        with patch("hallulab.simulator.runs.folder.LARGEST", largest):
+            make(number, run.path, shape)
+        needed = {"report": needed_by("hallulab.__main__", "report", str(run.path))}
+        _show(f"{number} conversations in {kind}", needed)
+    one, shards = runs.values()
+    pairs = [(path, shards.path / path.name) for path in one.derived if path.is_file() and path != one.page]
+    differing = sum(path.read_bytes() != other.read_bytes() for path, other in pairs)
+    return {"compared_files": len(pairs), "differing_files": differing}
 
 
 def _show(about: str, needed: dict[str, Needed]) -> None:

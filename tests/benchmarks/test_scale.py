@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.orchestration import stub
 from benchmarks.scale import made_run
-from benchmarks.scale.__main__ import measure_made
+from benchmarks.scale.__main__ import compare_made, measure_made
 from benchmarks.scale.cost import Needed, lost_and_doubled, simulated, speedup
 from benchmarks.scale.made_run import make, shape_of
 from hallulab.simulator.report.build import read_report
@@ -161,6 +161,15 @@ def test_a_report_on_a_made_folder_of_any_shape_is_measured(
         ("editor", "lexical", 6, 12),
         ("vanilla", "lexical", 6, 12),
     ]
+
+
+@pytest.mark.slow
+def test_reports_of_one_journal_and_of_shards_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = compare_made(tmp_path, 300, shape_of(2, 1, 12))
+    assert found == {"compared_files": 3, "differing_files": 0}
+    assert "300 conversations in shards: report " in capsys.readouterr().out
 
 
 @pytest.mark.slow
