@@ -1,4 +1,4 @@
-"""Waves that the real `vllm run-batch` answers, with the smallest model."""
+"""Waves that the real `vllm run-batch` answers, with the default model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hallulab.testing.tiny_pack import make_pack
 
 pytestmark = pytest.mark.live
 
-USERS = 6
+USERS = 20
 
 
 def make_scripted_pack(folder: Path) -> Path:
@@ -37,21 +37,16 @@ def held(folder: Path) -> dict[str, list[tuple[str, str]]]:
     }
 
 
+@pytest.mark.timeout(1800)
 def test_waves_hold_the_conversations_that_are_held_one_by_one(tmp_path: Path) -> None:
     hallulab = str(Path(sys.executable).with_name("hallulab"))
-    subprocess.run([hallulab, "serve", "smollm2-135m", "--prepare"], check=True)
-    command = [
-        hallulab,
-        "run",
-        "--model",
-        "smollm2-135m",
-        "--scenario",
-        str(make_scripted_pack(tmp_path / "pack")),
-    ]
+    command = [hallulab, "run", "--scenario", str(make_scripted_pack(tmp_path / "pack"))]
     command += ["--chatbots", "vanilla", "--detectors", "lexical", "--reply-tokens", "30"]
     for name, more in {"waves": ["--batch", "vllm"], "one": []}.items():
-        subprocess.run([*command, *more, "--out", str(tmp_path / name)], check=True, capture_output=True)
+        made = [*command, *more, "--out", str(tmp_path / name), "--", "--enforce-eager"]
+        subprocess.run(made, check=True, capture_output=True)
     found = held(tmp_path / "waves")
     assert found == held(tmp_path / "one")
     assert [len(turns) for turns in found.values()] == [2] * USERS
-    assert len(list((tmp_path / "waves" / "batch").glob("wave-*-output.jsonl"))) >= 4
+    batches = sorted((tmp_path / "waves" / "batch").glob("wave-*-input.jsonl"))
+    assert [len(batch.read_text().splitlines()) for batch in batches] == [USERS] * 4
