@@ -27,7 +27,7 @@ from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.experiment.batch import EVERYTHING, check_batch_apis, serve_waves
 from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.options.groups import BatchService, RecordingOptions, to_path
+from hallulab.simulator.options.groups import BatchService, RecordingOptions, WorkerOptions, to_path
 
 if TYPE_CHECKING:
     from hallulab.agents.serving.server import ServedModel
@@ -59,6 +59,10 @@ class RunSettings:
     """Processes that hold and judge conversations. One: this process does."""
     batch: BatchService | None = None
     """Who answers models' requests in waves; None: they are asked one by one."""
+    ray: str | None = None
+    """Address of the Ray cluster whose actors hold and judge conversations, or `local`; None: no cluster."""
+    ray_resources: tuple[str, ...] = ()
+    """What each actor takes, as NAME=AMOUNT."""
     prepare_worker: Callable[[], None] | None = None
     """Called first in each worker process; for tests and measurements."""
 
@@ -67,17 +71,19 @@ class RunSettings:
         cls,
         options: RecordingOptions,
         fresh: bool = False,
-        workers: int = 1,
         batch: BatchService | None = None,
     ) -> RunSettings:
         """Return how an experiment is run with the options of a command."""
+        performing = options if isinstance(options, WorkerOptions) else WorkerOptions()
         return cls(
             fresh=fresh,
             record=to_path(options.record),
             replay=to_path(options.replay),
             quiet=options.quiet,
             server_flags=tuple(options.server_flags),
-            workers=workers,
+            workers=performing.workers,
+            ray=performing.ray,
+            ray_resources=tuple(performing.ray_resources),
             batch=batch,
         )
 
@@ -90,11 +96,14 @@ class RunSettings:
             raise UsageError(f"--batch {self.batch}: give {' or '.join(get_args(BatchService))}.")
         if self.batch is not None and self.replay is not None:
             raise UsageError("--batch and --replay exclude each other: a replay asks no model.")
-        if self.batch is not None and self.workers > 1:
+        if self.batch is not None and (self.workers > 1 or self.ray is not None):
+            other = "--workers" if self.ray is None else "--ray"
             raise UsageError(
-                "--batch and --workers exclude each other: one process asks for all, or each would send "
-                "waves of its own. Leave out --workers."
+                f"--batch and {other} exclude each other: one process asks for all, or each would send "
+                f"waves of its own. Leave out {other}."
             )
+        if self.ray_resources and self.ray is None:
+            raise UsageError("--ray-resources: these are of actors of a Ray cluster. Give --ray, too.")
 
 
 def ensure_model(experiment: Experiment) -> Experiment:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from hallulab.agents.models.batch import BatchTransport
 from hallulab.agents.models.model import ModelPool
@@ -45,8 +46,10 @@ from hallulab.simulator.experiment.participants import (
     make_knowledge,
 )
 from hallulab.simulator.experiment.plan import Job, Plan, check_plan, plan
+from hallulab.simulator.experiment.processes import ProcessLine
 from hallulab.simulator.experiment.progress import ProgressBars
-from hallulab.simulator.experiment.workers import ProcessExecutor, WorkerConfig
+from hallulab.simulator.experiment.ray_cluster import RayLine, join_cluster, read_resources, share
+from hallulab.simulator.experiment.workers import SLOW_TO_SEARCH, Line, WorkerConfig, WorkerExecutor
 from hallulab.simulator.runs.audit_log import read_chain
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.importing import load_imported_scenario
@@ -124,7 +127,8 @@ async def run_experiment(
                 write_manifest(folder, manifest, settings.fresh)
                 if workers is not None:
                     config = _configure_workers(request, participants, settings, pool)
-                    workers.configure(config, recording, pool.replicas)
+                    sent = config if settings.ray is None else share(config)
+                    workers.configure(sent, recording, pool.replicas)
                 progress = ProgressBars(request.max_turns, len(participants.detectors), settings.quiet)
                 try:
                     with progress, freeze_long_lived_objects():
@@ -256,13 +260,20 @@ async def _serve(
 @asynccontextmanager
 async def _start_workers(
     settings: RunSettings, experiment: Experiment
-) -> AsyncIterator[ProcessExecutor | None]:
-    """Yield worker processes; None: this process holds and judges."""
-    if settings.workers == 1:
-        yield None
-        return
-    async with ProcessExecutor(settings.workers, experiment.concurrency, settings.replay is None) as workers:
-        yield workers
+) -> AsyncIterator[WorkerExecutor | None]:
+    """Yield worker processes, or actors of a Ray cluster; None: this process holds and judges."""
+    libraries = SLOW_TO_SEARCH if settings.replay is None else ()
+    start: Callable[[], Line] = partial(ProcessLine, libraries)
+    with ExitStack() as until_the_end:
+        if settings.ray is not None:
+            resources = read_resources(settings.ray_resources)
+            until_the_end.enter_context(join_cluster(settings.ray, settings.workers, resources))
+            start = partial(RayLine, resources, libraries)
+        elif settings.workers == 1:
+            yield None
+            return
+        async with WorkerExecutor(settings.workers, experiment.concurrency, start) as workers:
+            yield workers
 
 
 def _configure_workers(

@@ -153,3 +153,23 @@ def read_whole_numbers(flag: str, text: str, least: int) -> tuple[int, ...]:
 
 _MOST = 50
 """Most turns or passages: none of our dialogues is longer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions:
+    """Which processes hold and judge conversations."""
+
+    workers: Annotated[
+        int, Flag("Processes that hold and judge conversations, each with --concurrency requests.")
+    ] = 1
+    ray: Annotated[
+        str | None,
+        Flag(
+            "Have --workers actors of a Ray cluster do so: at this address, or one that `local` starts.",
+            metavar="ADDRESS",
+        ),
+    ] = None
+    ray_resources: Annotated[
+        Sequence[str],
+        Flag("What each actor takes, such as CPU=1,GPU=0.25; by default a core.", separated=True),
+    ] = ()
