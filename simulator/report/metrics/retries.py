@@ -12,7 +12,7 @@ from hallulab.simulator.measure.intervals import Interval, Ratio, compute_interv
 from hallulab.simulator.measure.sums import PersonSums
 from hallulab.simulator.report.columns import CHATBOT, DETECTOR, TWO_DECIMALS, Column
 from hallulab.simulator.report.document import RunReport
-from hallulab.simulator.report.metrics.metric import Flaws, RunFacts, TableMetric, Tallied
+from hallulab.simulator.report.metrics.metric import CsvTable, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.runs.journals import derive_first_try
 
 
@@ -107,3 +107,8 @@ class Retries(TableMetric[Retried]):
             "A retried conversation was held anew because its first try failed. Both kinds count in all "
             "other numbers. If failures depend on what is said, the two differ.",
         )
+
+    @classmethod
+    def csv(cls, report: RunReport) -> CsvTable | None:
+        """Return the table; None without retries, as in most runs."""
+        return super().csv(report) if cls.rows(report) else None

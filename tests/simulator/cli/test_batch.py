@@ -105,6 +105,21 @@ def test_vllms_batches_give_the_same_run(
     assert happened == ["server", *["question"] * 5, *["batch"] * (len(happened) - 6)]
 
 
+def test_a_key_that_every_answer_repeats_is_in_no_file(
+    hallulab: CommandLine, api: BatchApi, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    key = "canary-5f3a9c"
+    monkeypatch.setenv("WAVES_TOKEN_OF_OURS", key)
+    complaint = {"status_code": 401, "body": {"error": {"message": f"{key} is no key"}}}
+    api.change = lambda asked, line: {**line, "response": complaint}
+    asked = ("--base-url", api.url, "--api-key-env", "WAVES_TOKEN_OF_OURS", "--batch", "api")
+    ended = hallulab(*command(tmp_path, *asked, "--out", str(tmp_path / "run")))
+    assert key not in ended.out + ended.err
+    texts = [file.read_text() for file in (tmp_path / "run").rglob("*") if file.is_file()]
+    assert any("[key] is no key" in text for text in texts)
+    assert not any(key in text for text in texts)
+
+
 class Kill:
     """Ends the process by SIGKILL at a step of a wave.
 
