@@ -173,3 +173,8 @@ class WorkerOptions:
         Sequence[str],
         Flag("What each actor takes, such as CPU=1,GPU=0.25; by default a core.", separated=True),
     ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldingOptions(RecordingOptions, WorkerOptions):
+    """How conversations are held where the experiment is given otherwise."""
