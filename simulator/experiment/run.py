@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from hallulab.agents.models.adaptive import AUTO, join_reached
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.served_model import identify_models, read_claim_check
@@ -30,6 +31,7 @@ from hallulab.simulator.experiment.models import (
     RunSettings,
     build_knowledge,
     ensure_model,
+    make_limits,
     open_pool,
     open_recording,
     serve_models,
@@ -97,13 +99,14 @@ async def run_experiment(
     """
     request = load_request(experiment, folder, simulate, judge, branching)
     recording = open_recording(settings)
+    limits = make_limits(request.experiment, recording)
     async with (
         _start_workers(settings, request.experiment) as workers,
-        open_pool(request.experiment, recording, settings.transport) as pool,
+        open_pool(request.experiment, recording, settings.transport, limits) as pool,
     ):
         knowledge = make_knowledge(request.experiment, request.scenario, pool)
         participants = build_participants(
-            request.experiment, request.scenario, pool, knowledge, judge, request.max_turns
+            request.experiment, request.scenario, pool, knowledge, judge, request.max_turns, limits
         )
         chatbots = _make_chatbots(request, participants)
         if simulate and not settings.fresh:
@@ -126,6 +129,9 @@ async def run_experiment(
                         await execute(participants, jobs, folder, progress, current, workers)
                     if workers is not None:
                         await workers.leave()
+                    if limits is not None:
+                        own = [limits.list_reached()]
+                        progress.tell_limits(join_reached(workers.reached if workers else own))
                 finally:
                     add_answers(folder, [replica.did for replica in pool.replicas])
     return request.scenario
@@ -253,8 +259,16 @@ async def _start_workers(
     if settings.workers == 1:
         yield None
         return
-    async with ProcessExecutor(settings.workers, experiment.concurrency, settings.replay is None) as workers:
+    async with ProcessExecutor(
+        settings.workers, _share(experiment, settings), settings.replay is None
+    ) as workers:
         yield workers
+
+
+def _share(experiment: Experiment, settings: RunSettings) -> int:
+    """Return how many conversations each worker holds at once at most."""
+    shared = experiment.concurrency == AUTO
+    return max(1, experiment.at_once // settings.workers) if shared else experiment.at_once
 
 
 def _configure_workers(
@@ -271,5 +285,6 @@ def _configure_workers(
         max_turns=request.max_turns,
         known=pool.recording.known(),
         recorded=settings.record is not None,
+        workers=settings.workers,
         prepare=settings.prepare_worker,
     )

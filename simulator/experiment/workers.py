@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from hallulab.agents.machine.supervised import worker_variables
+from hallulab.agents.models.adaptive import ReachedLimit
 from hallulab.agents.models.endpoints import Replica
 from hallulab.agents.models.recording import CacheSnapshot, Recording
 from hallulab.scenarios.errors import HallulabError, OperationalError
@@ -80,6 +81,8 @@ class WorkerConfig:
     """What the recording holds already."""
     recorded: bool
     """Whether answers are kept in a file, by the driver."""
+    workers: int = 1
+    """How many processes share what endpoints are asked at most."""
     prepare: Callable[[], None] | None = None
     """Called first; for tests."""
     collected_after: tuple[int, int, int] = field(default_factory=gc.get_threshold)
@@ -105,6 +108,8 @@ class ProcessExecutor:
         self.concurrency = number * concurrency
         self._slots: list[_WorkerSlot] = []
         self._groups: dict[int, _WorkerSlot] = {}
+        self.reached: list[Sequence[ReachedLimit]] = []
+        """What the limits of workers that have ended had come to, where they are adaptive."""
         self._left: Counter[int] = Counter()
         """Conversations of each group that have not ended."""
 
@@ -121,7 +126,11 @@ class ProcessExecutor:
             replicas: the endpoints of the default model if there are several; they count what workers ask.
         """
         self._configure = partial(
-            _SimulationProcess.configure, config=config, recording=recording, replicas=replicas
+            _SimulationProcess.configure,
+            config=config,
+            recording=recording,
+            replicas=replicas,
+            reached=self.reached,
         )
         for slot in self._slots:
             self._configure(slot.worker)
@@ -217,6 +226,7 @@ class _SimulationProcess:
         self._loop = asyncio.get_running_loop()
         self._recording: Recording | None = None
         self._replicas: Sequence[Replica] = ()
+        self._reached: list[Sequence[ReachedLimit]] = []
         self._ready: asyncio.Future[None] = self._loop.create_future()
         self._tasks: dict[int, tuple[_TaskUnderWay, asyncio.Future[None]]] = {}
         self._begun = 0
@@ -236,9 +246,15 @@ class _SimulationProcess:
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
-    def configure(self, config: WorkerConfig, recording: Recording, replicas: Sequence[Replica]) -> None:
+    def configure(
+        self,
+        config: WorkerConfig,
+        recording: Recording,
+        replicas: Sequence[Replica],
+        reached: list[Sequence[ReachedLimit]],
+    ) -> None:
         """Send the configuration; see `ProcessExecutor.configure`."""
-        self._recording, self._replicas = recording, replicas
+        self._recording, self._replicas, self._reached = recording, replicas, reached
         self._pipe.send(config)
 
     async def perform(self, task: _TaskUnderWay) -> None:
@@ -283,6 +299,8 @@ class _SimulationProcess:
                     self._ready.set_result(None)
                 case "failed":
                     self._end_with(*told)
+                case "reached":
+                    self._reached.append(*told)
                 case "asked":
                     self._count(*told)
                 case "record":
