@@ -15,11 +15,12 @@ import httpx2
 from tenacity import wait_none
 
 from hallulab.agents.machine.cache import Listener
+from hallulab.agents.models.adaptive import AUTO, AdaptiveLimits, AdaptiveTransport
 from hallulab.agents.models.batch import BatchTransport
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.models.transport import PatientTransport
+from hallulab.agents.models.transport import PatientTransport, make_network
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.served_model import list_model_warnings
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
@@ -119,9 +120,25 @@ def ensure_model(experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"model": DEFAULT_CPU_MODEL})
 
 
+def make_limits(experiment: Experiment, recording: Recording, sharers: int = 1) -> AdaptiveLimits | None:
+    """Make the limits of an experiment whose `concurrency` is found out; None for others, and for a replay.
+
+    Args:
+        recording: keeps the answers or provides them.
+        sharers: how many processes share them.
+    """
+    if experiment.concurrency != AUTO or recording.replaying:
+        return None
+    urls = experiment.base_urls or ((experiment.base_url,) if experiment.base_url else ())
+    return AdaptiveLimits(urls, sharers)
+
+
 @asynccontextmanager
 async def open_pool(
-    experiment: Experiment, recording: Recording, transport: httpx2.AsyncBaseTransport | None = None
+    experiment: Experiment,
+    recording: Recording,
+    transport: httpx2.AsyncBaseTransport | None = None,
+    limits: AdaptiveLimits | None = None,
 ) -> AsyncIterator[ModelPool]:
     """Open the experiment's models, to make components with.
 
@@ -130,10 +147,14 @@ async def open_pool(
     Args:
         recording: keeps the answers or provides them; it is closed at the end.
         transport: see `RunSettings`.
+        limits: of its endpoints; None: those of `make_limits`.
 
     Raises:
         UsageError: like `ensure_model`.
     """
+    limits = limits or make_limits(experiment, recording)
+    if limits is not None:
+        transport = AdaptiveTransport(limits, transport or make_network())
     try:
         pool = _build_pool(ensure_model(experiment), recording, transport)
         try:
@@ -229,7 +250,7 @@ def _build_pool(
     return ModelPool(
         endpoints,
         recording=recording,
-        concurrency=EVERYTHING if patient else experiment.concurrency,
+        concurrency=EVERYTHING if patient else experiment.at_once,
         backoff=wait_none() if patient else None,
         timeout_s=experiment.timeout,
         transport=transport,

@@ -7,6 +7,7 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from hallulab.agents.models.adaptive import AUTO, join_reached
 from hallulab.agents.models.batch import BatchTransport
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
@@ -33,6 +34,7 @@ from hallulab.simulator.experiment.models import (
     RunSettings,
     build_knowledge,
     ensure_model,
+    make_limits,
     open_pool,
     open_recording,
     serve_models,
@@ -103,13 +105,14 @@ async def run_experiment(
     request = load_request(experiment, folder, simulate, judge, branching)
     waves = make_waves(request.experiment, settings.batch)
     recording = open_recording(settings)
+    limits = None if waves else make_limits(request.experiment, recording)
     async with (
         _start_workers(settings, request.experiment) as workers,
-        open_pool(request.experiment, recording, waves or settings.transport) as pool,
+        open_pool(request.experiment, recording, waves or settings.transport, limits) as pool,
     ):
         knowledge = make_knowledge(request.experiment, request.scenario, pool)
         participants = build_participants(
-            request.experiment, request.scenario, pool, knowledge, judge, request.max_turns
+            request.experiment, request.scenario, pool, knowledge, judge, request.max_turns, limits
         )
         participants = hold_all(participants, waves)
         chatbots = _make_chatbots(request, participants)
@@ -137,6 +140,9 @@ async def run_experiment(
                             await execute(participants, jobs, folder, progress, current, workers)
                     if workers is not None:
                         await workers.leave()
+                    if limits is not None:
+                        own = [limits.list_reached()]
+                        progress.tell_limits(join_reached(workers.reached if workers else own))
                 finally:
                     add_answers(folder, [replica.did for replica in pool.replicas])
     return request.scenario
@@ -272,8 +278,14 @@ async def _start_workers(
         elif settings.workers == 1:
             yield None
             return
-        async with WorkerExecutor(settings.workers, experiment.concurrency, start) as workers:
+        async with WorkerExecutor(settings.workers, _share(experiment, settings), start) as workers:
             yield workers
+
+
+def _share(experiment: Experiment, settings: RunSettings) -> int:
+    """Return how many conversations each worker holds at once at most."""
+    shared = experiment.concurrency == AUTO
+    return max(1, experiment.at_once // settings.workers) if shared else experiment.at_once
 
 
 def _configure_workers(
@@ -290,5 +302,6 @@ def _configure_workers(
         max_turns=request.max_turns,
         known=pool.recording.known(),
         recorded=settings.record is not None,
+        workers=settings.workers,
         prepare=settings.prepare_worker,
     )

@@ -20,7 +20,7 @@ from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, get_first_error
 from hallulab.simulator.experiment.execution import freeze_long_lived_objects
 from hallulab.simulator.experiment.executors import ConversationTask, LocalExecutor
-from hallulab.simulator.experiment.models import open_pool
+from hallulab.simulator.experiment.models import make_limits, open_pool
 from hallulab.simulator.experiment.participants import build_participants, make_knowledge
 from hallulab.simulator.experiment.processes import Pipe
 from hallulab.simulator.experiment.workers import WorkerConfig
@@ -99,17 +99,21 @@ class _WorkerMain:
             config.prepare()
         experiment, scenario = config.experiment, config.scenario
         recording = Recording.knowing(config.known, self._keep if config.recorded else None)
-        async with open_pool(experiment, recording) as pool:
+        limits = make_limits(experiment, recording, config.workers)
+        async with open_pool(experiment, recording, limits=limits) as pool:
             pool.bind(config.base_url)
             if config.asks_model:
                 await pool.check()
             knowledge = make_knowledge(experiment, scenario, pool)
             executor = LocalExecutor(
-                build_participants(experiment, scenario, pool, knowledge, config.judge, config.max_turns)
+                build_participants(
+                    experiment, scenario, pool, knowledge, config.judge, config.max_turns, limits
+                )
             )
             self._line.send(("ready",))
             with freeze_long_lived_objects():
                 await self._perform_all(executor)
+            self._line.send(("reached", limits.list_reached() if limits else []))
             self._line.send(("asked", [(replica.answered, replica.failed) for replica in pool.replicas]))
 
     async def _perform_all(self, executor: LocalExecutor) -> None:

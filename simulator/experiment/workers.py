@@ -20,6 +20,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from hallulab.agents.models.adaptive import ReachedLimit
 from hallulab.agents.models.endpoints import Replica
 from hallulab.agents.models.recording import CacheSnapshot, Recording
 from hallulab.scenarios.errors import HallulabError, OperationalError
@@ -84,6 +85,8 @@ class WorkerConfig:
     """What the recording holds already."""
     recorded: bool
     """Whether answers are kept in a file, by the driver."""
+    workers: int = 1
+    """How many processes share what endpoints are asked at most."""
     prepare: Callable[[], None] | None = None
     """Called first; for tests."""
     collected_after: tuple[int, int, int] = field(default_factory=gc.get_threshold)
@@ -109,6 +112,8 @@ class WorkerExecutor:
         self.concurrency = number * concurrency
         self._slots: list[_WorkerSlot] = []
         self._groups: dict[int, _WorkerSlot] = {}
+        self.reached: list[Sequence[ReachedLimit]] = []
+        """What the limits of workers that have ended had come to, where they are adaptive."""
         self._left: Counter[int] = Counter()
         """Conversations of each group that have not ended."""
 
@@ -124,7 +129,13 @@ class WorkerExecutor:
             recording: keeps what they record.
             replicas: the endpoints of the default model if there are several; they count what workers ask.
         """
-        self._configure = partial(_Worker.configure, config=config, recording=recording, replicas=replicas)
+        self._configure = partial(
+            _Worker.configure,
+            config=config,
+            recording=recording,
+            replicas=replicas,
+            reached=self.reached,
+        )
         for slot in self._slots:
             self._configure(slot.worker)
 
@@ -221,6 +232,7 @@ class _Worker:
         self._loop = asyncio.get_running_loop()
         self._recording: Recording | None = None
         self._replicas: Sequence[Replica] = ()
+        self._reached: list[Sequence[ReachedLimit]] = []
         self._ready: asyncio.Future[None] = self._loop.create_future()
         self._tasks: dict[int, tuple[_TaskUnderWay, asyncio.Future[None]]] = {}
         self._begun = 0
@@ -228,9 +240,15 @@ class _Worker:
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
-    def configure(self, config: Any, recording: Recording, replicas: Sequence[Replica]) -> None:
+    def configure(
+        self,
+        config: Any,
+        recording: Recording,
+        replicas: Sequence[Replica],
+        reached: list[Sequence[ReachedLimit]],
+    ) -> None:
         """Send the configuration; see `WorkerExecutor.configure`."""
-        self._recording, self._replicas = recording, replicas
+        self._recording, self._replicas, self._reached = recording, replicas, reached
         self._line.send(config)
 
     async def perform(self, task: _TaskUnderWay) -> None:
@@ -272,6 +290,8 @@ class _Worker:
                     self._ready.set_result(None)
                 case "failed":
                     self._end_with(*told)
+                case "reached":
+                    self._reached.append(*told)
                 case "asked":
                     self._count(*told)
                 case "record":

@@ -60,7 +60,13 @@ class ModelOptions:
     api_key_env: Annotated[
         str | None, Flag("Environment variable with the endpoint's key; by default OPENAI_API_KEY.")
     ] = None
-    concurrency: Annotated[int | None, Flag("Model requests under way at once.")] = None
+    concurrency: Annotated[
+        str | int | None,
+        Flag(
+            "Model requests under way at once; auto finds it out (default at remote endpoints).",
+            metavar="N|auto",
+        ),
+    ] = None
     timeout: Annotated[float | None, Flag("Seconds one try of a model request may take.")] = None
 
     @property
