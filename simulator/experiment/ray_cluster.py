@@ -169,6 +169,30 @@ class _LineEnds:
             yield self.heard.get()
 
 
+class ActorStarter:
+    """Starts actors, each with a line to it.
+
+    Args:
+        resources: what each takes, by Ray's names.
+        libraries: what it imports first.
+        workers: how many there are at the same time.
+    """
+
+    def __init__(self, resources: Mapping[str, float], libraries: Sequence[str], workers: int) -> None:
+        self._resources = resources
+        self._libraries = libraries
+        self._left = workers
+
+    def start(self) -> RayLine:
+        """Start an actor.
+
+        One that takes the place of a dead one takes no core: its node may be gone, and the others are full.
+        """
+        self._left -= 1
+        resources = self._resources if self._left >= 0 else {**self._resources, CPU: 0.0}
+        return RayLine(resources, self._libraries)
+
+
 class RayLine:
     """Starts a worker as an actor, and connects with it (`hallulab.simulator.experiment.workers.Line`).
 

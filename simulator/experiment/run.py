@@ -50,7 +50,7 @@ from hallulab.simulator.experiment.participants import (
 from hallulab.simulator.experiment.plan import Job, Plan, check_plan, plan
 from hallulab.simulator.experiment.processes import ProcessLine
 from hallulab.simulator.experiment.progress import ProgressBars
-from hallulab.simulator.experiment.ray_cluster import RayLine, join_cluster, read_resources, share
+from hallulab.simulator.experiment.ray_cluster import ActorStarter, join_cluster, read_resources, share
 from hallulab.simulator.experiment.workers import SLOW_TO_SEARCH, Line, WorkerConfig, WorkerExecutor
 from hallulab.simulator.runs.audit_log import read_chain
 from hallulab.simulator.runs.folder import RunFolder
@@ -274,7 +274,7 @@ async def _start_workers(
         if settings.ray is not None:
             resources = read_resources(settings.ray_resources)
             until_the_end.enter_context(join_cluster(settings.ray, settings.workers, resources))
-            start = partial(RayLine, resources, libraries)
+            start = ActorStarter(resources, libraries, settings.workers).start
         elif settings.workers == 1:
             yield None
             return
