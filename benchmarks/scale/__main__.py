@@ -1,6 +1,7 @@
 """Measure large runs: `python -m benchmarks.scale [--short] [--made N [--report-only] [--both]]`.
 
-The same run by one worker process and by two, against a stub endpoint that takes 200 ms for an answer. Then a
+The same run by one worker process, by two, and by two actors of a Ray cluster, against a stub endpoint that
+takes 200 ms for an answer; `--workers-only` measures nothing else. Then a
 run of three turns and three detectors against an instant stub endpoint, once with few conversations and
 once with ten times as many. Each run and each report is a process of its own, whose largest memory counts.
 
@@ -37,6 +38,7 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="a minute instead of ten")
     parser.add_argument("--made", type=int, default=0, help="conversations of a folder to report on, too")
     parser.add_argument("--report-only", action="store_true", help="measure `report` on that folder, only")
+    parser.add_argument("--workers-only", action="store_true", help="measure workers, only")
     parser.add_argument("--both", action="store_true", help="compare one journal with shards")
     add_shape(parser)
     options = parser.parse_args()
@@ -45,6 +47,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         if not options.report_only:
             found |= speedup(Path(directory), SHORT_USERS if options.short else USERS)
+        if not options.report_only and not options.workers_only:
             found |= _compared(Path(directory), *(SHORT if options.short else (FEW, MANY)))
         if options.made:
             made = Path(directory) / "made"

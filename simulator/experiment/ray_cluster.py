@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import logging
 import os
 import queue
 import signal
@@ -27,6 +28,8 @@ LOCAL = "local"
 
 CPU = "CPU"
 """Ray's name for a processor core."""
+
+_log = logging.getLogger(__name__)
 
 _ENDED = object()
 """What an actor's worker says last, within the actor."""
@@ -107,7 +110,16 @@ def _import_ray() -> Any:
     ray = importlib.import_module("ray")
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, handler)  # Ray's import sets one, which would end this process at once
+    # There is no option for this: Ray prints what befalls nodes on standard output, where our results stand.
+    driver: Any = importlib.import_module("ray._private.worker")
+    driver.print_to_stdstream = _warn_of_event
     return ray
+
+
+def _warn_of_event(data: Mapping[str, Any], ignore_prefix: bool) -> None:
+    """Log the first line of what Ray would print, in the place of its own function."""
+    for line in data["lines"][:1]:
+        _log.warning("Ray: %s", str(line).splitlines()[0])
 
 
 def _require_room(

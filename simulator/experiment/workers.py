@@ -116,6 +116,7 @@ class WorkerExecutor:
         """What the limits of workers that have ended had come to, where they are adaptive."""
         self._left: Counter[int] = Counter()
         """Conversations of each group that have not ended."""
+        self._begun = False
 
     async def __aenter__(self) -> Self:
         self._slots = [_WorkerSlot(_Worker(self._open_line())) for _ in range(self._number)]
@@ -163,11 +164,16 @@ class WorkerExecutor:
                 # A conversation that kills its worker must not take the others' second tries with it.
                 async with slot.second_tries if number else nullcontext():
                     if slot.worker.gone is not None:
+                        self._has_begun()  # the slot forgets the old one
                         slot.worker = _Worker(self._open_line())
                         self._configure(slot.worker)
                     try:
                         return await slot.worker.perform(under_way)
                     except _WorkerExited as died:
+                        if not self._has_begun():
+                            raise OperationalError(
+                                f"{died} before it could begin. Lower --workers, or leave it out."
+                            ) from died
                         reason = f"{died}, and so did the next one"
             under_way.fail(reason)
         finally:
@@ -175,6 +181,11 @@ class WorkerExecutor:
             self._left[task.group] -= 1
             if not self._left[task.group]:
                 del self._left[task.group], self._groups[task.group]
+
+    def _has_begun(self) -> bool:
+        """Return whether any worker could begin: if none can, the next ones cannot either."""
+        self._begun = self._begun or any(slot.worker.could_begin for slot in self._slots)
+        return self._begun
 
     def _choose_slot(self, task: ConversationTask) -> _WorkerSlot:
         if task.group not in self._groups:
@@ -229,6 +240,8 @@ class _Worker:
     def __init__(self, line: Line) -> None:
         self.gone: BaseException | None = None
         """Why it does nothing any more; None while it does."""
+        self.could_begin = False
+        """Whether it has built its participants."""
         self._loop = asyncio.get_running_loop()
         self._recording: Recording | None = None
         self._replicas: Sequence[Replica] = ()
@@ -256,15 +269,9 @@ class _Worker:
 
         Raises:
             _WorkerExited: it ended before the task was done.
-            OperationalError: it ended before it could begin.
             HallulabError, ReplayMiss, OSError: the run must end, as if this process had performed the task.
         """
-        try:
-            await asyncio.shield(self._ready)
-        except _WorkerExited as died:
-            raise OperationalError(
-                f"{died} before it could begin. Lower --workers, or leave it out."
-            ) from died
+        await asyncio.shield(self._ready)
         if self.gone is not None:
             raise self.gone
         self._begun += 1
@@ -287,6 +294,7 @@ class _Worker:
         try:
             match name:
                 case "ready":
+                    self.could_begin = True
                     self._ready.set_result(None)
                 case "failed":
                     self._end_with(*told)

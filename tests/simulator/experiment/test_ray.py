@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -30,7 +26,7 @@ from hallulab.testing.kill_points import Lines, journal_lines
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors, words_for_vectors_from_now_on
 from tests.demo import EXPERIMENT, RECORDING
 from tests.demo import MODEL as DEMO_MODEL
-from tests.places import ROOT
+from tests.ray_kills import TwoNodes, Victim, kill_once, two_nodes
 from tests.simulator.command_line import CommandLine
 from tests.simulator.experiment.dying_workers import die_in
 
@@ -121,58 +117,19 @@ def test_a_key_is_in_nothing_that_ray_or_the_run_writes(ray_folder: Path, tmp_pa
 
 
 @pytest.fixture(scope="module")
-def command() -> list[str]:
-    return [
-        *(sys.executable, "-m", "hallulab", "run", "-c", str(EXPERIMENT), "--concurrency", "1"),
-        *("--model", DEMO_MODEL, "--replay", str(RECORDING), "--quiet", "--workers", "2"),
-    ]
+def nodes(ray_folder: Path) -> Iterator[TwoNodes]:
+    with two_nodes() as nodes:
+        yield nodes
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("killed", ["raylet", "driver", "worker"])
+@pytest.mark.parametrize("victim", get_args(Victim))
 def test_a_run_on_two_nodes_of_which_something_is_killed_loses_and_doubles_nothing(
-    ray_folder: Path, whole: dict[str, Lines], command: list[str], tmp_path: Path, killed: str
+    nodes: TwoNodes, whole: dict[str, Lines], tmp_path: Path, victim: Victim
 ) -> None:
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    try:
-        second = cluster.add_node(num_cpus=1)
-        cluster.wait_for_nodes()
-        run = tmp_path / "run"
-        on_ray = [*command, "--ray", cluster.address, "--out", str(run)]
-        with subprocess.Popen(on_ray, cwd=ROOT) as process:
-            wait_for_a_conversation(run)
-            if killed == "raylet":
-                cluster.remove_node(second, allow_graceful=False)
-            elif killed == "driver":
-                process.kill()
-            else:
-                os.kill(find_actors(ray_folder)[0], 9)
-        assert (process.returncode == 0) == (killed != "driver")
-        if killed == "driver":
-            assert journal_lines(run) != whole
-            subprocess.run(on_ray, cwd=ROOT, check=True)
-        assert journal_lines(run) == whole
-    finally:
-        cluster.shutdown()
-
-
-def wait_for_a_conversation(run: Path) -> None:
-    while not (run / "conversations.jsonl").exists() or not (run / "conversations.jsonl").read_bytes():
-        time.sleep(0.01)
-
-
-def find_actors(folder: Path) -> list[int]:
-    """The processes of actors: Ray calls each after its class."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if re.match(rb"ray::_Actor", (process / "cmdline").read_bytes()):
-                found.append(int(process.name))
-        except OSError:
-            continue
-    return found
+    found = kill_once(nodes, victim, tmp_path / "run", whole, None)
+    assert (found.lost, found.doubled) == (0, 0)
+    assert found.unfinished == (victim == "command")
 
 
 def test_resources_are_read() -> None:
