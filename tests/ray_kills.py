@@ -1,9 +1,10 @@
-"""Kill what a run on a Ray cluster needs, and show that nothing is lost: `python -m tests.ray_kills [--kills N]`.
+"""Kill parts of a run on a Ray cluster, and count what is lost: `python -m tests.ray_kills [--kills N]`.
 
 A cluster of two nodes on this machine, a core each, holds the recorded demo by two actors. At a random moment
 an actor, the second node or the command is ended by SIGKILL, N times each. A run that the command did not
-survive is started again. Then its journals are compared with those of one process. The last line of the output
-is a JSON object.
+survive is started again. Then its journals are compared with those of one process.
+
+The last line of the output is a JSON object.
 """
 
 from __future__ import annotations
@@ -106,10 +107,8 @@ def kill_once(
     """
     command = nodes.start(folder)
     if seconds is None:
-        while (
-            not (folder / "conversations.jsonl").exists()
-            or not (folder / "conversations.jsonl").stat().st_size
-        ):
+        journal = folder / "conversations.jsonl"
+        while not journal.exists() or not journal.stat().st_size:
             time.sleep(0.01)
     else:
         time.sleep(seconds)
@@ -147,9 +146,8 @@ def main() -> None:
                 moment = random.Random(f"{victim} {kill}").uniform(0.3, 1.0) * seconds
                 sums += kill_once(nodes, victim, base / f"{victim}-{kill}", whole, moment)
                 print(f"{victim} {sums}", flush=True)
-            found[victim] = {
-                "kills": sums.points, "unfinished": sums.unfinished, "lost": sums.lost, "doubled": sums.doubled
-            }  # fmt: skip
+            names = ("points", "unfinished", "lost", "doubled")
+            found[victim] = {name: getattr(sums, name) for name in names}
     print(json.dumps(found))
 
 

@@ -23,6 +23,7 @@ from unittest.mock import patch
 from benchmarks.command import build_parser
 from benchmarks.orchestration import stub
 from benchmarks.scale.cost import Needed, lost_and_doubled, needed_by, simulated, speedup
+from benchmarks.scale.events import count_events
 from benchmarks.scale.made_run import Shape, add_shape, make, shape_of
 from hallulab.simulator.runs.folder import RunFolder
 
@@ -30,6 +31,8 @@ FEW, MANY = 1_000, 10_000
 SHORT = (20, 200)
 USERS, SHORT_USERS = 120, 10
 """Users who meet all five chatbots, by one worker and by two."""
+EVENTS, SHORT_EVENTS = 20_000, 200
+"""Events that are sent to the command."""
 
 
 def main() -> None:
@@ -47,6 +50,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         if not options.report_only:
             found |= speedup(Path(directory), SHORT_USERS if options.short else USERS)
+            found |= count_events(SHORT_EVENTS if options.short else EVENTS)
         if not options.report_only and not options.workers_only:
             found |= _compared(Path(directory), *(SHORT if options.short else (FEW, MANY)))
         if options.made:

@@ -133,17 +133,12 @@ def speedup(directory: Path, users: int) -> dict[str, float]:
     Each has `Experiment.concurrency`.
     """
     with stub(ANSWER_S) as base_url:
-        one, two, actors = (
-            needed_by(
-                "benchmarks.scale.cost",
-                base_url,
-                workers,
-                str(users),
-                str(directory / f"{kind}{workers}"),
-                kind,
-            ).seconds
-            for workers, kind in (("1", "process"), ("2", "process"), ("2", "ray"))
-        )
+
+        def time_workers(number: int, kind: str) -> float:
+            folder = str(directory / f"{kind}{number}")
+            return needed_by("benchmarks.scale.cost", base_url, str(number), str(users), folder, kind).seconds
+
+        one, two, actors = time_workers(1, "process"), time_workers(2, "process"), time_workers(2, "ray")
     print(f"{users} users: one worker {one:.1f} s, two {two:.1f} s, two of Ray {actors:.1f} s", flush=True)
     return {"speedup_2_workers": round(one / two, 2), "ray_to_workers": round(two / actors, 2)}
 

@@ -1,4 +1,4 @@
-"""How many events a second reach the command, by a pipe and by Ray's generator: `--workers-only` measures it."""
+"""Count the events that reach the command in a second, by a pipe and by Ray (`--workers-only`)."""
 
 from __future__ import annotations
 
@@ -40,11 +40,8 @@ def count_events(number: int) -> dict[str, float]:
         started = time.perf_counter()
         for message in talker.speak.options(num_returns="streaming").remote(number):
             ray.get(message)
-        by_ray = number / (time.perf_counter() - started)
-    found = {
-        "events_per_second_by_pipe": round(_count_by_pipe(number)),
-        "events_per_second_by_ray": round(by_ray),
-    }
+        by_ray = round(number / (time.perf_counter() - started), 1)
+    found = {"events_per_second_by_pipe": _count_by_pipe(number), "events_per_second_by_ray": by_ray}
     print(f"{number} events of a turn: {found}", flush=True)
     return found
 
@@ -59,7 +56,7 @@ def _count_by_pipe(number: int) -> float:
         here.recv()
     seconds = time.perf_counter() - started
     process.join()
-    return number / seconds
+    return round(number / seconds, 1)
 
 
 def _send(there: Connection, number: int) -> None:
