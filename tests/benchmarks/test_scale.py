@@ -15,6 +15,7 @@ from benchmarks.orchestration import stub
 from benchmarks.scale import made_run
 from benchmarks.scale.__main__ import compare_made, measure_made
 from benchmarks.scale.cost import Needed, lost_and_doubled, simulated, speedup
+from benchmarks.scale.events import count_events
 from benchmarks.scale.made_run import make, shape_of
 from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.export import export_annotated
@@ -130,38 +131,6 @@ def test_speed_up_is_the_seconds_of_one_worker_over_those_of_two(
         seconds = 30.0 / int(arguments[1]) + {"process": 1.0, "ray": 2.0}[arguments[-1]]
         return Needed(megabytes=1, seconds=seconds, cpu_seconds=1.0)
 
-    monkeypatch.setattr("benchmarks.scale.cost.needed_by", in_this_process)
-
-
-@pytest.mark.usefixtures("one_process")
-def test_a_run_against_the_stub_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    with stub() as base_url:
-        simulated(base_url, 6, tmp_path / "run")
-    assert lost_and_doubled(tmp_path / "run", 6) == (0, 0)
-    assert (tmp_path / "run" / "report.html").exists()
-
-
-@pytest.mark.slow
-def test_a_run_in_a_process_of_its_own_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    with stub() as base_url:
-        needed = simulated(base_url, 6, tmp_path / "run")
-    assert lost_and_doubled(tmp_path / "run", 6) == (0, 0)
-    assert needed["run"].megabytes < 1000
-
-
-def test_speed_up_is_the_seconds_of_one_worker_over_those_of_two(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def needed(module: str, *arguments: str) -> Needed:
-        asked.append((module, *arguments[1:]))
-        return Needed(
-            megabytes=1,
-            seconds=30.0 / int(arguments[1]) + (2.0 if arguments[-1] == "ray" else 1.0),
-            cpu_seconds=1.0,
-        )
-
     monkeypatch.setattr("benchmarks.scale.cost.needed_by", needed)
     assert speedup(tmp_path, 2) == {"speedup_2_workers": 1.94, "ray_to_workers": 0.94}
     assert capsys.readouterr().out == "2 users: one worker 31.0 s, two 16.0 s, two of Ray 17.0 s\n"
@@ -215,3 +184,10 @@ def test_the_same_run_is_timed_by_one_worker_and_by_two(
     assert capsys.readouterr().out.startswith("2 users: one worker ")
     runs = [RunFolder(tmp_path / name) for name in ("process1", "process2", "ray2")]
     assert [len(run.read_conversations()) for run in runs] == [10, 10, 10]
+
+
+@pytest.mark.slow
+def test_events_are_counted_by_a_pipe_and_by_ray() -> None:
+    found = count_events(50)
+    assert found.keys() == {"events_per_second_by_pipe", "events_per_second_by_ray"}
+    assert min(found.values()) > 1
