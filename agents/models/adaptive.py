@@ -50,7 +50,7 @@ Answer = tuple[httpx2.Response, float]
 """A response and its seconds."""
 
 
-class Places:
+class ResizableGate:
     """Admits so many at once, in the order in which they come. The number may change.
 
     Args:
@@ -149,7 +149,7 @@ class AdaptiveLimit:
         self.cuts = 0
         """How often it was cut."""
         self._most, self._clock, self._pause, self._on_change = most, clock, pause, on_change
-        self._places = Places(start)
+        self._places = ResizableGate(start)
         self._round = _Round()
         self._doubles = True
         self._cool_until = -math.inf
@@ -290,7 +290,7 @@ class AdaptiveLimits:
     ) -> None:
         self._start, self._most = max(1, START // sharers), max(1, MOST // sharers)
         self._clock, self._pause = clock, pause
-        self._following: list[Places] = []
+        self._following: list[ResizableGate] = []
         self._limits: dict[str, AdaptiveLimit] = {}
         for base_url in base_urls:
             self.get(base_url)
@@ -305,12 +305,12 @@ class AdaptiveLimits:
             self._resize()
         return self._limits[base_url]
 
-    def make_places(self) -> Places:
+    def make_places(self) -> ResizableGate:
         """Make places for work that asks: twice as many as all limits together, and `MOST` at most.
 
         Work does not ask all the time, so with fewer places no limit would be reached.
         """
-        places = Places(self._count_places())
+        places = ResizableGate(self._count_places())
         self._following.append(places)
         return places
 

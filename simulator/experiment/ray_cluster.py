@@ -1,6 +1,6 @@
 """Workers that are actors of a Ray cluster, on this machine or on several (`--ray`).
 
-An actor has a worker inside (`hallulab.simulator.experiment.worker`) and is at the other end of a `Line`: it
+An actor has a worker inside (`hallulab.simulator.experiment.worker`) and is at the other end of a line: it
 hears messages one after the other, and speaks by a generator whose objects Ray hands over as they come.
 Ray is imported when it is asked for.
 
@@ -165,18 +165,18 @@ class _Actor:
 
 
 class _LineEnds:
-    """The worker's end of a line, within an actor (a `Line` of `hallulab.simulator.experiment.worker`)."""
+    """The worker's end of a line, within an actor (`hallulab.simulator.experiment.worker.DriverLine`)."""
 
     def __init__(self) -> None:
         self.heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.said: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def send(self, message: Any) -> None:
-        """See `Line`."""
+        """See `DriverLine`."""
         self.said.put(message)
 
     def __iter__(self) -> Iterator[Any]:
-        """See `Line`."""
+        """See `DriverLine`."""
         while True:
             yield self.heard.get()
 
@@ -206,7 +206,7 @@ class ActorStarter:
 
 
 class RayLine:
-    """Starts a worker as an actor, and connects with it (`hallulab.simulator.experiment.workers.Line`).
+    """Starts a worker as an actor, and connects with it (`hallulab.simulator.experiment.workers.WorkerLine`).
 
     Args:
         resources: what the actor takes, by Ray's names.
@@ -230,11 +230,11 @@ class RayLine:
         self._hear = self._actor.hear.options(concurrency_group="hearing")
 
     def send(self, message: Any) -> None:
-        """See `Line`."""
+        """See `WorkerLine`."""
         self._hear.remote(message)
 
     def __iter__(self) -> Iterator[Any]:
-        """See `Line`."""
+        """See `WorkerLine`."""
         try:
             for message in self._messages:
                 yield self._ray.get(message)
@@ -242,10 +242,10 @@ class RayLine:
             pass  # `explain_end` says it
 
     def explain_end(self) -> str:
-        """See `Line`."""
+        """See `WorkerLine`."""
         self.kill()
         return "the worker's Ray actor ended"
 
     def kill(self) -> None:
-        """See `Line`."""
+        """See `WorkerLine`."""
         self._ray.kill(self._actor)

@@ -39,7 +39,7 @@ from hallulab.simulator.experiment.processes import ProcessLine
 from hallulab.simulator.experiment.progress import ProgressBars
 from hallulab.simulator.experiment.ray_cluster import ActorStarter, join_cluster, read_resources, share
 from hallulab.simulator.experiment.request import RunRequest
-from hallulab.simulator.experiment.workers import SLOW_TO_SEARCH, Line, WorkerConfig, WorkerExecutor
+from hallulab.simulator.experiment.workers import SLOW_TO_SEARCH, WorkerConfig, WorkerExecutor, WorkerLine
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
 
@@ -197,7 +197,7 @@ async def _start_workers(
 ) -> AsyncIterator[WorkerExecutor | None]:
     """Yield worker processes, or actors of a Ray cluster; None: this process holds and judges."""
     libraries = SLOW_TO_SEARCH if settings.replay is None else ()
-    start: Callable[[], Line] = partial(ProcessLine, libraries)
+    start: Callable[[], WorkerLine] = partial(ProcessLine, libraries)
     with ExitStack() as until_the_end:
         if settings.ray is not None:
             resources = read_resources(settings.ray_resources)

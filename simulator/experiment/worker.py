@@ -36,7 +36,7 @@ def main(descriptor: int, libraries: Sequence[str]) -> None:
     serve(Pipe(descriptor), libraries)
 
 
-class Line(Protocol):
+class DriverLine(Protocol):
     """Connects a worker with the process that started it."""
 
     def send(self, message: Any) -> None:
@@ -46,7 +46,7 @@ class Line(Protocol):
         """Yield what comes, until the other end is closed. Blocks."""
 
 
-def serve(line: Line, libraries: Sequence[str]) -> None:
+def serve(line: DriverLine, libraries: Sequence[str]) -> None:
     """Perform tasks until the line ends, or until told to end, in an event loop of its own.
 
     Args:
@@ -61,7 +61,7 @@ def serve(line: Line, libraries: Sequence[str]) -> None:
 class _WorkerMain:
     """Performs the tasks that the other process sends, and sends the events."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: DriverLine) -> None:
         self._line = line
         self._kept: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._recording = threading.Lock()
@@ -143,7 +143,7 @@ class _WorkerMain:
 class _Warnings(logging.Handler):
     """Sends warnings, without their tracebacks, to be shown there."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: DriverLine) -> None:
         super().__init__(logging.WARNING)
         self._line = line
 

@@ -1,6 +1,6 @@
 """Workers: each holds and judges conversations in a process of its own, and this process alone writes.
 
-A worker is at the other end of a `Line`: a pipe (`hallulab.simulator.experiment.processes`) or Ray
+A worker is at the other end of a `WorkerLine`: a pipe (`hallulab.simulator.experiment.processes`) or Ray
 (`hallulab.simulator.experiment.ray_cluster`). It builds the participants once
 (`hallulab.simulator.experiment.worker`), has a `LocalExecutor` as this process would, and sends back the
 events. It ends when the line ends, so none outlives this process, however that ends.
@@ -49,7 +49,7 @@ SLOW_TO_SEARCH = ("lancedb",)
 """Libraries that are imported at the first search, which stops all conversations of a process for seconds."""
 
 
-class Line(Protocol):
+class WorkerLine(Protocol):
     """Connects this process with a worker that it has started."""
 
     def send(self, message: Any) -> None:
@@ -106,7 +106,7 @@ class WorkerExecutor:
         start: starts one.
     """
 
-    def __init__(self, number: int, concurrency: int, start: Callable[[], Line]) -> None:
+    def __init__(self, number: int, concurrency: int, start: Callable[[], WorkerLine]) -> None:
         self._open_line = start
         self._number = number
         self.concurrency = number * concurrency
@@ -237,7 +237,7 @@ class _Worker:
         line: connects with it.
     """
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorkerLine) -> None:
         self.gone: BaseException | None = None
         """Why it does nothing any more; None while it does."""
         self.could_begin = False

@@ -19,8 +19,8 @@ from hallulab.agents.models.adaptive import (
     AdaptiveLimit,
     AdaptiveLimits,
     AdaptiveTransport,
-    Places,
     ReachedLimit,
+    ResizableGate,
     join_reached,
 )
 from hallulab.agents.models.endpoints import Endpoint
@@ -164,7 +164,7 @@ def test_a_refusal_is_a_try_only_where_the_endpoint_answers_nobody() -> None:
 
 
 async def test_places_are_kept_in_order_and_cancelled_ones_are_not_lost() -> None:
-    places, order = Places(1), list[int]()
+    places, order = ResizableGate(1), list[int]()
 
     async def take(number: int) -> None:
         async with places:
