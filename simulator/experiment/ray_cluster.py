@@ -15,6 +15,7 @@ import logging
 import os
 import queue
 import signal
+import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,9 @@ from hallulab.simulator.experiment.worker import serve
 
 LOCAL = "local"
 """The address of a cluster that is started here, and ends with the run."""
+
+ANSWER_S = 5.0
+"""Seconds in which a cluster's first machine must take a connection."""
 
 CPU = "CPU"
 """Ray's name for a processor core."""
@@ -61,6 +65,8 @@ def join_cluster(address: str, workers: int, resources: Mapping[str, float]) -> 
             "num_cpus": cores,
             "resources": own,
         }
+    else:
+        _require_answer(address)
     try:
         ray.init(**here, log_to_driver=False, logging_level="CRITICAL")
         _require_room(address, ray.cluster_resources(), workers, resources)
@@ -114,6 +120,29 @@ def _import_ray() -> Any:
     driver: Any = importlib.import_module("ray._private.worker")
     driver.print_to_stdstream = _warn_of_event
     return ray
+
+
+def _require_answer(address: str) -> None:
+    """Raise an error unless somebody answers there: Ray would try for two minutes, and print each try.
+
+    Raises:
+        UsageError: it is the address of a Ray client, which gets no streams.
+        OperationalError: nobody answers.
+    """
+    if address.startswith("ray://"):
+        raise UsageError(
+            f"--ray {address}: this is for Ray's client. Give HOST:PORT of the cluster, port 6379."
+        )
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), ANSWER_S).close()
+    except (OSError, OverflowError) as error:
+        raise OperationalError(
+            f"--ray {address}: nobody answers there. Start a cluster with `ray start --head`, or correct the "
+            "address."
+        ) from error
 
 
 def _warn_of_event(data: Mapping[str, Any], ignore_prefix: bool) -> None:
