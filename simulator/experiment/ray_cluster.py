@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import logging
+import math
 import os
 import queue
 import signal
@@ -58,7 +59,7 @@ def join_cluster(address: str, workers: int, resources: Mapping[str, float]) -> 
     here: dict[str, Any] = {"address": address}
     if address == LOCAL:
         own = {name: workers * amount for name, amount in resources.items() if name not in (CPU, "GPU")}
-        cores = max(os.cpu_count() or 1, workers * resources.get(CPU, 0))
+        cores = max(os.cpu_count() or 1, math.ceil(workers * resources.get(CPU, 0)))
         here |= {
             "_node_ip_address": "127.0.0.1",
             "include_dashboard": False,
@@ -72,7 +73,7 @@ def join_cluster(address: str, workers: int, resources: Mapping[str, float]) -> 
         _require_room(address, ray.cluster_resources(), workers, resources)
         yield
     except (ConnectionError, RuntimeError, ValueError) as error:
-        if isinstance(error, UsageError | OperationalError) or ray.is_initialized():
+        if ray.is_initialized():
             raise
         reason = str(error).splitlines()[0]
         raise OperationalError(f"--ray {address}: no Ray cluster can be used there ({reason})") from error

@@ -189,8 +189,8 @@ def test_a_cluster_that_is_too_small_is_refused() -> None:
     [
         (
             "127.0.0.1:1",
-            "--ray 127.0.0.1:1: nobody answers there. Start a cluster with `ray start --head`, or correct the "
-            "address.",
+            "--ray 127.0.0.1:1: nobody answers there. Start a cluster with `ray start --head`, or correct "
+            "the address.",
         ),
         (
             "ray://127.0.0.1:10001",
