@@ -42,6 +42,10 @@ from hallulab.simulator.runs.journals import build_verdict_key
 TRIES = 2
 """How often the work on a conversation is begun: a worker that dies costs one more try."""
 
+PAUSES_S = (1.0, 5.0, 20.0)
+"""Seconds before a worker that ended before it could begin is replaced, once each. A cluster takes ten seconds
+to know that a machine is gone, and may have put it there."""
+
 _LEAVE_S = 10.0
 """Seconds in which a worker must have ended after it was told to."""
 
@@ -163,17 +167,10 @@ class WorkerExecutor:
             for number in range(TRIES):
                 # A conversation that kills its worker must not take the others' second tries with it.
                 async with slot.second_tries if number else nullcontext():
-                    if slot.worker.gone is not None:
-                        self._has_begun()  # the slot forgets the old one
-                        slot.worker = _Worker(self._open_line())
-                        self._configure(slot.worker)
                     try:
+                        await self._let_begin(slot)
                         return await slot.worker.perform(under_way)
                     except _WorkerExited as died:
-                        if not self._has_begun():
-                            raise OperationalError(
-                                f"{died} before it could begin. Lower --workers, or leave it out."
-                            ) from died
                         reason = f"{died}, and so did the next one"
             under_way.fail(reason)
         finally:
@@ -181,6 +178,29 @@ class WorkerExecutor:
             self._left[task.group] -= 1
             if not self._left[task.group]:
                 del self._left[task.group], self._groups[task.group]
+
+    async def _let_begin(self, slot: _WorkerSlot) -> None:
+        """Wait until the worker of a slot can begin. One that ends before is replaced: nobody's fault.
+
+        Raises:
+            OperationalError: no worker of any slot could begin, so the next ones cannot either.
+            _WorkerExited: so many after each other could not.
+        """
+        for pause_s in (*PAUSES_S, None):
+            if slot.worker.gone is not None:
+                self._has_begun()  # the slot forgets the old one
+                slot.worker = _Worker(self._open_line())
+                self._configure(slot.worker)
+            try:
+                return await slot.worker.wait_until_it_begins()
+            except _WorkerExited as died:
+                if not self._has_begun():
+                    raise OperationalError(
+                        f"{died} before it could begin. Lower --workers, or leave it out."
+                    ) from died
+                if pause_s is None:
+                    raise
+                await asyncio.sleep(pause_s)
 
     def _has_begun(self) -> bool:
         """Return whether any worker could begin: if none can, the next ones cannot either."""
@@ -264,14 +284,22 @@ class _Worker:
         self._recording, self._replicas, self._reached = recording, replicas, reached
         self._line.send(config)
 
+    async def wait_until_it_begins(self) -> None:
+        """Wait until it has built its participants.
+
+        Raises:
+            _WorkerExited: it ended before.
+            HallulabError: it cannot.
+        """
+        await asyncio.shield(self._ready)
+
     async def perform(self, task: _TaskUnderWay) -> None:
-        """Have a task performed.
+        """Have a task performed. It has begun.
 
         Raises:
             _WorkerExited: it ended before the task was done.
             HallulabError, ReplayMiss, OSError: the run must end, as if this process had performed the task.
         """
-        await asyncio.shield(self._ready)
         if self.gone is not None:
             raise self.gone
         self._begun += 1

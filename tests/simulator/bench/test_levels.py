@@ -179,7 +179,7 @@ def gold_replies(draw: st.DrawFn) -> list[LabelledReply]:
     return made
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(gold_replies())
 def test_gold_as_prediction_scores_one_by_every_rule_at_every_level(replies: list[LabelledReply]) -> None:
     said = (judged(*((span.start, span.end) for span in one.spans or ()), text=one.reply) for one in replies)
