@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
@@ -43,8 +44,9 @@ from hallulab.simulator.experiment.participants import (
     make_knowledge,
 )
 from hallulab.simulator.experiment.plan import Job, Plan, check_plan, plan
+from hallulab.simulator.experiment.processes import ProcessLine
 from hallulab.simulator.experiment.progress import ProgressBars
-from hallulab.simulator.experiment.workers import ProcessExecutor, WorkerConfig
+from hallulab.simulator.experiment.workers import SLOW_TO_SEARCH, WorkerConfig, WorkerExecutor
 from hallulab.simulator.runs.audit_log import read_chain
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.importing import load_imported_scenario
@@ -248,12 +250,13 @@ async def _serve(
 @asynccontextmanager
 async def _start_workers(
     settings: RunSettings, experiment: Experiment
-) -> AsyncIterator[ProcessExecutor | None]:
-    """Yield worker processes; None: this process holds and judges."""
+) -> AsyncIterator[WorkerExecutor | None]:
+    """Yield the workers; None: this process holds and judges."""
     if settings.workers == 1:
         yield None
         return
-    async with ProcessExecutor(settings.workers, experiment.concurrency, settings.replay is None) as workers:
+    start = partial(ProcessLine, SLOW_TO_SEARCH if settings.replay is None else ())
+    async with WorkerExecutor(settings.workers, experiment.concurrency, start) as workers:
         yield workers
 
 

@@ -1,4 +1,4 @@
-"""A worker process: it holds and judges conversations, and sends the events to the process that started it.
+"""A worker: it holds and judges conversations, and sends the events to the process that started it.
 
 That process is `hallulab.simulator.experiment.workers`.
 """
@@ -12,9 +12,9 @@ import logging
 import queue
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, get_first_error
@@ -22,7 +22,8 @@ from hallulab.simulator.experiment.execution import freeze_long_lived_objects
 from hallulab.simulator.experiment.executors import ConversationTask, LocalExecutor
 from hallulab.simulator.experiment.models import open_pool
 from hallulab.simulator.experiment.participants import build_participants, make_knowledge
-from hallulab.simulator.experiment.workers import Pipe, WorkerConfig
+from hallulab.simulator.experiment.processes import Pipe
+from hallulab.simulator.experiment.workers import WorkerConfig
 
 
 def main(descriptor: int, libraries: Sequence[str]) -> None:
@@ -32,16 +33,36 @@ def main(descriptor: int, libraries: Sequence[str]) -> None:
         descriptor: of the socket to the process that started this one.
         libraries: what to import first.
     """
+    serve(Pipe(descriptor), libraries)
+
+
+class Line(Protocol):
+    """Connects a worker with the process that started it."""
+
+    def send(self, message: Any) -> None:
+        """Send an object."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield what comes, until the other end is closed. Blocks."""
+
+
+def serve(line: Line, libraries: Sequence[str]) -> None:
+    """Perform tasks until the line ends, or until told to end, in an event loop of its own.
+
+    Args:
+        line: where they come from.
+        libraries: what to import first.
+    """
     for library in libraries:
         importlib.import_module(library)
-    asyncio.run(_WorkerMain(Pipe(descriptor)).serve())
+    asyncio.run(_WorkerMain(line).serve())
 
 
 class _WorkerMain:
     """Performs the tasks that the other process sends, and sends the events."""
 
-    def __init__(self, pipe: Pipe) -> None:
-        self._pipe = pipe
+    def __init__(self, line: Line) -> None:
+        self._line = line
         self._kept: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._recording = threading.Lock()
         self._tasks: asyncio.Queue[tuple[int, ConversationTask] | None] = asyncio.Queue()
@@ -49,7 +70,7 @@ class _WorkerMain:
     async def serve(self) -> None:
         """Perform what is sent."""
         loop = asyncio.get_running_loop()
-        messages = iter(self._pipe)
+        messages = iter(self._line)
         config: WorkerConfig = next(messages)
 
         def listen() -> None:
@@ -69,10 +90,10 @@ class _WorkerMain:
         try:
             await self._follow(config)
         except (Exception, BaseExceptionGroup, ReplayMiss) as error:  # noqa: BLE001 - raised by the driver
-            self._pipe.send(("failed", _convert_to_sendable(get_first_error(error))))
+            self._line.send(("failed", _convert_to_sendable(get_first_error(error))))
 
     async def _follow(self, config: WorkerConfig) -> None:
-        logging.getLogger().addHandler(_Warnings(self._pipe))
+        logging.getLogger().addHandler(_Warnings(self._line))
         gc.set_threshold(*config.collected_after)
         if config.prepare is not None:
             config.prepare()
@@ -86,10 +107,10 @@ class _WorkerMain:
             executor = LocalExecutor(
                 build_participants(experiment, scenario, pool, knowledge, config.judge, config.max_turns)
             )
-            self._pipe.send(("ready",))
+            self._line.send(("ready",))
             with freeze_long_lived_objects():
                 await self._perform_all(executor)
-            self._pipe.send(("asked", [(replica.answered, replica.failed) for replica in pool.replicas]))
+            self._line.send(("asked", [(replica.answered, replica.failed) for replica in pool.replicas]))
 
     async def _perform_all(self, executor: LocalExecutor) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -102,13 +123,13 @@ class _WorkerMain:
                 task.cancel()
 
     async def _perform(self, executor: LocalExecutor, number: int, task: ConversationTask) -> None:
-        await executor.perform(task, lambda event: self._pipe.send(("event", number, event)))
-        self._pipe.send(("done", number))
+        await executor.perform(task, lambda event: self._line.send(("event", number, event)))
+        self._line.send(("done", number))
 
     def _keep(self, kind: str, key: str, answer: Any) -> Any:
         """Have an answer recorded; return the one that counts."""
         with self._recording:
-            self._pipe.send(("record", kind, key, answer))
+            self._line.send(("record", kind, key, answer))
             kept = self._kept.get()
         if kept is None:
             raise OperationalError("the run has ended.")
@@ -118,12 +139,12 @@ class _WorkerMain:
 class _Warnings(logging.Handler):
     """Sends warnings, without their tracebacks, to be shown there."""
 
-    def __init__(self, pipe: Pipe) -> None:
+    def __init__(self, line: Line) -> None:
         super().__init__(logging.WARNING)
-        self._pipe = pipe
+        self._line = line
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._pipe.send(("warned", record.name, record.getMessage()))
+        self._line.send(("warned", record.name, record.getMessage()))
 
 
 def _convert_to_sendable(error: BaseException) -> BaseException:

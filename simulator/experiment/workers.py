@@ -1,32 +1,25 @@
-"""Worker processes: each holds and judges conversations, and this process alone writes.
+"""Workers: each holds and judges conversations in a process of its own, and this process alone writes.
 
-A worker is a process of its own with a pipe to this one. It builds the participants once
+A worker is at the other end of a `Line`: a pipe (`hallulab.simulator.experiment.processes`) or Ray
+(`hallulab.simulator.experiment.ray_cluster`). It builds the participants once
 (`hallulab.simulator.experiment.worker`), has a `LocalExecutor` as this process would, and sends back the
-events. It ends when the pipe ends, so none outlives this process, however that ends.
+events. It ends when the line ends, so none outlives this process, however that ends.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import logging
-import os
-import signal
-import socket
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from multiprocessing.connection import Connection
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-from hallulab.agents.machine.supervised import worker_variables
 from hallulab.agents.models.endpoints import Replica
 from hallulab.agents.models.recording import CacheSnapshot, Recording
 from hallulab.scenarios.errors import HallulabError, OperationalError
@@ -50,14 +43,24 @@ TRIES = 2
 _LEAVE_S = 10.0
 """Seconds in which a worker must have ended after it was told to."""
 
-# The path of this process, so that the same modules are found whatever the working directory holds.
-_BEGIN = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from hallulab.simulator.experiment.worker import main; main(int(sys.argv[2]), sys.argv[3:])"
-)
-
-_SLOW_TO_SEARCH = ("lancedb",)
+SLOW_TO_SEARCH = ("lancedb",)
 """Libraries that are imported at the first search, which stops all conversations of a process for seconds."""
+
+
+class Line(Protocol):
+    """Connects this process with a worker that it has started."""
+
+    def send(self, message: Any) -> None:
+        """Send an object. If nobody is at the other end any more, who receives hears that."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield what the worker sends until it has ended. Blocks."""
+
+    def explain_end(self) -> str:
+        """Return how the worker ended, after its last message."""
+
+    def kill(self) -> None:
+        """End the worker at once."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,8 @@ class WorkerConfig:
     """When garbage is collected: as it is here."""
 
 
-class ProcessExecutor:
-    """Holds and judges conversations in several processes (an `Executor`). Leaving it ends them.
+class WorkerExecutor:
+    """Holds and judges conversations in several workers (an `Executor`). Leaving it ends them.
 
     Conversations of one group go to one worker, because they share answers of models.
 
@@ -96,11 +99,11 @@ class ProcessExecutor:
     Args:
         number: how many.
         concurrency: replies that each makes at once.
-        searching: whether searches are computed, and not replayed.
+        start: starts one.
     """
 
-    def __init__(self, number: int, concurrency: int, searching: bool) -> None:
-        self._start = partial(_SimulationProcess, _SLOW_TO_SEARCH if searching else ())
+    def __init__(self, number: int, concurrency: int, start: Callable[[], Line]) -> None:
+        self._start = lambda: _Worker(start())
         self._number = number
         self.concurrency = number * concurrency
         self._slots: list[_WorkerSlot] = []
@@ -112,17 +115,15 @@ class ProcessExecutor:
         self._slots = [_WorkerSlot(self._start()) for _ in range(self._number)]
         return self
 
-    def configure(self, config: WorkerConfig, recording: Recording, replicas: Sequence[Replica] = ()) -> None:
+    def configure(self, config: Any, recording: Recording, replicas: Sequence[Replica] = ()) -> None:
         """Send the configuration to all workers, and to those that take the place of dead ones.
 
         Args:
-            config: what they are sent.
+            config: a `WorkerConfig`, or what the line makes one of at its other end.
             recording: keeps what they record.
             replicas: the endpoints of the default model if there are several; they count what workers ask.
         """
-        self._configure = partial(
-            _SimulationProcess.configure, config=config, recording=recording, replicas=replicas
-        )
+        self._configure = partial(_Worker.configure, config=config, recording=recording, replicas=replicas)
         for slot in self._slots:
             self._configure(slot.worker)
 
@@ -204,14 +205,14 @@ class _WorkerExited(Exception):
     """A worker ended before its work was done; the text says how."""
 
 
-class _SimulationProcess:
+class _Worker:
     """A worker, seen from this process.
 
     Args:
-        libraries: what it imports first.
+        line: connects with it.
     """
 
-    def __init__(self, libraries: Sequence[str]) -> None:
+    def __init__(self, line: Line) -> None:
         self.gone: BaseException | None = None
         """Why it does nothing any more; None while it does."""
         self._loop = asyncio.get_running_loop()
@@ -220,26 +221,14 @@ class _SimulationProcess:
         self._ready: asyncio.Future[None] = self._loop.create_future()
         self._tasks: dict[int, tuple[_TaskUnderWay, asyncio.Future[None]]] = {}
         self._begun = 0
-        ours, theirs = socket.socketpair()
-        with theirs:
-            given = (json.dumps(sys.path), str(theirs.fileno()), *libraries)
-            command = [sys.executable, "-P", "-c", _BEGIN, *given]
-            # In a session of its own: Ctrl-C is for this process, which then ends the workers.
-            self._process = subprocess.Popen(  # noqa: S603 (ours)
-                command,
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                env=worker_variables(os.environ),
-                start_new_session=True,
-            )
-        self._pipe = Pipe(ours.detach())
+        self._line = line
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
-    def configure(self, config: WorkerConfig, recording: Recording, replicas: Sequence[Replica]) -> None:
-        """Send the configuration; see `ProcessExecutor.configure`."""
+    def configure(self, config: Any, recording: Recording, replicas: Sequence[Replica]) -> None:
+        """Send the configuration; see `WorkerExecutor.configure`."""
         self._recording, self._replicas = recording, replicas
-        self._pipe.send(config)
+        self._line.send(config)
 
     async def perform(self, task: _TaskUnderWay) -> None:
         """Have a task performed.
@@ -261,19 +250,16 @@ class _SimulationProcess:
         number, done = self._begun, self._loop.create_future()
         self._tasks[number] = task, done
         try:
-            self._pipe.send(("task", number, task.task))
+            self._line.send(("task", number, task.task))
             await done
         finally:
             del self._tasks[number]
 
     def _listen(self) -> None:
-        """Hear the worker until its pipe ends."""
-        for name, *told in self._pipe:
+        """Hear the worker until it has ended."""
+        for name, *told in self._line:
             self._loop.call_soon_threadsafe(self._heard, name, *told)
-        code = self._process.wait()
-        self._pipe.close()
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        self._loop.call_soon_threadsafe(self._end_with, _WorkerExited(f"the worker process ended ({how})"))
+        self._loop.call_soon_threadsafe(self._end_with, _WorkerExited(self._line.explain_end()))
 
     def _heard(self, name: str, *told: Any) -> None:
         """Do what a message asks for; what cannot be written ends the run."""
@@ -324,59 +310,28 @@ class _SimulationProcess:
     def _record(self, kind: str, key: str, answer: Any) -> None:
         """Keep an answer; the worker waits for the one that counts, the first one to a key."""
         assert self._recording is not None
-        self._pipe.send(("kept", self._recording.put(kind, key, answer)))
+        self._line.send(("kept", self._recording.put(kind, key, answer)))
 
     def leave(self) -> None:
         """Tell it to end; at once, if it has nothing to do yet."""
         if self._recording is None:
-            self._process.kill()
-        self._pipe.send(None)
+            self._line.kill()
+        self._line.send(None)
 
     def end(self) -> None:
         """Wait until it has ended, or end it. Blocks."""
-        try:
-            self._process.wait(_LEAVE_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-        self._listener.join()
+        self._listener.join(_LEAVE_S)
+        if self._listener.is_alive():
+            self._line.kill()
+            self._listener.join()
 
 
 @dataclass
 class _WorkerSlot:
     """The place of a worker, and of the next one if it dies."""
 
-    worker: _SimulationProcess
+    worker: _Worker
     conversations: int = 0
     """Conversations that it has, or will get with their groups."""
     second_tries: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the only one at a time."""
-
-
-class Pipe:
-    """Sends objects in both directions between a worker and the process that started it.
-
-    Both are ours, and nobody else can write to it, so what is sent may be pickled. Several threads may send.
-
-    Args:
-        descriptor: of a stream socket.
-    """
-
-    def __init__(self, descriptor: int) -> None:
-        self._connection = Connection(descriptor)
-        self._sending = threading.Lock()
-
-    def send(self, message: Any) -> None:
-        """Send an object. If nobody is at the other end any more, who receives hears that."""
-        with self._sending, suppress(OSError):
-            self._connection.send(message)
-
-    def __iter__(self) -> Iterator[Any]:
-        """Yield what comes until the other end is closed."""
-        with suppress(EOFError, OSError):
-            while True:
-                yield self._connection.recv()
-
-    def close(self) -> None:
-        """Close this end."""
-        with self._sending:
-            self._connection.close()
