@@ -16,7 +16,9 @@ import numpy as np
 
 from benchmarks.command import build_parser, format_head, format_row
 from hallulab.simulator.measure.comparison import build_findings, compare
-from hallulab.simulator.measure.hallucinations import Tallies, Tally, build_rows
+from hallulab.simulator.measure.hallucinations import Tally
+from hallulab.simulator.measure.rows import build_rows
+from hallulab.simulator.measure.run_sums import Key, sum_tallies
 from hallulab.simulator.measure.spending import sum_calls
 
 RUNS = 400
@@ -26,6 +28,10 @@ CHATBOTS = ("a", "b", "c")
 TURNS = 3
 RATE, SHAPE = 0.5, 1.0
 """Mean hallucinations a turn, and the shape of their gamma distribution: its deviation is the mean, too."""
+
+
+Tallies = dict[Key, tuple[Tally, ...]]
+"""Tallies by chatbot and detector."""
 
 
 def make_counts(random: np.random.Generator, personas: int, seeds: int) -> np.ndarray:
@@ -67,7 +73,8 @@ def _tally(persona: str, seed: int, hallucinations: int) -> Tally:
 
 def names_a_best(tallies: Tallies) -> bool:
     """Return whether the report would name a best chatbot."""
-    [found] = build_findings(tallies, build_rows(tallies), compare(tallies, CHATBOTS, ["d"]))
+    sums = sum_tallies(tallies)
+    [found] = build_findings(sums, build_rows(sums), compare(sums, CHATBOTS, ["d"]))
     return found.best is not None
 
 

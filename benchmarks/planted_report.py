@@ -33,12 +33,11 @@ from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, serve_models
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.corrections import Correction
-from hallulab.simulator.measure.prediction_powered import collect_judged_turns
+from hallulab.simulator.measure.prediction_powered import collect_judged_turns, sum_judged_turns
 from hallulab.simulator.measure.prevalence import Accuracy, derive_from_planted_errors, require_measured
 from hallulab.simulator.report.metrics.corrected import ALL as ALL_CHATBOTS
 from hallulab.simulator.report.metrics.corrected import CorrectedRow, correct
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import build_verdict_key
 from hallulab.simulator.stress.kinds import KINDS
 
 MODEL = "qwen2.5-coder-1.5b"
@@ -175,7 +174,7 @@ def _demo(demo: RunFolder, accuracies: Mapping[str, Accuracy]) -> str:
     """Return the table of the demo run's numbers, as counted and corrected."""
     journals = demo.read_journals()
     verdicts = [one for one in journals.verdicts if one.detector in accuracies]
-    require_measured(accuracies, map(build_verdict_key, verdicts))
+    require_measured(accuracies, ((one.detector, one.version) for one in verdicts))
     head = ["detector", "chatbot", "turns flagged", "corrected", "HPT-1", "corrected"]
     lines = [
         [f"`{row.detector}`", row.chatbot or ALL_CHATBOTS, *_corrected(row)]
@@ -238,7 +237,9 @@ def _rows(
     known = {name: derive_from_planted_errors(one) for name, one in accuracies.items()}
     chatbots = sorted({one.chatbot for one in conversations})
     detectors = list(dict.fromkeys(one.detector for one in verdicts))
-    rows = correct(collect_judged_turns(conversations, verdicts, {}), chatbots, detectors, known)
+    turns = collect_judged_turns(conversations, verdicts, {})
+    sums = {name: sum_judged_turns(own) for name, own in turns.items()}
+    rows = correct(sums, chatbots, detectors, known)
     return [row for row in rows if row.depth is None]
 
 

@@ -167,6 +167,7 @@ class AutoGenBot(CallableBot):
     """
 
     KIND: ClassVar[str] = "autogen"
+    remembers: ClassVar[bool] = True
 
 
 class EndpointOptions(Frozen):

@@ -42,8 +42,9 @@ class Chatbot(Protocol):
 
     A chatbot that verifies its claims with models has an attribute `claim_check` (`hallulab.ClaimCheck`).
     Without it, the report cannot show that one of these models also judges the chatbot. One whose replies
-    depend on a detector has an attribute `describe_parts_version`, which changes with that detector's
-    version.
+    depend on a detector has an attribute `parts_version`, which changes with that detector's
+    version. One that remembers more of the conversation than `history` holds has an attribute `remembers`,
+    which is True: if the conversation is cut off, it begins anew instead of going on.
     """
 
     async def reply(self, history: Sequence[Message]) -> Reply:
@@ -78,6 +79,11 @@ class Parts(Protocol):
 def describe_parts_version(chatbot: Chatbot) -> str:
     """Return the version of a chatbot's parts that only the made chatbot knows; empty if it has none."""
     return str(getattr(chatbot, "parts_version", ""))
+
+
+def has_memory(chatbot: Chatbot) -> bool:
+    """Return whether a chatbot remembers more of a conversation than the history that it is given."""
+    return bool(getattr(chatbot, "remembers", False))
 
 
 @dataclass(frozen=True)

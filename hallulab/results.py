@@ -1,135 +1,28 @@
-"""A run folder as pandas frames, and the meaning of each of their columns.
-
-The columns of a `Run`'s frames: name, pandas dtype, meaning and cell, in one place.
-A value that is not known or was not judged is `pandas.NA` in every column, so it never counts as clean.
-docs/python.md shows the same tables. A test compares them.
-"""
+"""A run folder as pandas frames, with the columns of `hallulab.simulator.report.frames`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from operator import attrgetter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from hallulab.scenarios.transcript import Call, Conversation, Verdict
-from hallulab.simulator.measure.spending import sum_known
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.report.frames import SPANS as SPANS
+from hallulab.simulator.report.frames import TURNS as TURNS
+from hallulab.simulator.report.frames import VERDICTS as VERDICTS
+from hallulab.simulator.report.frames import FrameColumn as FrameColumn
+from hallulab.simulator.report.frames import (
+    RowSource,
+    list_span_sources,
+    list_turn_sources,
+    list_verdict_sources,
+)
 from hallulab.simulator.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     import pandas
 
     from hallulab.simulator.report.document import RunReport
-
-
-class RowSource(NamedTuple):
-    """The source of a row."""
-
-    conversation: Conversation
-    """The conversation that the row is about."""
-    turn: int
-    """Index of that turn."""
-    of: Any
-    """The `Turn`, a `Verdict` on it, or a `Span` of the verdict."""
-    calls: Sequence[Call] = ()
-    """Model calls behind it."""
-    detector: str = ""
-    """Name of the detector; empty for a turn."""
-
-
-class FrameColumn(NamedTuple):
-    """A column of a frame."""
-
-    name: str
-    """Its name."""
-    dtype: str
-    """Its pandas dtype; a cell of dtype `object` is a list of texts."""
-    meaning: str
-    """Its meaning."""
-    cell: Callable[[RowSource], Any]
-    """Makes the cell from a row's source."""
-
-
-def _column(name: str, dtype: str, meaning: str, cell: str | Callable[[RowSource], Any] = "") -> FrameColumn:
-    """Make a column. Its cell is a field of the source; by default, the field of `of` with its name."""
-    return FrameColumn(
-        name, dtype, meaning, attrgetter(cell or f"of.{name}") if isinstance(cell, str) else cell
-    )
-
-
-_TURN = (
-    _column("conversation", "string", "identifier of the conversation; with `turn` it names a reply",
-            "conversation.id"),
-    _column("persona", "string", "identifier of the persona in its pack", "conversation.persona"),
-    _column("chatbot", "string", "name of the chatbot", "conversation.chatbot"),
-    _column("seed", "Int64", "seed of the conversation; persona and seed pair conversations of chatbots",
-            "conversation.seed"),
-    _column("turn", "Int64", "index of the turn, from 0", "turn"),
-    _column("depth", "Int64", "exchanges before the turn: more than `turn` where a history was given "
-            "([fixed-prefix.md](fixed-prefix.md))", lambda source: source.conversation.depth(source.turn)),
-)  # fmt: skip
-"""First columns of every frame."""
-
-_COSTS = (
-    _column("prompt_tokens", "Int64", "tokens that these calls read, as far as the servers told",
-            lambda source: sum_known([call.prompt_tokens for call in source.calls])),
-    _column("completion_tokens", "Int64", "tokens that they wrote, likewise",
-            lambda source: sum_known([call.completion_tokens for call in source.calls])),
-    _column("seconds", "Float64", "their latencies, added up",
-            lambda source: sum(call.latency_s for call in source.calls)),
-)  # fmt: skip
-
-TURNS = (
-    *_TURN,
-    _column("scenario", "string", "name of the scenario pack", "conversation.scenario"),
-    _column("model", "string", "name of the chatbot's model", "conversation.model"),
-    _column("manner", "string", "how the user speaks, by names of manners; missing: as the persona does",
-            "conversation.manner"),
-    _column("user_model", "string", "the model that played the user, where several do",
-            "conversation.user_model"),
-    _column("user", "string", "what the user said"),
-    _column("query", "string", "the stand-alone query that was searched for, where the chatbot made one"),
-    _column("reply", "string", "what the chatbot answered"),
-    _column("passages", "object", "texts of the passages that the chatbot was given, best first",
-            lambda source: [passage.text for passage in source.of.passages]),
-    _column("documents", "object", "names of the documents that they were cut from, in the same order",
-            lambda source: [passage.document for passage in source.of.passages]),
-    _column("calls", "Int64", "model calls of the chatbot", lambda source: len(source.calls)),
-    *_COSTS,
-    _column("stop_reason", "string", "why the conversation ended: `goal_reached`, `gave_up`, `script_ended`, "
-            "`max_turns`, `loop`, `error`, or `unknown` of an imported one", "conversation.stop_reason"),
-)  # fmt: skip
-"""Columns of `Run.turns`."""
-
-VERDICTS = (
-    *_TURN,
-    _column("detector", "string", "name of the detector"),
-    _column("version", "string", "version of the detector"),
-    _column("outcome", "string", "`scored`, `abstained` or `failed`"),
-    _column("score", "Float64", "score of the reply, higher is worse"),
-    _column("flagged", "boolean", "whether the score reaches the detector's threshold"),
-    _column("spans", "Int64", "number of hallucinations; missing where the verdict does not say where",
-            lambda source: len(source.of.spans or ()) if source.of.localised else None),
-    _column("truncated", "boolean", "whether evidence or reply were cut to fit the model"),
-    _column("calls", "Int64", "model calls of the detector", lambda source: len(source.calls)),
-    *_COSTS,
-    _column("error", "string", "why it abstained or failed"),
-)  # fmt: skip
-"""Columns of `Run.verdicts`."""
-
-SPANS = (
-    *_TURN,
-    _column("detector", "string", "name of the detector", "detector"),
-    _column("start", "Int64", "first character in the reply; missing where the text was not found there"),
-    _column("end", "Int64", "one past the last character, likewise"),
-    _column("text", "string", "the flagged text: `reply[start:end]`, or else the detector's quotation"),
-    _column("severity", "Float64", "1 (harmless) to 5 (critical), of detectors that rate what follows"),
-    _column("probability", "Float64", "that the evidence does not support it, of detectors that estimate it"),
-    _column("score", "Float64", "the detector's score of the span, higher is worse"),
-    _column("reason", "string", "why it was flagged"),
-    _column("evidence", "string", "text or identifier of the passage that the judgement rests on"),
-)
-"""Columns of `Run.spans`."""
 
 
 class Run:
@@ -184,32 +77,21 @@ class Run:
         """Return the turns, a row each; columns: `hallulab.results.TURNS`."""
         return _frame(
             TURNS,
-            [
-                RowSource(chat, turn.index, turn, [call for call in turn.calls if call.role == "chatbot"])
-                for chat in self._conversations
-                for turn in chat.turns
-            ],
+            (source for chat in self._conversations for source in list_turn_sources(chat)),
         )
 
     def verdicts(self) -> pandas.DataFrame:
         """Return the verdicts, a row for each turn and detector; columns: `hallulab.results.VERDICTS`."""
-        return _frame(
-            VERDICTS, [RowSource(chat, found.turn, found, found.calls) for chat, found in self._verdicts]
-        )
+        sources = (one for chat, found in self._verdicts for one in list_verdict_sources(chat, [found]))
+        return _frame(VERDICTS, sources)
 
     def spans(self) -> pandas.DataFrame:
         """Return the hallucinations that detectors found, a row each; columns: `hallulab.results.SPANS`.
 
         A flagged verdict without places has no row here.
         """
-        return _frame(
-            SPANS,
-            [
-                RowSource(chat, verdict.turn, span, detector=verdict.detector)
-                for chat, verdict in self._verdicts
-                for span in verdict.spans or ()
-            ],
-        )
+        sources = (one for chat, found in self._verdicts for one in list_span_sources(chat, [found]))
+        return _frame(SPANS, sources)
 
     def report(self) -> RunReport:
         """Return the content of `report.json`, derived from the journals.
@@ -236,9 +118,10 @@ def _place(conversation: Conversation) -> tuple[str, int, str, str]:
     return (conversation.persona, conversation.seed, conversation.chatbot, conversation.id)
 
 
-def _frame(columns: Sequence[FrameColumn], rows: Sequence[RowSource]) -> pandas.DataFrame:
+def _frame(columns: Iterable[FrameColumn], sources: Iterable[RowSource]) -> pandas.DataFrame:
     import pandas
 
+    rows = list(sources)
     return pandas.DataFrame(
         {
             column.name: pandas.Series([column.cell(row) for row in rows], dtype=column.dtype)

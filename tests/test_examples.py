@@ -21,6 +21,8 @@ MODULES = (
     "hallulab.scenarios.transcript",
     "hallulab.simulator.experiment.config",
     "hallulab.simulator.authoring.personas",
+    "hallulab.simulator.runs.shards",
+    "hallulab.simulator.measure.sums",
     "hallulab.simulator.measure.agreement",
     "hallulab.simulator.measure.detection",
     "hallulab.simulator.measure.messages",

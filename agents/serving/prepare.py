@@ -33,6 +33,7 @@ from hallulab.agents.serving.catalogue import GGUF_NAME, CatalogueModel, resolve
 from hallulab.agents.serving.flags import (
     GIB,
     MachineKind,
+    build_batch_command,
     build_command,
     choose_cpu_variables,
     choose_server_variables,
@@ -229,6 +230,21 @@ class PreparedModel(Frozen):
             self.source,
             self.names,
             port,
+            self.context,
+            self.eager,
+            self.cpu,
+            self.dtype,
+            extra_flags,
+        )
+
+    def batch_command(self, requests: Path, results: Path, extra_flags: Sequence[str]) -> list[str]:
+        """Return the command that answers a file of requests as the server would."""
+        return build_batch_command(
+            self.python,
+            self.source,
+            self.names,
+            requests,
+            results,
             self.context,
             self.eager,
             self.cpu,

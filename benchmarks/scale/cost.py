@@ -31,18 +31,38 @@ class Needed:
     """What a command needed."""
 
     megabytes: int
-    """Largest memory of its process."""
+    """Largest memory of its process and those that it started, added up."""
     seconds: float
     """Wall time."""
     cpu_seconds: float
-    """Time of its processor, which other processes hardly change."""
+    """Time of the processor for all of them, which other processes hardly change."""
 
 
 _WATCH = """
-import os, subprocess, sys
+import os, subprocess, sys, time
+import psutil
+
+def measure(root):
+    total = 0
+    for one in (root, *root.children(recursive=True)):
+        try:
+            total += one.memory_info().rss
+        except psutil.Error:
+            pass
+    return total // 1024
+
 process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
-_, status, usage = os.wait4(process.pid, 0)
-print(usage.ru_maxrss, usage.ru_utime + usage.ru_stime)
+root, most = psutil.Process(process.pid), 0
+while True:
+    pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+    if pid:
+        break
+    try:
+        most = max(most, measure(root))
+    except psutil.Error:
+        pass
+    time.sleep(0.1)
+print(max(most, usage.ru_maxrss), usage.ru_utime + usage.ru_stime)
 sys.exit(os.waitstatus_to_exitcode(status) != 0)
 """
 

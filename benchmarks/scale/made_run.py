@@ -1,14 +1,21 @@
-"""Make a run folder of any size without a model: `python -m benchmarks.scale.made_run N DIR`."""
+"""Make a run folder of any size without a model: `python -m benchmarks.scale.made_run N DIR`.
+
+`--turns`, `--detectors` and `--personas` change its shape. Above 100,000 conversations its journals are in
+shards, as those of a run.
+"""
 
 from __future__ import annotations
 
+import argparse
 import random
-import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Verdict
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.journals import Journals
 
 CHATBOTS = ("vanilla", "editor")
 DETECTORS = ("lexical", "first", "second")
@@ -19,29 +26,52 @@ _WORDS = _TEXT.split()
 _PERSONAS = ("asha", "ravi", "meera", "imran", "lata")
 
 
-def conversations(number: int) -> Iterator[Conversation]:
+@dataclass(frozen=True)
+class Shape:
+    """What a made run is like."""
+
+    turns: int = TURNS
+    """Turns of each conversation."""
+    detectors: tuple[str, ...] = DETECTORS
+    """Names of the detectors."""
+    personas: tuple[str, ...] = _PERSONAS
+    """Identifiers of the personas."""
+
+
+USUAL = Shape()
+
+
+def shape_of(turns: int, detectors: int, personas: int) -> Shape:
+    """Return the shape with so many of each; personas beyond five are numbered."""
+    named = (
+        _PERSONAS if personas == len(_PERSONAS) else tuple(f"persona-{one:06d}" for one in range(personas))
+    )
+    return Shape(turns, DETECTORS[:detectors], named)
+
+
+def conversations(number: int, shape: Shape = USUAL) -> Iterator[Conversation]:
     """Yield so many conversations, pair by pair: every persona and seed with each of `CHATBOTS`."""
     for place in range(number):
         case, bot = divmod(place, len(CHATBOTS))
-        seed, persona = divmod(case, len(_PERSONAS))
+        seed, persona = divmod(case, len(shape.personas))
         generator = random.Random(place)
         yield Conversation(
             id=digest([place])[:16],
             scenario="consumer-grievance-india",
-            persona=_PERSONAS[persona],
+            persona=shape.personas[persona],
             chatbot=CHATBOTS[bot],
             model="stub",
             seed=seed,
             version="",
-            turns=tuple(_turn(index, generator) for index in range(TURNS)),
+            turns=tuple(_turn(index, generator) for index in range(shape.turns)),
             stop_reason="max_turns",
         )
 
 
-def verdicts(held: Conversation) -> Iterator[Verdict]:
-    """Yield a verdict of each of `DETECTORS` on each turn; one in three flags a part of the reply."""
+def verdicts(held: Conversation, shape: Shape = USUAL) -> Iterator[Verdict]:
+    """Yield a verdict of each detector on each turn; one in three flags a part of the reply."""
     for turn in held.turns:
-        for place, detector in enumerate(DETECTORS):
+        for place, detector in enumerate(shape.detectors):
             begin = (turn.index + place + held.seed) % 3
             wrong = Span(start=0, end=20, text=turn.reply[:20], reason="It is in no passage.")
             spans = () if begin else (wrong,)
@@ -58,13 +88,14 @@ def verdicts(held: Conversation) -> Iterator[Verdict]:
             )
 
 
-def make(number: int, folder: Path) -> None:
+def make(number: int, folder: Path, shape: Shape = USUAL) -> None:
     """Write the two journals of a run of so many conversations into a new folder."""
     folder.mkdir(parents=True)
-    with (folder / "conversations.jsonl").open("w") as held, (folder / "verdicts.jsonl").open("w") as judged:
-        for conversation in conversations(number):
-            held.write(f"{conversation.model_dump_json()}\n")
-            judged.writelines(f"{verdict.model_dump_json()}\n" for verdict in verdicts(conversation))
+    with RunFolder(folder).open_journals(Journals([], []), number) as journals:
+        for conversation in conversations(number, shape):
+            journals.add_conversation(conversation)
+            for verdict in verdicts(conversation, shape):
+                journals.add_verdict(verdict)
 
 
 def _turn(index: int, generator: random.Random) -> Turn:
@@ -97,5 +128,22 @@ def _call(purpose: str) -> Call:
     )
 
 
+def main() -> None:
+    """Make it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("number", type=int, help="conversations")
+    parser.add_argument("folder", type=Path, help="the new run folder")
+    add_shape(parser)
+    options = parser.parse_args()
+    make(options.number, options.folder, shape_of(options.turns, options.detectors, options.personas))
+
+
+def add_shape(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of a shape."""
+    parser.add_argument("--turns", type=int, default=TURNS, help="turns of each conversation")
+    parser.add_argument("--detectors", type=int, default=len(DETECTORS), help="detectors, at most three")
+    parser.add_argument("--personas", type=int, default=len(_PERSONAS), help="personas")
+
+
 if __name__ == "__main__":
-    make(int(sys.argv[1]), Path(sys.argv[2]))
+    main()

@@ -20,7 +20,7 @@ from hallulab.chatbots.guarded.policy import KIND, Decision, GuardedOptions, loa
 from hallulab.chatbots.guarded.record import AGAIN, JUDGING, STEP, Action, Attempt, GuardRecord
 from hallulab.chatbots.guarded.topics import Tags, TopicSubject, tag
 from hallulab.chatbots.pipeline import turn_seed
-from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, describe_parts_version
+from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, describe_parts_version, has_memory
 from hallulab.detectors.base.protocol import DetectorContext, describe_judging, run_detector
 from hallulab.detectors.base.questions import claims_nothing
 from hallulab.scenarios.components import describe_exception, read_options
@@ -124,6 +124,11 @@ class GuardedBot:
     def parts_version(self) -> str:
         """The versions of the detector and of the wrapped chatbot's parts, known once the model is served."""
         return f"{self._detector.version}{describe_parts_version(self._inner)}"
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the wrapped chatbot remembers more than the history that it is given."""
+        return has_memory(self._inner)
 
     async def reply(self, history: Sequence[Message]) -> Reply:
         """See `Chatbot.reply`."""

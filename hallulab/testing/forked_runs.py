@@ -30,7 +30,8 @@ class Ended:
     """Standard error."""
 
 
-_FORKING = multiprocessing.get_context("fork")
+FORKING = multiprocessing.get_context("fork")
+"""Starts processes that have what this one has."""
 _SPAWNING = multiprocessing.get_context("spawn")
 
 
@@ -47,7 +48,7 @@ def start(command: Sequence[str], folder: Path, before: Callable[[], object] = l
         folder: the run folder; what is printed comes into files beside it.
         before: called in the new process before the command.
     """
-    process = _FORKING.Process(target=_run_after, args=(before, command, folder))
+    process = FORKING.Process(target=_run_after, args=(before, command, folder))
     process.start()
     return process
 

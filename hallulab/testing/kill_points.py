@@ -48,7 +48,8 @@ class InLine:
     line: int
     share: float
     journal: str | None = None
-    """The file's name; None: the lines of all journals count, as they are written."""
+    """The file's name; None: the lines of all journals count, as they are written. Those of turns do not
+    count then, because they do not stay."""
 
     def end_there(self) -> None:
         """Have this process end by SIGKILL when it comes there."""
@@ -56,7 +57,8 @@ class InLine:
 
         def write(writer: LineWriter, data: bytes) -> None:
             nonlocal written
-            counts = self.journal in (None, writer.path.name)
+            name = writer.path.name
+            counts = name == self.journal or (self.journal is None and name != "turns.jsonl")
             if counts and written == self.line:
                 os.write(writer._descriptor, data[: int(self.share * (len(data) + 1))])
                 os.kill(os.getpid(), signal.SIGKILL)

@@ -100,6 +100,10 @@ class UserOrder(Frozen):
         """Return the message with the order."""
         return f"{message}{_BETWEEN}{self.order.text}"
 
+    def remove(self, message: str) -> str:
+        """Return the message without the order, as `after` got it."""
+        return message.removesuffix(f"{_BETWEEN}{self.order.text}")
+
 
 @cache
 def load_orders() -> tuple[Injection, ...]:

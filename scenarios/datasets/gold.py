@@ -73,9 +73,8 @@ def load_gold(request: LoadRequest) -> LabelledData:
     replies: dict[str, LabelledReply] = {}
     left_out: Counter[str] = Counter()
     for folder in _find_run_folders(request):
-        path = LoadRequest(request.dataset, folder).file(CONVERSATIONS)
         annotations = _read_annotations(folder / ANNOTATIONS)
-        for conversation, turn in _read_turns(path):
+        for conversation, turn in _read_turns(_find_journals(request.dataset, folder)):
             number, annotation = annotations.pop((conversation.id, turn.index), (0, None))
             if annotation is None:
                 left_out[_UNLABELLED] += 1
@@ -146,14 +145,21 @@ def _read_annotations(path: Path) -> dict[tuple[str, int], tuple[int, _Annotatio
     return found
 
 
-def _read_turns(path: Path) -> Iterator[tuple[Conversation, Turn]]:
+def _find_journals(dataset: str, folder: Path) -> list[Path]:
+    """Return the journal of conversations in a run folder, or its shards."""
+    shards = sorted(folder.glob("conversations-[0-9][0-9].jsonl"))
+    return shards or [LoadRequest(dataset, folder).file(CONVERSATIONS)]
+
+
+def _read_turns(paths: Iterable[Path]) -> Iterator[tuple[Conversation, Turn]]:
     seen: set[str] = set()
-    for number, conversation in read_records(path, Conversation, SCHEMA):
-        if conversation.id in seen:
-            raise make_repeated_id_error(path, number, conversation.id)
-        seen.add(conversation.id)
-        for turn in conversation.turns:
-            yield conversation, turn
+    for path in paths:
+        for number, conversation in read_records(path, Conversation, SCHEMA):
+            if conversation.id in seen:
+                raise make_repeated_id_error(path, number, conversation.id)
+            seen.add(conversation.id)
+            for turn in conversation.turns:
+                yield conversation, turn
 
 
 def _label_turn(

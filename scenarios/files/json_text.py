@@ -291,6 +291,17 @@ class LineWriter:
         if os.write(self._descriptor, data) != len(data):
             raise OSError(28, "No space left on device")
 
+    def clear(self) -> None:
+        """Remove all lines.
+
+        Raises:
+            OperationalError: the file cannot be written.
+        """
+        try:
+            os.ftruncate(self._descriptor, 0)
+        except OSError as error:
+            raise OperationalError(f"cannot write {self.path}: {error.strerror}.") from error
+
     def close(self) -> None:
         """Close the file; further appends fail."""
         os.close(self._descriptor)

@@ -28,14 +28,10 @@ from hallulab.scenarios.transcript import Conversation, Frozen, Judgement, Span,
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import list_located_ends
 from hallulab.simulator.bench.significance import FEWEST, RankTest, compute_wilcoxon_p, rank_test
-from hallulab.simulator.measure.hallucinations import (
-    Row,
-    Tallies,
-    build_rows,
-    compute_mean,
-    count_all_verdicts,
-)
+from hallulab.simulator.measure.hallucinations import Row, compute_mean
 from hallulab.simulator.measure.intervals import Interval, Rounded, adjust_by_holm
+from hallulab.simulator.measure.rows import build_rows
+from hallulab.simulator.measure.run_sums import RunSums, count_all_verdicts
 from hallulab.simulator.runs.journals import Journals
 
 Metric = Literal["precision", "recall"]
@@ -251,7 +247,7 @@ def build_chatbot_rows(evaluations: Sequence[Evaluation]) -> ChatbotRows | None:
     return tuple(found)
 
 
-def count_annotated(evaluations: Sequence[Evaluation]) -> Tallies | None:
+def count_annotated(evaluations: Sequence[Evaluation]) -> RunSums | None:
     """Count each conversation by the labels and by each detector; None without annotated turns.
 
     The labels stand as a detector named `LABELS`.

@@ -22,8 +22,9 @@ from hallulab.simulator.cli.console import OutputError, forget_unwritten, guard_
 from hallulab.simulator.cli.options import PassingOn
 
 ORDER = (
-    *("serve", "run", "simulate", "detect", "branch", "report", "view", "import", "export", "audit"),
-    *("realism", "bench", "plant", "calibrate", "stress", "build", "list", "summarize", "init-scenario"),
+    *("serve", "run", "simulate", "detect", "branch", "report", "view", "import", "export", "compact"),
+    *("audit", "realism", "bench", "plant", "calibrate", "stress", "build", "list", "summarize"),
+    "init-scenario",
 )
 """Commands as `--help` lists them; others follow by name."""
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from hallulab.simulator.report.write import CorrectionData
     from hallulab.simulator.runs.audit_log import Chain, Entry
     from hallulab.simulator.runs.folder import RunFolder
-    from hallulab.simulator.runs.journals import Journals
 
 
 def report(
@@ -49,7 +48,7 @@ def report(
     run = RunFolder(folder)
     run.require()
     accuracies = None if planted is None else read_accuracies(planted)
-    show_report(run, as_json, run.read_journals(), measured=CorrectionData(accuracies, annotations))
+    show_report(run, as_json, measured=CorrectionData(accuracies, annotations))
 
 
 def view(folder: RunArgument) -> None:
@@ -69,7 +68,6 @@ def view(folder: RunArgument) -> None:
 def show_report(
     folder: RunFolder,
     as_json: bool,
-    journals: Journals,
     scenario: Scenario | None = None,
     measured: CorrectionData | None = None,
 ) -> None:
@@ -80,9 +78,15 @@ def show_report(
         OperationalError: every conversation failed.
     """
     from hallulab.simulator.report.terminal import print_report
-    from hallulab.simulator.report.write import CorrectionData, require_a_reply, write_reports
+    from hallulab.simulator.report.write import (
+        CorrectionData,
+        require_a_reply,
+        require_reported_reply,
+        write_reports,
+    )
 
-    if not journals.heads:
+    journals = None if folder.is_in_shards else folder.read_journals()
+    if folder.is_empty or (journals is not None and not journals.heads):
         raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
     made = write_reports(folder, journals, scenario, measured or CorrectionData())
     if as_json:
@@ -90,7 +94,23 @@ def show_report(
     else:
         print_report(made)
         print_lines(f"\nreport: {folder.page}")
-    require_a_reply(journals)
+    if journals is None:
+        require_reported_reply(made)
+    else:
+        require_a_reply(journals)
+
+
+def compact(folder: RunArgument) -> None:
+    """Write the turns, verdicts and hallucinations of a run as Parquet tables, for analysis elsewhere.
+
+    The journals stay: hallulab reads only these.
+    """
+    from hallulab.scenarios.text.wording import format_count
+    from hallulab.simulator.report.compact import write_tables
+    from hallulab.simulator.runs.folder import RunFolder
+
+    for path, rows in write_tables(RunFolder(folder)).items():
+        print_lines(f"{path}: {format_count(rows, 'row')}")
 
 
 def realism(
@@ -292,4 +312,11 @@ def _tell_replies(exported: ExportCounts, detector: str | None, out: Path, as_js
         print_lines(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)
 
 
-COMMANDS = {"report": report, "view": view, "realism": realism, "audit": audit, "export": export}
+COMMANDS = {
+    "report": report,
+    "view": view,
+    "realism": realism,
+    "audit": audit,
+    "export": export,
+    "compact": compact,
+}

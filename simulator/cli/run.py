@@ -18,7 +18,7 @@ def run(options: RunOptions, as_json: AsJson = False) -> None:
     from hallulab.simulator.experiment.command import run_from_options
 
     folder, scenario = run_until_stopped(run_from_options(options))
-    show_report(folder, as_json, folder.read_journals(), scenario)
+    show_report(folder, as_json, scenario)
 
 
 @expand_options
@@ -43,7 +43,7 @@ def detect(options: DetectOptions, as_json: AsJson = False) -> None:
     from hallulab.simulator.experiment.command import detect_from_options
 
     folder, scenario = run_until_stopped(detect_from_options(options))
-    show_report(folder, as_json, folder.read_journals(), scenario)
+    show_report(folder, as_json, scenario)
 
 
 @expand_options
@@ -57,7 +57,7 @@ def branch(options: BranchOptions, as_json: AsJson = False) -> None:
     from hallulab.simulator.experiment.command import branch_from_options
 
     folder, scenario = run_until_stopped(branch_from_options(options))
-    show_report(folder, as_json, folder.read_journals(), scenario)
+    show_report(folder, as_json, scenario)
 
 
 COMMANDS = {"run": run, "simulate": simulate, "detect": detect, "branch": branch}

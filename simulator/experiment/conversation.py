@@ -1,11 +1,24 @@
-"""One conversation: a simulated user and a chatbot take turns until there is a reason to stop."""
+"""One conversation: an AutoGen team of a simulated user and a chatbot, who take turns until one stops it.
+
+AutoGen passes exceptions between agents as texts. So our agents keep what ends a conversation, and end it
+with a `StopMessage`.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Protocol, runtime_checkable
+
+from autogen_agentchat.agents import BaseChatAgent
+from autogen_agentchat.base import Response
+from autogen_agentchat.conditions import FunctionalTermination, MaxMessageTermination, StopMessageTermination
+from autogen_agentchat.messages import BaseChatMessage, StopMessage, StructuredMessage
+from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_core import CancellationToken
 
 from hallulab.agents.concurrency import call_untrusted, require_failure, require_running
 from hallulab.agents.models.redaction import remove_keys
@@ -83,37 +96,137 @@ def build_ended_conversation(
     return Conversation(**about, turns=tuple(turns), stop_reason=reason, error=error, calls=tuple(calls))
 
 
-async def converse(
-    key: ConversationKey,
-    user: User,
-    chatbot: Chatbot,
-    max_turns: int,
-    on_turn: Callable[[Turn], None] = lambda turn: None,
-) -> Conversation:
-    """Hold a conversation. If user or chatbot fails, it ends; failure and earlier turns are recorded."""
-    turns: list[Turn] = []
-    history: list[Message] = [*key.branch.history] if key.branch else []
-    loose: list[Call] = []
+@dataclass(frozen=True)
+class Ending:
+    """Why a conversation ended before its limit of turns."""
 
-    def done(reason: StopReason, error: str | None = None) -> Conversation:
-        return build_ended_conversation(key, reason, turns, error and remove_keys(error), loose)
+    reason: StopReason
+    calls: tuple[Call, ...]
+    """Calls of no turn."""
+    error: str | None = None
+    """What failed; None: nothing."""
 
-    while len(turns) < max_turns:
+
+class Participant(BaseChatAgent):
+    """An agent whose message, or what ends the conversation, comes from a task that a token cancels."""
+
+    ending: Ending | None = None
+    """Why this agent ended the conversation; None: it did not."""
+    raised: BaseException | None = None
+    """What ends the whole run, such as a `ReplayMiss` or a cancellation."""
+
+    @abstractmethod
+    async def speak(self, message: BaseChatMessage | None) -> BaseChatMessage | Ending:
+        """Answer the other's last message; None: there is none yet."""
+
+    async def on_messages(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
+    ) -> Response:
+        """Speak, or end the conversation with a `StopMessage`."""
+        speaking = asyncio.create_task(self.speak(messages[-1] if messages else None))
+        cancellation_token.link_future(speaking)
         try:
-            move = await user.next(history)
+            spoken = await speaking
+        except BaseException as error:  # noqa: BLE001 - kept for `converse`, which raises it
+            self.raised = error
+            return Response(chat_message=StopMessage(content="failed", source=self.name))
+        if isinstance(spoken, Ending):
+            self.ending = spoken
+            return Response(chat_message=StopMessage(content=spoken.reason, source=self.name))
+        return Response(chat_message=spoken)
+
+    async def on_reset(self, cancellation_token: CancellationToken) -> None:
+        """Forget how the conversation ended."""
+        self.ending = self.raised = None
+
+
+def list_messages(turn: Turn) -> list[Message]:
+    """Return what was said in a turn."""
+    return [Message(role="user", text=turn.user), Message(role="assistant", text=turn.reply)]
+
+
+class SimulatedUserAgent(Participant):
+    """The user's agent: says moves until the user stops.
+
+    Args:
+        user: decides what is said.
+        history: what was said before the first turn.
+        earlier: the turns that there are already.
+    """
+
+    def __init__(self, user: User, history: Sequence[Message], earlier: Sequence[Turn]) -> None:
+        super().__init__("user", "Asks until it has what it came for, or gives up.")
+        self.user = user
+        self._history = [*history]
+        for turn in earlier:
+            self._hear(turn)
+
+    @property
+    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
+        """A move, or the end."""
+        return (StructuredMessage[UserMove], StopMessage)
+
+    async def speak(self, message: BaseChatMessage | None) -> BaseChatMessage | Ending:
+        """Take in the chatbot's turn, and say the next message or stop."""
+        if isinstance(message, StructuredMessage) and isinstance(turn := message.content, Turn):
+            self._hear(turn)
+        try:
+            move = await self.user.next(self._history)
         except UserFailed as error:
-            loose.extend(error.calls)
-            return done("error", f"simulated user: {error}")
+            return Ending("error", error.calls, f"simulated user: {error}")
         if move.stop is not None or move.text is None:
-            loose.extend(move.calls)
-            return done(move.stop or "gave_up")
-        asked = Message(role="user", text=move.text)
+            return Ending(move.stop or "gave_up", move.calls)
+        return StructuredMessage[UserMove](content=move, source=self.name)
+
+    def _hear(self, turn: Turn) -> None:
+        self._history += list_messages(turn)
+        if isinstance(self.user, TurnObserver):
+            self.user.heard(turn)
+
+
+class ChatbotAgent(Participant):
+    """The agent of the chatbot under test: answers a move with a turn.
+
+    Args:
+        chatbot: the chatbot.
+        label: its name in the experiment, for errors.
+        history: what was said before the first turn.
+        earlier: the turns that there are already.
+        on_turn: gets each turn before anybody answers it.
+    """
+
+    def __init__(
+        self,
+        chatbot: Chatbot,
+        label: str,
+        history: Sequence[Message],
+        earlier: Sequence[Turn],
+        on_turn: Callable[[Turn], None],
+    ) -> None:
+        super().__init__("chatbot", "The chatbot under test.")
+        self.chatbot = chatbot
+        self._label = label
+        self._history = [*history, *(said for turn in earlier for said in list_messages(turn))]
+        self._on_turn = on_turn
+        self.turns = [*earlier]
+
+    @property
+    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
+        """A turn, or the end."""
+        return (StructuredMessage[Turn], StopMessage)
+
+    async def speak(self, message: BaseChatMessage | None) -> BaseChatMessage | Ending:
+        """Answer a move; whatever somebody else's chatbot raises is data, and ends the conversation."""
+        assert isinstance(message, StructuredMessage)
+        assert isinstance(message.content, UserMove)
+        move = message.content
+        asked = Message(role="user", text=move.text or "")
         try:
-            reply = await call_untrusted(partial(chatbot.reply, [*history, asked]))
+            reply = await call_untrusted(partial(self.chatbot.reply, [*self._history, asked]))
             require_running()
             turn = Turn(
-                index=len(turns),
-                user=move.text,
+                index=len(self.turns),
+                user=asked.text,
                 query=reply.query,
                 passages=reply.passages,
                 reply=reply.text,
@@ -122,17 +235,71 @@ async def converse(
             )
             turn.model_dump_json()  # a turn that cannot be journalled ends this conversation, not the run
         except ChatbotError as error:
-            loose.extend([*move.calls, *error.calls])
-            return done("error", f"chatbot {key.chatbot}: {error}")
-        except BaseException as error:  # noqa: BLE001 - somebody else's chatbot may raise anything; a failure is data
+            return Ending("error", (*move.calls, *error.calls), f"chatbot {self._label}: {error}")
+        except BaseException as error:  # noqa: BLE001 - somebody else's chatbot may raise anything
             require_failure(error)
-            loose.extend(move.calls)
-            return done("error", f"chatbot {key.chatbot}: {describe_exception(error)}")
-        turns.append(turn)
-        history += [asked, Message(role="assistant", text=reply.text)]
-        on_turn(turn)
-        if isinstance(user, TurnObserver):
-            user.heard(turn)
-        if is_loop(turns):
-            return done("loop")
-    return done("max_turns")
+            return Ending("error", move.calls, f"chatbot {self._label}: {describe_exception(error)}")
+        self._on_turn(turn)
+        self.turns.append(turn)
+        self._history += list_messages(turn)
+        return StructuredMessage[Turn](content=turn, source=self.name)
+
+
+async def converse(
+    key: ConversationKey,
+    user: User,
+    chatbot: Chatbot,
+    max_turns: int,
+    on_turn: Callable[[Turn], None] = lambda turn: None,
+    earlier: Sequence[Turn] = (),
+) -> Conversation:
+    """Hold a conversation. If user or chatbot fails, it ends; failure and turns are recorded.
+
+    Args:
+        key: what identifies it.
+        user: who asks.
+        chatbot: who answers.
+        max_turns: replies after which it is stopped.
+        on_turn: gets each turn when it ends.
+        earlier: the turns that there are already, if the conversation was cut off.
+    """
+    history = key.branch.history if key.branch else ()
+    asking = SimulatedUserAgent(user, history, earlier)
+    answering = ChatbotAgent(chatbot, key.chatbot, history, earlier, on_turn)
+    try:
+        if len(earlier) < max_turns and not is_loop(earlier):
+            await _run_team(asking, answering, 2 * (max_turns - len(earlier)))
+    finally:
+        # A team is a cycle of references. A bot in a process of its own must not wait for its collection.
+        del asking.user, answering.chatbot
+    ending = asking.ending or answering.ending
+    if ending is None:
+        ending = Ending("loop" if is_loop(answering.turns) else "max_turns", ())
+    error = ending.error and remove_keys(ending.error)
+    return build_ended_conversation(key, ending.reason, answering.turns, error, ending.calls)
+
+
+async def _run_team(asking: SimulatedUserAgent, answering: ChatbotAgent, messages: int) -> None:
+    """Let the two speak in turns, until one ends it, the conversation repeats itself, or all is said.
+
+    Args:
+        messages: how many they say at most.
+    """
+    team = RoundRobinGroupChat(
+        [asking, answering],
+        termination_condition=StopMessageTermination()
+        | FunctionalTermination(lambda messages: is_loop(answering.turns))
+        | MaxMessageTermination(messages),
+        custom_message_types=[StructuredMessage[UserMove], StructuredMessage[Turn]],
+    )
+    token = CancellationToken()
+    running = asyncio.create_task(team.run(cancellation_token=token))
+    try:
+        await asyncio.shield(running)
+    except asyncio.CancelledError:
+        token.cancel()  # cancelling the task alone would wait for the agents
+        await asyncio.wait([running])
+        raise
+    for agent in (asking, answering):
+        if agent.raised is not None:
+            raise agent.raised

@@ -6,7 +6,9 @@ import asyncio
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -18,6 +20,7 @@ from hallulab.simulator.experiment.executors import (
     Event,
     Executor,
     LocalExecutor,
+    TurnDone,
     VerdictDone,
 )
 from hallulab.simulator.experiment.participants import Participants
@@ -30,7 +33,9 @@ from hallulab.simulator.runs.journals import (
     VerdictKey,
     build_verdict_key,
     derive_first_try,
+    derive_next_try,
 )
+from hallulab.simulator.runs.turns import TurnJournal, read_turns
 
 ROOM = 4
 """Conversations under way at most, those that wait for verdicts included, in `Executor.concurrency`."""
@@ -71,11 +76,11 @@ async def execute(
             edited; nothing is added to it then.
         ReplayMiss: the recording that is replayed does not hold an answer.
     """
-    index = JournalIndex(journals or folder.read_journals())
+    index = JournalIndex(journals or folder.read_journals(), folder.turns)
     executor = executor or LocalExecutor(participants)
     backlog = Backlog(jobs, index, participants.detectors)
     room = asyncio.Semaphore(ROOM * executor.concurrency)
-    with JournalWriter(folder, index) as writer:
+    with JournalWriter(folder, index, len(jobs)) as writer:
         observer.expect(*backlog.count())
 
         def emit(event: Event) -> None:
@@ -83,6 +88,8 @@ async def execute(
             observer.update(event)
 
         async def perform(task: ConversationTask) -> None:
+            for turn in task.earlier:
+                observer.update(TurnDone(task.key.id, turn))
             try:
                 await executor.perform(task, emit)
             finally:
@@ -112,10 +119,17 @@ def freeze_long_lived_objects() -> Iterator[None]:
 
 
 class JournalIndex:
-    """Where a conversation or a verdict stands in the journals."""
+    """Where a conversation or a verdict stands in the journals.
 
-    def __init__(self, journals: Journals) -> None:
+    Args:
+        journals: conversations and verdicts.
+        turns: the file of the turns of conversations that were cut off; it need not exist.
+    """
+
+    def __init__(self, journals: Journals, turns: Path) -> None:
         self.journals = journals
+        self.turns = read_turns(turns, {head.id for head in journals.heads}) if turns.exists() else {}
+        """Turns of conversations that were cut off, by their identifiers."""
         self.failed = {derive_first_try(head.id): at for at, head in enumerate(journals.heads) if head.failed}
         """Positions of failed conversations by the ids of their first tries."""
         self.judged = {key: at for at, key in enumerate(journals.keys)}
@@ -167,7 +181,8 @@ class Backlog:
                 tried = self._index.failed.get(job.key.id)
                 failed = None if tried is None else self._journals.conversations[tried]
                 lacking = () if tried is None else self._list_lacking(self._journals.heads[tried])
-                yield ConversationTask(job, failed, lacking, groups, len(same))
+                task = ConversationTask(job, failed, lacking, groups, len(same))
+                yield replace(task, earlier=tuple(self._index.turns.get(task.key.id, ())))
 
     def _iterate_held(self) -> Iterator[tuple[int, LineHeader]]:
         """Yield the conversations of the journal that are not tried again, with their positions."""
@@ -191,17 +206,19 @@ class JournalWriter:
     Args:
         folder: the run.
         index: what is there.
+        planned: the conversations that the run shall have.
 
     Raises:
         OperationalError: a file cannot be opened, or the audit log was edited.
     """
 
-    def __init__(self, folder: RunFolder, index: JournalIndex) -> None:
+    def __init__(self, folder: RunFolder, index: JournalIndex, planned: int) -> None:
         self._index = index
         self._journals = index.journals
         with ExitStack() as files:
-            self._conversations = files.enter_context(folder.open_conversations())
-            self._verdicts = files.enter_context(folder.open_verdicts())
+            self._written = files.enter_context(folder.open_journals(index.journals, planned))
+            self._turns = TurnJournal(folder.turns, index.turns)
+            files.callback(self._turns.close)
             self._audit = AuditLog(folder.audit, read_chain(folder.audit))
             files.callback(self._audit.close)
             for held in self._journals.conversations:
@@ -217,17 +234,21 @@ class JournalWriter:
         self._files.close()
 
     def append(self, event: Event) -> None:
-        """Write a conversation or verdict, unless it failed as it did before: that stands there already."""
+        """Write what happened, except a failure like that of an earlier try: that stands there already."""
         match event:
+            case TurnDone(conversation, turn, True):
+                self._turns.append(conversation, turn)
             case ConversationDone(conversation):
                 at = self._index.failed.get(derive_first_try(conversation.id))
                 if at is None or self._journals.heads[at].id != conversation.id:
-                    self._conversations.append(conversation.model_dump_json())
+                    self._written.add_conversation(conversation)
                     self._audit.add(conversation)
+                self._turns.remove(conversation.id)
+                self._turns.remove(derive_next_try(conversation.id))  # it failed as its earlier try did
             case VerdictDone(verdict):
                 at = self._index.judged.get(build_verdict_key(verdict))
                 if at is None or self._journals.verdicts[at].error != verdict.error:
-                    self._verdicts.append(verdict.model_dump_json())
+                    self._written.add_verdict(verdict)
 
 
 def _build_user_key(job: Job) -> tuple[object, ...]:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from hallulab.agents.concurrency import require_running
 from hallulab.agents.models.endpoints import staying
+from hallulab.chatbots.protocol import has_memory
 from hallulab.detectors.base.protocol import run_detector
 from hallulab.scenarios.transcript import Conversation, Message, Turn, TurnView, Verdict
 from hallulab.simulator.experiment.conversation import ConversationKey, converse
@@ -25,7 +26,12 @@ from hallulab.simulator.runs.journals import VerdictKey, derive_next_try
 class TurnDone:
     """A turn was simulated."""
 
+    conversation: str
+    """Identifier of its conversation."""
     turn: Turn
+    """The turn."""
+    resumable: bool = True
+    """Whether the conversation can go on behind it if it is cut off now."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,8 @@ class ConversationTask:
     """Number of a group of conversations. They share answers of models, which are kept for all of them."""
     of_group: int = 1
     """How many there are in the group."""
+    earlier: tuple[Turn, ...] = ()
+    """The turns of the conversation to be held that are there already, because it was cut off."""
 
     @property
     def key(self) -> ConversationKey:
@@ -120,13 +128,17 @@ class LocalExecutor:
         self, task: ConversationTask, job: Job, emit: Emit
     ) -> tuple[Conversation, Sequence[VerdictKey]]:
         async with self._conversation_slots:
-            conversation = await converse(
-                task.key,
-                self._participants.make_user(job),
-                self._participants.make_chatbot(job.chatbot, job.key.seed),
-                job.most_turns(self._participants.max_turns),
-                lambda turn: emit(TurnDone(turn)),
-            )
+            chatbot = self._participants.make_chatbot(job.chatbot, job.key.seed)
+            resumable = not has_memory(chatbot)
+            with self._participants.count_as_work():
+                conversation = await converse(
+                    task.key,
+                    self._participants.make_user(job),
+                    chatbot,
+                    job.most_turns(self._participants.max_turns),
+                    lambda turn: emit(TurnDone(task.key.id, turn, resumable)),
+                    task.earlier if resumable else (),
+                )
         require_running()
         lacking = tuple(
             VerdictKey(conversation.id, turn, detector.name, detector.version)
@@ -156,7 +168,8 @@ class LocalExecutor:
                 reply=turn.reply,
                 knowledge=self._participants.knowledge,
             )
-            [judgement] = await run_detector(self._detectors[key.detector], [view])
+            with self._participants.count_as_work():
+                [judgement] = await run_detector(self._detectors[key.detector], [view])
         require_running()
         emit(VerdictDone(Verdict(**dict(judgement), **key._asdict())))
 

@@ -247,7 +247,7 @@ def warn_of_made_anew(
         UsageError: the folder is damaged.
     """
     saved = folder.read_experiment()
-    if saved is None or not folder.conversations.is_file():
+    if saved is None or not folder.has_journal:
         return
     if made_by is not None:
         earlier = folder.read_makers()

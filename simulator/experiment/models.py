@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
 import httpx2
+from tenacity import wait_none
 
+from hallulab.agents.machine.cache import Listener
+from hallulab.agents.models.batch import BatchTransport
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
 from hallulab.agents.models.recording import Recording
+from hallulab.agents.models.transport import PatientTransport
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.served_model import list_model_warnings
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.experiment.batch import EVERYTHING, check_batch_apis, serve_waves
 from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.options.groups import RecordingOptions, to_path
+from hallulab.simulator.options.groups import BatchService, RecordingOptions, to_path
+
+if TYPE_CHECKING:
+    from hallulab.agents.serving.server import ServedModel
 
 _log = logging.getLogger(__name__)
 
@@ -47,11 +57,19 @@ class RunSettings:
     """Sends the requests and may watch them; None: the network."""
     workers: int = 1
     """Processes that hold and judge conversations. One: this process does."""
+    batch: BatchService | None = None
+    """Who answers models' requests in waves; None: they are asked one by one."""
     prepare_worker: Callable[[], None] | None = None
     """Called first in each worker process; for tests and measurements."""
 
     @classmethod
-    def from_options(cls, options: RecordingOptions, fresh: bool = False, workers: int = 1) -> RunSettings:
+    def from_options(
+        cls,
+        options: RecordingOptions,
+        fresh: bool = False,
+        workers: int = 1,
+        batch: BatchService | None = None,
+    ) -> RunSettings:
         """Return how an experiment is run with the options of a command."""
         return cls(
             fresh=fresh,
@@ -60,6 +78,7 @@ class RunSettings:
             quiet=options.quiet,
             server_flags=tuple(options.server_flags),
             workers=workers,
+            batch=batch,
         )
 
     def __post_init__(self) -> None:
@@ -67,6 +86,15 @@ class RunSettings:
             raise UsageError(f"--workers {self.workers}: at least one process does the work.")
         if self.record is not None and self.replay is not None:
             raise UsageError("--record and --replay exclude each other: give one of them.")
+        if self.batch not in (None, *get_args(BatchService)):
+            raise UsageError(f"--batch {self.batch}: give {' or '.join(get_args(BatchService))}.")
+        if self.batch is not None and self.replay is not None:
+            raise UsageError("--batch and --replay exclude each other: a replay asks no model.")
+        if self.batch is not None and self.workers > 1:
+            raise UsageError(
+                "--batch and --workers exclude each other: one process asks for all, or each would send "
+                "waves of its own. Leave out --workers."
+            )
 
 
 def ensure_model(experiment: Experiment) -> Experiment:
@@ -109,12 +137,13 @@ async def open_pool(
 
 @asynccontextmanager
 async def serve_models(
-    pool: ModelPool, settings: RunSettings, needed: bool = True
+    pool: ModelPool, settings: RunSettings, needed: bool = True, waves: BatchTransport | None = None
 ) -> AsyncIterator[str | None]:
     """Serve the models that have no address, check that all answer, and yield the revision served.
 
     Args:
         needed: False if nobody asks a model; then nothing is started or checked.
+        waves: asks the models in waves later; None: they are asked one by one.
 
     Raises:
         UsageError: an API key is missing, or flags are given for a server that is not started.
@@ -129,21 +158,33 @@ async def serve_models(
         raise UsageError(f"`-- {settings.server_flags[0]}`: no server is started here, so it takes no flags.")
     async with AsyncExitStack() as until_the_end:
         revision = None
-        if here:
-            from hallulab.agents.progress import shown_progress
-            from hallulab.agents.serving.server import serve
+        with ExitStack() as progress:
+            if here:
+                from hallulab.agents.progress import shown_progress
 
-            with shown_progress(settings.quiet) as on_progress:
+                on_progress = progress.enter_context(shown_progress(settings.quiet))
+                serving = _serve_here if waves is None else partial(serve_waves, waves)
                 server = await until_the_end.enter_async_context(
-                    serve(endpoint.model, extra_flags=settings.server_flags, on_progress=on_progress)
+                    serving(endpoint.model, settings.server_flags, on_progress)
                 )
-            pool.bind(server.base_url)
-            revision = server.revision
+                pool.bind(server.base_url)
+                revision = server.revision
+            if needed and waves is not None:
+                await check_batch_apis(waves, pool)
+            if needed:
+                await pool.check()
         if needed:
-            await pool.check()
             for sentence in list_model_warnings(pool):
                 _log.warning(sentence)
         yield revision
+
+
+def _serve_here(
+    model: str, extra_flags: Sequence[str], on_progress: Listener
+) -> AbstractAsyncContextManager[ServedModel]:
+    from hallulab.agents.serving.server import serve
+
+    return serve(model, extra_flags=extra_flags, on_progress=on_progress)
 
 
 def open_recording(settings: RunSettings) -> Recording:
@@ -170,6 +211,7 @@ def _build_pool(
     experiment: Experiment, recording: Recording, transport: httpx2.AsyncBaseTransport | None
 ) -> ModelPool:
     assert experiment.model is not None
+    patient = isinstance(transport, PatientTransport)
     url = experiment.base_url or ""
     endpoints = {DEFAULT_MODEL: Endpoint(experiment.model, url, experiment.api_key_env)}
     for name, model in experiment.models.items():
@@ -178,7 +220,8 @@ def _build_pool(
     return ModelPool(
         endpoints,
         recording=recording,
-        concurrency=experiment.concurrency,
+        concurrency=EVERYTHING if patient else experiment.concurrency,
+        backoff=wait_none() if patient else None,
         timeout_s=experiment.timeout,
         transport=transport,
         decision_samples=experiment.decision_samples,

@@ -41,6 +41,8 @@ class Participants:
     """Conversations held, and turns judged, at the same time."""
     keep_answers: Callable[[], AbstractContextManager[None]] = nullcontext
     """Keeps answers of models until it ends (`Recording.stretch`)."""
+    count_as_work: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Counts a conversation or judgement as under way until it ends (`WorkUnderWay.piece`)."""
 
 
 def make_detectors(

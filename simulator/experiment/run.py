@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from hallulab.agents.models.batch import BatchTransport
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.served_model import identify_models, read_claim_check
@@ -16,6 +17,7 @@ from hallulab.scenarios.attacks.attack import AttackRecord, apply_attack
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.simulator.experiment.batch import hold_all, make_waves, sending_waves
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.execution import execute, freeze_long_lived_objects
 from hallulab.simulator.experiment.fixed_prefix import REPLIES, Branching, branch_jobs
@@ -50,7 +52,7 @@ from hallulab.simulator.experiment.workers import SLOW_TO_SEARCH, WorkerConfig, 
 from hallulab.simulator.runs.audit_log import read_chain
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.importing import load_imported_scenario
-from hallulab.simulator.runs.journals import Journals, read_journals
+from hallulab.simulator.runs.journals import Journals
 
 
 @dataclass(frozen=True)
@@ -98,21 +100,25 @@ async def run_experiment(
         OperationalError: server, endpoint or disk failed.
     """
     request = load_request(experiment, folder, simulate, judge, branching)
+    waves = make_waves(request.experiment, settings.batch)
     recording = open_recording(settings)
     async with (
         _start_workers(settings, request.experiment) as workers,
-        open_pool(request.experiment, recording, settings.transport) as pool,
+        open_pool(request.experiment, recording, waves or settings.transport) as pool,
     ):
         knowledge = make_knowledge(request.experiment, request.scenario, pool)
         participants = build_participants(
             request.experiment, request.scenario, pool, knowledge, judge, request.max_turns
         )
+        participants = hold_all(participants, waves)
         chatbots = _make_chatbots(request, participants)
         if simulate and not settings.fresh:
             check_folder(request.experiment, request.scenario, folder, branching)
         with folder.claimed():
             journals = _read_journals(folder, settings.fresh, simulate)
-            async with _serve(request, participants, pool, knowledge, settings) as revision:
+            if waves is not None:
+                waves.open(folder.waves, settings.fresh)
+            async with _serve(request, participants, pool, knowledge, settings, waves) as revision:
                 manifest = describe_run(request, participants, chatbots, pool, revision)
                 jobs = plan_run(request, manifest.made_by)
                 if not settings.fresh:
@@ -125,7 +131,8 @@ async def run_experiment(
                 try:
                     with progress, freeze_long_lived_objects():
                         current = journals.of(folder.read_makers())
-                        await execute(participants, jobs, folder, progress, current, workers)
+                        async with sending_waves(waves, pool):
+                            await execute(participants, jobs, folder, progress, current, workers)
                     if workers is not None:
                         await workers.leave()
                 finally:
@@ -219,7 +226,7 @@ def _read_journals(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
     """
     if not fresh:
         read_chain(folder.audit)
-    journals = Journals([], []) if fresh else read_journals(folder.conversations, folder.verdicts)
+    journals = Journals([], []) if fresh else folder.read_all_journals()
     if not simulate and not journals.of(folder.read_makers()).heads:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")
     return journals
@@ -232,6 +239,7 @@ async def _serve(
     pool: ModelPool,
     knowledge: KnowledgeBase,
     settings: RunSettings,
+    waves: BatchTransport | None,
 ) -> AsyncIterator[str | None]:
     """Serve the models and make the documents' vectors, at the same time; yield the revision served."""
     asked = _is_model_asked(request, participants)
@@ -239,7 +247,7 @@ async def _serve(
     starts_server = searched and not pool.get().endpoint.base_url
     async with (
         start_embedding(knowledge, starts_server) as embedded,
-        serve_models(pool, settings, asked) as revision,
+        serve_models(pool, settings, asked, waves) as revision,
     ):
         if searched:
             await (embedded or build_knowledge(knowledge, settings.quiet))

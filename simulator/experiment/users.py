@@ -129,6 +129,8 @@ class InjectingUser:
 
     def heard(self, turn: Turn) -> None:
         """See `TurnObserver.heard`."""
+        if turn.index == self._order.turn:
+            self._said = self._order.remove(turn.user)
         if isinstance(self._user, TurnObserver):
             self._user.heard(turn)
 
@@ -141,5 +143,4 @@ class InjectingUser:
         move = await self._user.next(own)
         if move.text is None or len(history) != place:
             return move
-        self._said = move.text
         return move.model_copy(update={"text": self._order.after(move.text)})

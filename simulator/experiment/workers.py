@@ -32,6 +32,7 @@ from hallulab.simulator.experiment.executors import (
     ConversationTask,
     Emit,
     Event,
+    TurnDone,
     VerdictDone,
     is_same_failure,
 )
@@ -182,8 +183,10 @@ class _TaskUnderWay:
     def emit(self, event: Event) -> None:
         """Pass an event on, and remember what is left."""
         match event:
+            case TurnDone(_, turn, True):
+                self.task = replace(self.task, earlier=(*self.task.earlier, turn))
             case ConversationDone(conversation, lacking):
-                self.task = replace(self.task, job=None, known=conversation, lacking=lacking)
+                self.task = replace(self.task, job=None, known=conversation, lacking=lacking, earlier=())
             case VerdictDone(verdict):
                 done = build_verdict_key(verdict)
                 left = tuple(key for key in self.task.lacking if key != done)

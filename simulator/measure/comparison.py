@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, stdev
-from typing import Literal
 
-from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.measure.hallucinations import Pairing, Person, Row, Tallies, Tally
+from hallulab.simulator.measure.hallucinations import Pairing, Row
 from hallulab.simulator.measure.intervals import (
     LEAST_FOR_INTERVAL,
     Interval,
@@ -20,11 +18,10 @@ from hallulab.simulator.measure.intervals import (
     Rounded,
     adjust_by_holm,
     compare_all_pairs,
-    compute_ratio_of_sums,
     explain_no_interval,
-    seed_share,
-    sum_by_cluster,
 )
+from hallulab.simulator.measure.pairs import RATES, RateName
+from hallulab.simulator.measure.run_sums import RunSums
 
 HALVES = "halves by repeat: each persona's seeds in turn"
 """What `split_by_repeat` does, for people."""
@@ -48,20 +45,12 @@ def split_by_repeat(users: Iterable[Pairing]) -> tuple[frozenset[Pairing], froze
     return frozenset(first), frozenset(second)
 
 
-Metric = Literal["hpt_1", "tokacc_1"]
-
-_RATIOS: dict[Metric, Callable[[Tally], Ratio]] = {
-    "hpt_1": lambda item: item.hpt,
-    "tokacc_1": lambda item: item.tokacc,
-}
-
-
 class Comparison(Frozen):
     """Two chatbots on the same personas and seeds: a line of `comparisons` in `report.json`."""
 
     detector: str
     """Name of the detector."""
-    metric: Metric
+    metric: RateName
     """The metric compared."""
     a: str
     """First chatbot."""
@@ -89,7 +78,7 @@ class Comparison(Frozen):
     seed."""
 
 
-def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str]) -> tuple[Comparison, ...]:
+def compare(sums: RunSums, chatbots: Sequence[str], detectors: Sequence[str]) -> tuple[Comparison, ...]:
     """Compare every two chatbots by every metric under every detector.
 
     Raises:
@@ -98,17 +87,13 @@ def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str])
     found: list[Comparison] = []
     names = list(combinations(chatbots, 2))
     for detector in detectors:
-        held = [
-            _sum_by_pairing(tallies[a, detector], tallies[b, detector], metric)
-            for metric in _RATIOS
-            for a, b in names
-        ]
-        tested = compare_all_pairs([_sum_by_persona(both) for both in held])
-        for number, metric in enumerate(_RATIOS):
+        held = [sums.pair(a, b, detector, metric) for metric in RATES for a, b in names]
+        tested = compare_all_pairs([both.ratios() for both in held])
+        for number, metric in enumerate(RATES):
             start = number * len(names)
             differences = tested[start : start + len(names)]
-            shares = [seed_share(_compute_differences(both)) for both in held[start : start + len(names)]]
-            floors = {name: _compute_noise_floor(tallies[name, detector], metric) for name in chatbots}
+            shares = [both.seed_share() for both in held[start : start + len(names)]]
+            floors = {name: sums.halves(name, detector).difference(metric) for name in chatbots}
             adjusted = adjust_by_holm([item.p_value for item in differences])
             found.extend(
                 Comparison(
@@ -130,74 +115,8 @@ def compare(tallies: Tallies, chatbots: Sequence[str], detectors: Sequence[str])
     return tuple(found)
 
 
-def _compute_noise_floor(tallies: Sequence[Tally], metric: Metric) -> float | None:
-    """Return the difference between halves of one chatbot's conversations; None where one has no number."""
-    halves = split_by_repeat(item.pairing for item in tallies)
-    if halves is None:
-        return None
-    one, other = (
-        compute_ratio_of_sums([_RATIOS[metric](item) for item in tallies if item.pairing in half])
-        for half in halves
-    )
-    return None if one is None or other is None else abs(one - other)
-
-
 def _compute_mean(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else (one + other) / 2
-
-
-def pair_ratios(
-    first: Sequence[Tally], second: Sequence[Tally], metric: Metric
-) -> tuple[list[Ratio], list[Ratio]]:
-    """Return the ratios of two chatbots by persona, on the personas and seeds that both have, in one order.
-
-    Conversations with all seeds of a persona are added up, and those that branch off from the same one at
-    turns at which both have a ratio.
-
-    Raises:
-        UsageError: a chatbot has two conversations with the same scenario, persona and seed.
-    """
-    return _sum_by_persona(_sum_by_pairing(first, second, metric))
-
-
-_Both = dict[Pairing, tuple[Ratio, Ratio]]
-"""Ratios of two chatbots by persona and seed."""
-
-
-def _sum_by_pairing(first: Sequence[Tally], second: Sequence[Tally], metric: Metric) -> _Both:
-    one, two = _index_by_place(first, metric), _index_by_place(second, metric)
-    shared = sorted(one.keys() & two.keys())
-    sums = (sum_by_cluster((place[0], ratios[place]) for place in shared) for ratios in (one, two))
-    pairings = dict.fromkeys(pairing for pairing, _ in shared)
-    return dict(zip(pairings, zip(*sums, strict=True), strict=True))
-
-
-def _sum_by_persona(both: _Both) -> tuple[list[Ratio], list[Ratio]]:
-    first, second = (sum_by_cluster((key[:2], pair[at]) for key, pair in both.items()) for at in (0, 1))
-    return first, second
-
-
-def _compute_differences(both: _Both) -> Iterator[tuple[Person, float]]:
-    """Yield (persona, difference of the two chatbots' ratios) for each persona and seed."""
-    for pairing, (a, b) in both.items():
-        yield pairing[:2], a.numerator / a.denominator - b.numerator / b.denominator
-
-
-def _index_by_place(tallies: Sequence[Tally], metric: Metric) -> dict[tuple[Pairing, int], Ratio]:
-    """Return ratios by persona and seed, and by the turn at which a conversation branches off, else -1."""
-    ratios: dict[tuple[Pairing, int], Ratio] = {}
-    for item in tallies:
-        place = (item.pairing, -1 if item.branched_at is None else item.branched_at)
-        if place in ratios:
-            scenario, persona, seed = item.pairing
-            raise UsageError(
-                f"two conversations of a chatbot share persona {persona}, seed {seed}, scenario {scenario}: "
-                "they cannot be paired with other chatbots'. Report on one configuration at a time."
-            )
-        ratio = _RATIOS[metric](item)
-        if ratio.denominator:
-            ratios[place] = ratio
-    return ratios
 
 
 ALPHA = 0.05
@@ -292,7 +211,7 @@ class Finding(Frozen):
 
 
 def build_findings(
-    tallies: Tallies, rows: Sequence[Row], comparisons: Sequence[Comparison]
+    sums: RunSums, rows: Sequence[Row], comparisons: Sequence[Comparison]
 ) -> tuple[Finding, ...]:
     """Make a finding for every detector, in the order of the rows.
 
@@ -300,13 +219,13 @@ def build_findings(
     pair usually needs most. Ties go to the one that comes first.
 
     Args:
-        rows: of these tallies.
-        comparisons: of these tallies.
+        rows: of these sums.
+        comparisons: of these sums.
     """
     return tuple(
         _build_finding(
             detector,
-            tallies,
+            sums,
             [row for row in rows if row.detector == detector],
             [line for line in comparisons if line.detector == detector and line.metric == "hpt_1"],
         )
@@ -315,7 +234,7 @@ def build_findings(
 
 
 def _build_finding(
-    detector: str, tallies: Tallies, rows: Sequence[Row], comparisons: Sequence[Comparison]
+    detector: str, sums: RunSums, rows: Sequence[Row], comparisons: Sequence[Comparison]
 ) -> Finding:
     rates = {row.chatbot: row.hpt_1 for row in rows if row.hpt_1 is not None}
     not_scored = tuple(row.chatbot for row in rows if row.hpt_1 is None)
@@ -328,9 +247,8 @@ def _build_finding(
     if not undecided:
         return finding if not_scored else finding.model_copy(update={"best": lowest})
     runner_up = undecided[0]
-    first, second = pair_ratios(tallies[lowest, detector], tallies[runner_up, detector], "hpt_1")
     line = next(item for item in comparisons if {item.a, item.b} == {lowest, runner_up})
-    estimate = estimate_pairs_needed(first, second)
+    estimate = estimate_pairs_needed(*sums.pair(line.a, line.b, detector, "hpt_1").ratios())
     return finding.model_copy(
         update={
             "undecided": tuple(name for name in rates if name in (lowest, runner_up)),

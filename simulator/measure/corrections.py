@@ -22,12 +22,11 @@ from hallulab.simulator.measure.intervals import (
     explain_no_interval,
 )
 from hallulab.simulator.measure.prediction_powered import (
-    JudgedTurn,
+    Panel,
     PPIEstimate,
+    TurnSums,
     compute_thetas,
-    compute_turn_sums,
     estimate_means,
-    sum_turns,
 )
 from hallulab.simulator.measure.prevalence import (
     DetectorErrors,
@@ -133,46 +132,40 @@ class Number(NamedTuple):
 
 
 def compute_corrections(
-    turns: Sequence[JudgedTurn], chatbots: Sequence[str], known: DetectorErrors | None, unknown: str
+    turns: TurnSums, chatbots: Sequence[str], known: DetectorErrors | None, unknown: str
 ) -> list[Correction]:
     """Correct the numbers of each chatbot and of all together, over all turns and then at each depth.
 
     Args:
-        turns: scored turns of one detector.
+        turns: sums of the scored turns of one detector.
         chatbots: all chatbots of the run, in the order of the rows.
         known: the detector's mistakes; None: not known.
         unknown: why not.
     """
-    if not turns:
+    if not turns.depths:
         return [Correction(chatbot=name, not_corrected=UNSCORED) for name in (*chatbots, None)]
-    found = _Panel(turns, chatbots, known, unknown).rows(None)
-    for depth in sorted({turn.depth for turn in turns}):
-        there = [turn for turn in turns if turn.depth == depth]
-        found += _Panel(there, chatbots, known, unknown).rows(depth)
+    found: list[Correction] = []
+    for depth in (None, *turns.depths):
+        found += _CorrectedPanel(turns.panel(chatbots, depth), chatbots, known, unknown).rows(depth)
     return found
 
 
-class _Panel:
+class _CorrectedPanel:
     """The turns of all chatbots that are corrected together, as sums over personas.
 
     Shapes are (personas, chatbots, values).
     """
 
     def __init__(
-        self, turns: Sequence[JudgedTurn], chatbots: Sequence[str], known: DetectorErrors | None, unknown: str
+        self, panel: Panel, chatbots: Sequence[str], known: DetectorErrors | None, unknown: str
     ) -> None:
         self._chatbots = chatbots
         self._known = known
         self._unknown = unknown
-        self._flags = sum_turns(turns, chatbots, lambda turn: (1, 1, turn.flagged))
-        self._spans = sum_turns(turns, chatbots, lambda turn: (1, 1, turn.spans))
-        self._units = self._spans
-        if known is not None and known.unit == "sentence":
-            self._units = sum_turns(turns, chatbots, lambda turn: (1, turn.sentences, turn.flagged_sentences))
-        self._looked_flags = sum_turns(
-            turns, chatbots, lambda turn: _sum_turn(turn, turn.flagged, share=True)
-        )
-        self._looked_spans = sum_turns(turns, chatbots, lambda turn: _sum_turn(turn, turn.spans, share=False))
+        self._flags, self._spans = panel.flags, panel.spans
+        by_sentence = known is not None and known.unit == "sentence"
+        self._units = panel.sentences if by_sentence else self._spans
+        self._looked_flags, self._looked_spans = panel.looked_flags, panel.looked_spans
         annotated = self._looked_spans[:, :, 3].sum(axis=0)
         self._powered = [place for place in range(len(chatbots)) if annotated[place] >= LEAST_ANNOTATED]
         self._present = [place for place in range(len(chatbots)) if self._flags[:, place, 0].any()]
@@ -273,12 +266,6 @@ class _Panel:
 
 def _is_too_few(of_clusters: Floats) -> bool:
     return int(np.count_nonzero(of_clusters)) < LEAST_FOR_INTERVAL
-
-
-def _sum_turn(turn: JudgedTurn, said: float, *, share: bool) -> tuple[float, ...]:
-    """Return the sums of prediction-powered inference of a turn."""
-    true = turn.annotated
-    return compute_turn_sums(said, None if true is None else float(true > 0) if share else true)
 
 
 def estimate_by_people(found: PPIEstimate, *, share: bool) -> Number:

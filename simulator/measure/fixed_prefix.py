@@ -129,6 +129,13 @@ class Places:
         self.counts: dict[str, dict[Place, int]] = defaultdict(dict)
         """Detector → hallucinations by place."""
 
+    def merge(self, other: Places) -> None:
+        """Add the places of other personas."""
+        self.of.update(other.of)
+        self.versions |= other.versions
+        for detector, counts in other.counts.items():
+            self.counts[detector].update(counts)
+
     def add(self, one: Conversation, verdicts: ByDetector, detectors: Sequence[str]) -> None:
         """Add a conversation and the verdicts on it."""
         self.versions.add(one.version.partition("-")[2])

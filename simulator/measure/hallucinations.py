@@ -15,25 +15,13 @@ from typing import Literal
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Frozen, Verdict
-from hallulab.simulator.measure.intervals import (
-    Interval,
-    Ratio,
-    Rounded,
-    compute_intervals,
-    compute_ratio_of_sums,
-    explain_no_interval,
-    seed_share,
-    sum_by_cluster,
-)
+from hallulab.simulator.measure.intervals import Interval, Ratio, Rounded
 from hallulab.simulator.measure.spending import Spent, sum_calls, sum_spent
+from hallulab.simulator.measure.sums import Person
 from hallulab.simulator.measure.tokens import count_hallucinated, count_tokens
-from hallulab.simulator.runs.journals import Journals
 
 Pairing = tuple[str, str, int]
 """Scenario, persona and seed, which pair a conversation with those of other chatbots."""
-
-Person = tuple[str, str]
-"""Scenario and persona. Conversations of different persons are independent; seeds of one person are not."""
 
 
 class Row(Frozen):
@@ -245,113 +233,6 @@ def count_verdicts(conversation: Conversation, verdicts: Mapping[int, Verdict]) 
         flagged_tokens=flagged,
         chatbot_calls=sum(call.role == "chatbot" for turn in conversation.turns for call in turn.calls),
         spent=sum_calls([call for verdict in verdicts.values() for call in verdict.calls]),
-    )
-
-
-Tallies = dict[tuple[str, str], tuple[Tally, ...]]
-"""Tallies by (chatbot, detector), sorted, so that the order of the journals does not matter."""
-
-
-class Counting:
-    """Tallies every chatbot under every detector, conversation by conversation."""
-
-    def __init__(self, chatbots: Sequence[str], detectors: Sequence[str]) -> None:
-        self._found: dict[tuple[str, str], list[Tally]] = {
-            (chatbot, detector): [] for chatbot in chatbots for detector in detectors
-        }
-
-    def add(self, conversation: Conversation, verdicts: ByDetector) -> None:
-        """Count a conversation; nothing if it is another chatbot's."""
-        for (chatbot, detector), found in self._found.items():
-            if chatbot == conversation.chatbot:
-                found.append(count_verdicts(conversation, verdicts.get(detector, {})))
-
-    def tallies(self) -> Tallies:
-        """Return what was counted."""
-        return {
-            key: tuple(sorted(found, key=lambda item: (item.pairing, item.conversation)))
-            for key, found in self._found.items()
-        }
-
-
-def count_all_verdicts(journals: Journals, chatbots: Sequence[str], detectors: Sequence[str]) -> Tallies:
-    """Tally every chatbot under every detector. Verdicts on other conversations are left out."""
-    counting = Counting(chatbots, detectors)
-    for conversation, verdicts in journals.judged():
-        counting.add(conversation, index_by_detector(verdicts))
-    return counting.tallies()
-
-
-def build_row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
-    """Add up the tallies of one chatbot under one detector; a denominator of 0 gives None."""
-    return build_rows({(chatbot, detector): tuple(tallies)})[0]
-
-
-def build_rows(tallies: Tallies) -> tuple[Row, ...]:
-    """Make a row for every (chatbot, detector), in the order given."""
-    found = {key: merge_branches(items) for key, items in tallies.items()}
-    samples = [
-        sum_by_cluster(sample)
-        for items in found.values()
-        for sample in (_collect_hpts(items), _collect_tokaccs(items))
-    ]
-    ci95 = compute_intervals(samples)
-    return tuple(
-        _build_row(chatbot, detector, items, ci95[2 * place], ci95[2 * place + 1])
-        for place, ((chatbot, detector), items) in enumerate(found.items())
-    )
-
-
-def _collect_hpts(tallies: Sequence[Tally]) -> list[tuple[Person, Ratio]]:
-    return [(item.person, item.hpt) for item in tallies if item.scored_turns]
-
-
-def _collect_tokaccs(tallies: Sequence[Tally]) -> list[tuple[Person, Ratio]]:
-    return [(item.person, item.tokacc) for item in tallies if item.scored_turns and item.tokens]
-
-
-def _build_row(
-    chatbot: str, detector: str, tallies: Sequence[Tally], hpt_ci95: Interval, tokacc_ci95: Interval
-) -> Row:
-    judged = [item for item in tallies if item.scored_turns]
-    worded = [item for item in judged if item.tokens]
-    turns = sum(item.turns for item in tallies)
-    scored = sum(item.scored_turns for item in tallies)
-    failed = sum(item.failed for item in tallies)
-    abstained = sum(item.abstained for item in tallies)
-    not_localised = sum(item.not_localised for item in tallies)
-    cost = sum_spent(item.spent for item in tallies)
-    personas = len({item.person for item in judged})
-    return Row(
-        chatbot=chatbot,
-        detector=detector,
-        conversations=len(tallies),
-        scored_conversations=len(judged),
-        personas=personas,
-        turns=turns,
-        scored_turns=scored,
-        coverage=scored / turns if turns else None,
-        failed=failed,
-        abstained=abstained,
-        not_localised=not_localised,
-        missing=turns - scored - failed - abstained - not_localised,
-        hallucinations=sum(item.hallucinations for item in tallies),
-        unlocated=sum(item.unlocated for item in tallies),
-        hallucinated_chats=compute_mean([float(item.hallucinations > 0) for item in judged]),
-        calls_per_reply=sum(item.chatbot_calls for item in tallies) / turns if turns else None,
-        hpt_1=compute_ratio_of_sums([ratio for _, ratio in _collect_hpts(tallies)]),
-        hpt_1_ci95=hpt_ci95,
-        seed_share=seed_share((item.person, item.hallucinations / item.scored_turns) for item in judged),
-        hpt_2=compute_mean([item.hallucinations / item.scored_turns for item in judged]),
-        tokacc_1=compute_ratio_of_sums([ratio for _, ratio in _collect_tokaccs(tallies)]),
-        tokacc_1_ci95=tokacc_ci95,
-        no_interval=explain_no_interval(personas),
-        tokacc_2=compute_mean([item.tokacc.numerator / item.tokens for item in worded]),
-        tokens=sum(item.tokens for item in tallies),
-        calls=cost.calls,
-        prompt_tokens=cost.prompt_tokens,
-        completion_tokens=cost.completion_tokens,
-        seconds=cost.seconds,
     )
 
 

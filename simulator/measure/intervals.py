@@ -278,6 +278,25 @@ Interval = tuple[Rounded, Rounded] | None
 """Bounds of a 95% interval; None where there is none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How the numbers of one persona's seeds spread."""
+
+    seeds: int
+    """Their number, at least 1."""
+    mean: float
+    """Their mean."""
+    squares: float
+    """Sum of the squares of their distances from it."""
+
+
+def measure_spread(values: Sequence[float]) -> Spread:
+    """Measure the spread of at least one number."""
+    own = np.array(values)
+    mean = np.mean(own)
+    return Spread(len(own), float(mean), float(np.sum((own - mean) ** 2)))
+
+
 def seed_share(values: Iterable[tuple[Hashable, float]]) -> float | None:
     """Return the share of the mean's variance that more seeds of the same personas remove at most.
 
@@ -292,13 +311,17 @@ def seed_share(values: Iterable[tuple[Hashable, float]]) -> float | None:
     by_persona: dict[Hashable, list[float]] = defaultdict(list)
     for persona, value in values:
         by_persona[persona].append(value)
-    counts = np.array([len(own) for own in by_persona.values()], dtype=np.float64)
+    return combine_spreads(list(map(measure_spread, by_persona.values())))
+
+
+def combine_spreads(spreads: Sequence[Spread]) -> float | None:
+    """Return the `seed_share` of personas whose seeds spread so."""
+    counts = np.array([one.seeds for one in spreads], dtype=np.float64)
     personas, number = len(counts), counts.sum()
     if personas < 2 or number == personas:
         return None
-    means = np.array([np.mean(own) for own in by_persona.values()])
-    within = sum(float(np.sum((np.array(own) - np.mean(own)) ** 2)) for own in by_persona.values())
-    of_seeds = within / (number - personas)
+    means = np.array([one.mean for one in spreads])
+    of_seeds = sum(one.squares for one in spreads) / (number - personas)
     between = float(np.sum(counts * (means - counts @ means / number) ** 2)) / (personas - 1)
     usual = (number - counts @ counts / number) / (personas - 1)
     of_personas = max(0.0, (between - of_seeds) / usual)

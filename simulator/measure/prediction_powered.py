@@ -32,9 +32,10 @@ import numpy as np
 
 from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.scenarios.transcript import Conversation, Span, Verdict
-from hallulab.simulator.measure.hallucinations import ByDetector, Person, index_by_detector
+from hallulab.simulator.measure.hallucinations import ByDetector, index_by_detector
 from hallulab.simulator.measure.intervals import Floats
 from hallulab.simulator.measure.prevalence import compute_jackknife_error
+from hallulab.simulator.measure.sums import Person, PersonSums
 from hallulab.simulator.runs.journals import Journals
 
 SUMS = 7
@@ -57,7 +58,7 @@ class PPIEstimate:
     """Standard error by leaving clusters out; None where that leaves no annotated turn."""
 
 
-def compute_turn_sums(said: float, true: float | None) -> tuple[float, ...]:
+def compute_turn_sums(said: int, true: int | None) -> tuple[int, ...]:
     """Return the sums of one turn.
 
     Args:
@@ -168,21 +169,114 @@ class JudgedTurn:
     """Hallucinations by people; None: nobody looked."""
 
 
+class TurnSums:
+    """The turns that one detector scored, added up by persona, depth and chatbot."""
+
+    def __init__(self) -> None:
+        self._sums = PersonSums(_WIDTH)
+
+    def add(self, turn: JudgedTurn) -> None:
+        """Add a turn."""
+        true, flagged = turn.annotated, int(turn.flagged)
+        numbers = (
+            1,
+            flagged,
+            turn.spans,
+            turn.sentences,
+            turn.flagged_sentences,
+            *compute_turn_sums(flagged, None if true is None else int(true > 0)),
+            *compute_turn_sums(turn.spans, true),
+        )
+        self._sums.add(turn.person, (turn.depth, turn.chatbot), numbers)
+
+    def merge(self, other: TurnSums) -> None:
+        """Add the turns of other personas."""
+        self._sums.merge(other._sums)
+
+    @property
+    def depths(self) -> list[int]:
+        """The depths that there are."""
+        return sorted({depth for depth, _ in self._sums.keys})
+
+    def panel(self, chatbots: Sequence[str], depth: int | None) -> Panel:
+        """Return the sums of turns at a depth, or of all for None, of the personas that have any."""
+        depths = self.depths if depth is None else [depth]
+        tables = [
+            (place, *self._sums.table((each, name))) for place, name in enumerate(chatbots) for each in depths
+        ]
+        rows = {
+            person: at
+            for at, person in enumerate(sorted({one for _, persons, _ in tables for one in persons}))
+        }
+        found = np.zeros((len(rows), len(chatbots), _WIDTH))
+        for place, persons, numbers in tables:
+            found[[rows[person] for person in persons], place] += numbers
+        return Panel(found)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Sums of turns, shape (personas, chatbots, values); personas are sorted by name."""
+
+    sums: Floats
+    """All of them."""
+
+    @property
+    def flags(self) -> Floats:
+        """Turns, turns, flagged turns."""
+        return self.sums[:, :, [0, 0, 1]]
+
+    @property
+    def spans(self) -> Floats:
+        """Turns, turns, hallucinations."""
+        return self.sums[:, :, [0, 0, 2]]
+
+    @property
+    def sentences(self) -> Floats:
+        """Turns, sentences, flagged sentences."""
+        return self.sums[:, :, [0, 3, 4]]
+
+    @property
+    def looked_flags(self) -> Floats:
+        """Sums of `compute_turn_sums` of whether turns are flagged."""
+        return self.sums[:, :, 5 : 5 + SUMS]
+
+    @property
+    def looked_spans(self) -> Floats:
+        """Likewise of their hallucinations."""
+        return self.sums[:, :, 5 + SUMS :]
+
+
+_WIDTH = 5 + 2 * SUMS
+"""Values of a `Panel`."""
+
+
+def sum_judged_turns(turns: Iterable[JudgedTurn]) -> TurnSums:
+    """Add up turns that one detector scored."""
+    sums = TurnSums()
+    for turn in turns:
+        sums.add(turn)
+    return sums
+
+
 class JudgedTurns:
-    """Collects the scored turns of each detector, conversation by conversation."""
+    """Adds up the scored turns of each detector, conversation by conversation."""
 
     def __init__(self, annotations: Annotations) -> None:
         self._annotations = annotations
-        self._found: dict[str, list[JudgedTurn]] = defaultdict(list)
+        self.sums: dict[str, TurnSums] = defaultdict(TurnSums)
+        """By detector."""
 
     def add(self, conversation: Conversation, verdicts: ByDetector) -> None:
         """Add the turns of a conversation."""
         for detector, turns in verdicts.items():
-            self._found[detector] += _collect_turns(conversation, turns, self._annotations)
+            for turn in _collect_turns(conversation, turns, self._annotations):
+                self.sums[detector].add(turn)
 
-    def turns(self) -> dict[str, list[JudgedTurn]]:
-        """Return the turns by detector, in the order of names."""
-        return dict(sorted(self._found.items()))
+    def merge(self, other: JudgedTurns) -> None:
+        """Add the turns of other conversations."""
+        for detector, sums in other.sums.items():
+            self.sums[detector].merge(sums)
 
 
 def collect_judged_turns(
@@ -193,10 +287,11 @@ def collect_judged_turns(
     Raises:
         UsageError: a turn has two verdicts of one detector.
     """
-    judged = JudgedTurns(annotations)
+    judged: dict[str, list[JudgedTurn]] = defaultdict(list)
     for conversation, found in Journals(conversations, verdicts).judged(by_case=False):
-        judged.add(conversation, index_by_detector(found))
-    return judged.turns()
+        for detector, turns in index_by_detector(found).items():
+            judged[detector] += _collect_turns(conversation, turns, annotations)
+    return dict(sorted(judged.items()))
 
 
 def _collect_turns(
@@ -243,6 +338,8 @@ def sum_turns(
 
 def _count_touched(reply: str, spans: Sequence[Span], places: Sequence[Region]) -> int:
     """Count the places that a located span touches, in time that grows with the reply and with the spans."""
+    if not any(span.start is not None for span in spans):
+        return 0
     ends = np.zeros(len(reply) + 1, dtype=np.int64)
     for span in spans:
         if span.start is not None and span.end is not None:

@@ -38,7 +38,6 @@ from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Count, Frozen
 from hallulab.simulator.measure.intervals import RESAMPLES, Floats
-from hallulab.simulator.runs.journals import VerdictKey
 
 _SEED = 1_978
 _CELLS = 4_000_000
@@ -285,13 +284,17 @@ def read_accuracies(path: Path) -> dict[str, Accuracy]:
     raise UsageError(f"--planted {path}: {flaw}. Make it anew with {MAKE}.")
 
 
-def require_measured(accuracies: Mapping[str, Accuracy], verdicts: Iterable[VerdictKey]) -> None:
-    """Check that the detectors of the verdicts were measured, in the version that judged.
+def require_measured(accuracies: Mapping[str, Accuracy], judged: Iterable[tuple[str, str]]) -> None:
+    """Check that the detectors that judged were measured, in the version that judged.
+
+    Args:
+        accuracies: what was measured, by detector.
+        judged: the detectors and their versions.
 
     Raises:
         UsageError: none of them was measured, or one was in another version.
     """
-    judged = sorted({(verdict.detector, verdict.version) for verdict in verdicts})
+    judged = sorted(set(judged))
     for detector, version in judged:
         known = accuracies.get(detector)
         if known is not None and known.version != version:

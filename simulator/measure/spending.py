@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hallulab.scenarios.transcript import Call
+from hallulab.simulator.measure.sums import ExactSum
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,30 @@ class Spent:
 
 def sum_calls(calls: Sequence[Call]) -> Spent:
     """Add up calls."""
+    failed = replayed = uncounted = 0
+    none: int | None = None if calls else 0
+    prompt = completion = cached = none
+    for call in calls:
+        failed += call.error is not None
+        replayed += call.replayed
+        uncounted += call.prompt_tokens is None or call.completion_tokens is None
+        prompt = _add_known(prompt, call.prompt_tokens)
+        completion = _add_known(completion, call.completion_tokens)
+        cached = _add_known(cached, call.cached_tokens)
     return Spent(
         calls=len(calls),
-        failed=sum(call.error is not None for call in calls),
-        replayed=sum(call.replayed for call in calls),
-        uncounted=sum(call.prompt_tokens is None or call.completion_tokens is None for call in calls),
-        prompt_tokens=sum_known([call.prompt_tokens for call in calls]),
-        completion_tokens=sum_known([call.completion_tokens for call in calls]),
-        cached_tokens=sum_known([call.cached_tokens for call in calls]),
+        failed=failed,
+        replayed=replayed,
+        uncounted=uncounted,
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cached_tokens=cached,
         seconds=math.fsum(call.latency_s for call in calls),
     )
+
+
+def _add_known(total: int | None, count: int | None) -> int | None:
+    return total if count is None else count if total is None else total + count
 
 
 def sum_spent(parts: Iterable[Spent]) -> Spent:
@@ -74,19 +88,39 @@ class Spending:
     def __init__(self) -> None:
         self.chats = 0
         """Conversations added."""
-        self._sum = Spent()
-        # Kept one by one, so that their exact sum can be rounded once.
-        self._seconds = array("d")
+        self._counts = [0, 0, 0, 0]
+        """Calls, failed, replayed and uncounted ones."""
+        self._tokens: list[int | None] | None = None
+        """Tokens read, written and cached; None: there were no calls yet."""
+        self._seconds = ExactSum()
 
     def add(self, part: Spent) -> None:
         """Add the cost of a conversation."""
         self.chats += 1
-        self._sum = sum_spent([self._sum, part])
-        self._seconds.append(part.seconds)
+        if part.calls:
+            counts = (part.calls, part.failed, part.replayed, part.uncounted)
+            self._add(counts, (part.prompt_tokens, part.completion_tokens, part.cached_tokens))
+            self._seconds.add(part.seconds)
+
+    def merge(self, other: Spending) -> None:
+        """Add the costs that another one added up."""
+        self.chats += other.chats
+        if other._tokens is not None:
+            self._add(other._counts, other._tokens)
+            self._seconds.merge(other._seconds)
 
     def total(self) -> Spent:
         """Return the cost of all."""
-        return replace(self._sum, seconds=math.fsum(self._seconds))
+        prompt, completion, cached = self._tokens or (0, 0, 0)
+        calls, failed, replayed, uncounted = self._counts
+        seconds = self._seconds.value()
+        return Spent(calls, failed, replayed, uncounted, prompt, completion, cached, seconds)
+
+    def _add(self, counts: Sequence[int], tokens: Sequence[int | None]) -> None:
+        own = self._counts
+        self._counts = [own[0] + counts[0], own[1] + counts[1], own[2] + counts[2], own[3] + counts[3]]
+        held = self._tokens
+        self._tokens = list(tokens) if held is None else list(map(_add_known, held, tokens))
 
 
 def sum_known(counts: Sequence[int | None]) -> int | None:

@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hallulab.simulator.options.groups import (
+    BatchService,
     Chosen,
     ConversationOptions,
     Flag,
@@ -31,6 +32,10 @@ GOALS = "70/20/10"
 """Per cent of their goals that the documents answer, answer in part, do not answer, likewise."""
 
 _DETECTORS = Flag("Detectors, separated by commas.", separated=True)
+_BATCH = Flag(
+    "Ask models in waves, as files in OpenAI's batch format: vllm runs `vllm run-batch` here, api uses the "
+    "batch API of --base-url."
+)
 _WORKERS = Flag("Processes that hold and judge conversations, each with --concurrency requests.")
 
 
@@ -40,6 +45,7 @@ class SimulateOptions(ModelOptions, ConversationOptions, FolderOptions, Recordin
 
     _: KW_ONLY
     workers: Annotated[int, _WORKERS] = 1
+    batch: Annotated[BatchService | None, _BATCH] = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,7 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
     detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
     _: KW_ONLY
     workers: Annotated[int, _WORKERS] = 1
+    batch: Annotated[BatchService | None, _BATCH] = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,7 @@ class DetectOptions(ModelOptions, RecordingOptions):
     detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
     _: KW_ONLY
     workers: Annotated[int, _WORKERS] = 1
+    batch: Annotated[BatchService | None, _BATCH] = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,7 @@ class BranchOptions(ModelOptions, FolderOptions, RecordingOptions):
         Flag("Chatbots that answer, separated by commas; by default those of the run.", separated=True),
     ] = None
     detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    batch: Annotated[BatchService | None, _BATCH] = None
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,15 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from hallulab.scenarios.errors import UsageError
 
 StrPath = str | Path
 """A path as people write it in Python."""
+
+BatchService = Literal["vllm", "api"]
+"""Who answers requests in waves: `vllm run-batch`, or the batch API of the endpoint."""
 
 Chosen = str | Mapping[str, Any]
 """A chatbot or a detector: its name, or a mapping with `name`, `kind` and `options`."""

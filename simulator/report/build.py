@@ -12,11 +12,13 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_text
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Conversation, Frozen
-from hallulab.simulator.measure.hallucinations import ByDetector, Counting, build_rows
+from hallulab.simulator.measure.hallucinations import ByDetector
+from hallulab.simulator.measure.rows import build_rows
+from hallulab.simulator.measure.run_sums import Counting
 from hallulab.simulator.measure.self_judging import mark_self_judged
 from hallulab.simulator.report.document import RunReport
 from hallulab.simulator.report.extensions import load_metrics
-from hallulab.simulator.report.metrics.metric import Flaws, RunFacts, Tallied
+from hallulab.simulator.report.metrics.metric import Flaws, Metric, RunFacts, Tallied
 
 
 class RunCounts:
@@ -31,7 +33,7 @@ class RunCounts:
 
     def __init__(self, run: RunFacts) -> None:
         self._run = run
-        self._tallying = Counting(run.chatbots, run.detectors)
+        self._counting = Counting(run.chatbots, run.detectors)
         self._metrics = [metric(run) for metric in load_metrics()]
         self.scenarios: set[str] = set()
         self.models: set[str] = set()
@@ -39,14 +41,14 @@ class RunCounts:
         self.conversations = self.turns = 0
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
-        """Count a conversation.
+        """Count a conversation. Those with one persona come one after the other.
 
         Args:
             conversation: it.
             verdicts: those on it.
             flaws: those of the simulated user in it.
         """
-        self._tallying.add(conversation, verdicts)
+        self._counting.add(conversation, verdicts, flawed=bool(flaws))
         for metric in self._metrics:
             metric.add(conversation, verdicts, flaws)
         self.scenarios.add(conversation.scenario)
@@ -55,16 +57,32 @@ class RunCounts:
         self.conversations += 1
         self.turns += len(conversation.turns)
 
+    def merge(self, other: RunCounts) -> None:
+        """Add what was counted of other personas."""
+        self._counting.merge(other._counting)
+        for metric, more in zip(self._metrics, other._metrics, strict=True):
+            metric.merge(more)
+        self.scenarios |= other.scenarios
+        self.models |= other.models
+        self.personas |= other.personas
+        self.conversations += other.conversations
+        self.turns += other.turns
+
     def report(self) -> RunReport:
         """Compute the report of what was counted.
 
         Raises:
             UsageError: the journals hold two configurations of the same thing.
         """
-        tallies = self._tallying.tallies()
-        tallied = Tallied(tallies, mark_self_judged(build_rows(tallies), self._run.claim_checks))
+        sums = self._counting.sums()
+        tallied = Tallied(sums, mark_self_judged(build_rows(sums), self._run.claim_checks))
         fields = {name: value for metric in self._metrics for name, value in metric.result(tallied)}
         return load_report_model()(imported=self._run.imported, **fields)
+
+
+def is_mergeable() -> bool:
+    """Return whether all metrics can be counted in parts; those of other distributions may not."""
+    return all(metric.merge is not Metric.merge for metric in load_metrics())
 
 
 @cache

@@ -85,8 +85,17 @@ def render_page(
         branched=report.of(FixedPrefixSection).fixed_prefix is not None,
         data=None if cases is None else escape_json(cases.data()),
         pages=pages,
+        shown=_describe_shown(pages, counts),
         pages_folder=PAGES,
     )
+
+
+def _describe_shown(pages: Sequence[PageFile], counts: RunCounts) -> str:
+    """Say how many conversations are in page files."""
+    shown = sum(page.conversations for page in pages)
+    if shown == counts.conversations:
+        return "So many conversations are"
+    return f"A sample is shown: {shown} of the {counts.conversations} conversations are"
 
 
 def _build_view(report: RunReport, counts: RunCounts, experiment: str | None) -> PageView:

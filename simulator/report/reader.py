@@ -315,6 +315,11 @@ class Reader:
         self.pages: list[PageFile] = []
         """The page files so far."""
 
+    @property
+    def has_no_files(self) -> bool:
+        """Whether `cases` holds everything."""
+        return self._folder is None
+
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Sequence[TurnFlaw]) -> None:
         """Add a conversation, and write a page file when it begins a case and the page is full."""
         case = get_case(conversation)

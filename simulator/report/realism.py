@@ -31,9 +31,9 @@ from hallulab.simulator.measure.realism import (
     compute_distributions,
 )
 from hallulab.simulator.report.columns import NARROW, Column, build_decimal_format, build_terminal_table
+from hallulab.simulator.report.facts import get_personas
 from hallulab.simulator.report.html import load_asset, render
 from hallulab.simulator.report.terminal import build_console
-from hallulab.simulator.report.write import get_personas
 from hallulab.simulator.runs.folder import RunFolder
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.report.write import build_flaw_finder, get_personas
+from hallulab.simulator.report.facts import build_flaw_finder, get_personas
 from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hallulab.agents.served_model import ClaimChecks
-from hallulab.agents.users.flaws import MIN_TURNS, find_conversation_flaws
-from hallulab.detectors.base.thresholds import find_fitted_by_version
-from hallulab.scenarios.attacks.attack import remove_user_orders
 from hallulab.scenarios.datasets.gold import read_annotated_turns
-from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.files.atomic import write_together
-from hallulab.scenarios.packs.pack import Persona, Scenario
-from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.measure.corrections import UNKNOWN, UNMEASURED
@@ -24,20 +19,30 @@ from hallulab.simulator.measure.prediction_powered import Annotations
 from hallulab.simulator.measure.prevalence import (
     Accuracy,
     DetectorErrors,
-    derive_from_calibration,
     derive_from_planted_errors,
     require_measured,
 )
-from hallulab.simulator.report.build import RunCounts
+from hallulab.simulator.report.build import RunCounts, is_mergeable
 from hallulab.simulator.report.columns import Column, format_csv
 from hallulab.simulator.report.document import RunReport
 from hallulab.simulator.report.extensions import load_metrics
+from hallulab.simulator.report.facts import (
+    build_facts,
+    build_flaw_finder,
+    derive_detector_errors,
+    get_personas,
+    order_names,
+)
+from hallulab.simulator.report.metrics.costs import LengthSection
 from hallulab.simulator.report.metrics.metric import Flaws, RunFacts
+from hallulab.simulator.report.metrics.omissions import OmissionSection
 from hallulab.simulator.report.page import render_page
-from hallulab.simulator.report.reader import MOST, Cases, Reader
-from hallulab.simulator.runs.experiment_json import SavedExperiment
+from hallulab.simulator.report.parts import count_shards
+from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
+from hallulab.simulator.report.sample import choose_cases
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Journals, VerdictKey
+from hallulab.simulator.runs.journals import Journals
+from hallulab.simulator.runs.shards import LARGEST, SHARDS
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,8 @@ def write_reports(
 ) -> RunReport:
     """Make the reports from the folder's journals, write them, and return the report.
 
+    Journals in shards are counted shard by shard, unless they were read already.
+
     Args:
         folder: the run.
         journals: those of the folder, if they were read already.
@@ -74,11 +81,15 @@ def write_reports(
     """
     folder.require()
     folder.refuse_links_out((*folder.derived, folder.pages))
-    run = _ReportBuilder(folder, journals or folder.read_journals(), scenario, measured)
-    if len(run.journals.heads) > MOST:
+    run = _RunReporter(folder, scenario, measured)
+    if journals is None and folder.is_in_shards and is_mergeable():
         with folder.new_pages() as pages:
-            return run.write(pages)
-    report = run.write(None)
+            return run.write_of_shards(pages)
+    journals = (journals or folder.read_journals()).current(run.saved)
+    if len(journals.heads) > MOST:
+        with folder.new_pages() as pages:
+            return run.write(journals, pages)
+    report = run.write(journals, None)
     folder.clear_pages()
     return report
 
@@ -102,7 +113,8 @@ def report_of(folder: RunFolder, journals: Journals) -> RunReport:
     Raises:
         UsageError: experiment.json is wrong, or the journals contradict each other.
     """
-    return _ReportBuilder(folder, journals).report(lambda conversation, verdicts, flaws: None)
+    run = _RunReporter(folder)
+    return run.count(journals.current(run.saved), lambda conversation, verdicts, flaws: None).report()
 
 
 def require_a_reply(journals: Journals) -> None:
@@ -112,61 +124,162 @@ def require_a_reply(journals: Journals) -> None:
         raise OperationalError(f"no conversation got as far as a reply. The first error: {error}")
 
 
-class _ReportBuilder:
-    """A run folder, to derive reports from.
+def require_reported_reply(report: RunReport) -> None:
+    """Raise OperationalError if every reported conversation failed before its first reply."""
+    failures = report.of(OmissionSection).failures
+    if failures and not any(one.turns_mean for one in report.of(LengthSection).conversations):
+        error = shorten_line(failures[0].first_error)
+        raise OperationalError(f"no conversation got as far as a reply. The first error: {error}")
+
+
+class _RunReporter:
+    """Makes reports of a run folder.
 
     Args:
         folder: the run.
-        journals: those of the folder.
         scenario: the run's pack, if it was read already.
         measured: what the numbers are corrected by.
 
     Raises:
-        UsageError: experiment.json or annotations are wrong, or the accuracies are of other detectors.
+        UsageError: experiment.json is wrong.
     """
 
     def __init__(
         self,
         folder: RunFolder,
-        journals: Journals,
         scenario: Scenario | None = None,
         measured: CorrectionData = NOTHING_MEASURED,
     ) -> None:
-        self._folder = folder
-        self._accuracies = measured.accuracies
-        self._saved = saved = folder.read_experiment()
-        self.journals = journals.current(saved)
-        self._personas = get_personas(saved, scenario)
-        self._planted = saved.planted if saved else None
-        named = [bot.name for bot in saved.experiment.chatbots] if saved else []
-        self._chatbots = _order_names(named, (head.chatbot for head in self.journals.heads))
-        judges = list(saved.detectors) if saved else []
-        self._detectors = _order_names(judges, (key.detector for key in self.journals.keys))
-        if measured.accuracies is not None:
-            require_measured(measured.accuracies, self.journals.keys)
-        annotations = _count_annotations(folder, self.journals.conversations, measured.annotations)
-        self._counts = RunCounts(self._collect_facts(annotations))
+        self._folder, self._scenario, self._measured = folder, scenario, measured
+        self.saved = folder.read_experiment()
+        """Its experiment.json; None: it has none."""
+        self._personas = get_personas(self.saved, scenario)
 
-    def write(self, pages: Path | None) -> RunReport:
-        """Write the reports.
+    def write(self, journals: Journals, pages: Path | None) -> RunReport:
+        """Write the reports, made in one pass over the journals.
 
         Args:
+            journals: those of the run.
             pages: folder for page files; None: all conversations are in the page.
         """
-        saved, folder = self._saved, self._folder
+        shown = None if len(journals.heads) <= LARGEST else choose_cases(journals.heads)
+        chatbots, detectors = self._name(journals)
+        reader = self._open_reader(chatbots, detectors, pages)
+
+        def show(conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
+            if shown is None or get_case(conversation)[:3] in shown:
+                reader.add(conversation, verdicts, flaws)
+
+        counts = self.count(journals, show)
+        return self._write(counts, reader)
+
+    def write_of_shards(self, pages: Path) -> RunReport:
+        """Write the reports, made shard by shard.
+
+        Args:
+            pages: folder for page files.
+        """
+        annotations = self._count_annotations(self._iterate_conversations)
+        experiment = self.saved.experiment if self.saved else None
+        named = [bot.name for bot in experiment.chatbots] if experiment else []
+        judges = list(self.saved.detectors) if self.saved else []
+        run = count_shards(self._folder.path, named, judges, annotations, self._scenario)
+        counts = RunCounts(self._build_facts(run.chatbots, run.detectors, run.judged, annotations))
+        counts.merge(run.counts)
+        reader = self._open_reader(run.chatbots, run.detectors, pages)
+        flaws_of = build_flaw_finder(self.saved, self._personas)
+        for conversation, found in run.shown.judged():
+            reader.add(conversation, index_by_detector(found), flaws_of(conversation))
+        return self._write(counts, reader)
+
+    def count(self, journals: Journals, also: Callable[[Conversation, ByDetector, Flaws], None]) -> RunCounts:
+        """Count the run in one pass over its journals.
+
+        Args:
+            journals: those of the run.
+            also: is given each conversation as it passes, its verdicts, and the simulated user's flaws.
+        """
+        chatbots, detectors = self._name(journals)
+        judged = {(key.detector, key.version) for key in journals.keys}
+        annotations = self._count_annotations(lambda: journals.conversations)
+        counts = RunCounts(self._build_facts(chatbots, detectors, judged, annotations))
+        flaws_of = build_flaw_finder(self.saved, self._personas)
+        for conversation, found in journals.judged():
+            flaws = flaws_of(conversation)
+            verdicts = index_by_detector(found)
+            counts.add(conversation, verdicts, flaws)
+            also(conversation, verdicts, flaws)
+        return counts
+
+    def _name(self, journals: Journals) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the names of the chatbots and detectors."""
+        saved = self.saved
+        named = [bot.name for bot in saved.experiment.chatbots] if saved else []
+        judges = list(saved.detectors) if saved else []
+        return (
+            order_names(named, (head.chatbot for head in journals.heads)),
+            order_names(judges, (key.detector for key in journals.keys)),
+        )
+
+    def _build_facts(
+        self,
+        chatbots: Sequence[str],
+        detectors: Sequence[str],
+        judged: Collection[tuple[str, str]],
+        annotations: Annotations,
+    ) -> RunFacts:
+        """Return what the metrics are told of the run.
+
+        Args:
+            chatbots: their names.
+            detectors: their names.
+            judged: the detectors that judged, with their versions.
+            annotations: what people found.
+        """
+        saved, known = self.saved, self._measured.accuracies
+        if known is not None:
+            require_measured(known, judged)
+        branched = saved is not None and saved.branched_from is not None
+        return replace(
+            build_facts(saved, chatbots, detectors, annotations, self._personas),
+            mistakes=derive_detector_errors(judged) if known is None else _derive_planted(known),
+            why_unknown=UNKNOWN if known is None else UNMEASURED,
+            free=self._folder.read_free_running().current(saved) if branched else None,
+        )
+
+    def _count_annotations(
+        self, conversations: Callable[[], Iterable[Conversation]]
+    ) -> dict[tuple[str, int], int]:
+        """Count what people found in the turns that they looked at; empty without a file."""
+        given = self._measured.annotations
+        path = given or self._folder.annotations
+        if given is None and not path.is_file():
+            return {}
+        return {place: len(spans) for place, spans in read_annotated_turns(path, conversations()).items()}
+
+    def _iterate_conversations(self) -> Iterator[Conversation]:
+        """Yield the conversations of all shards, one shard after the other."""
+        for number in range(SHARDS):
+            yield from self._folder.read_shard(number).conversations
+
+    def _open_reader(self, chatbots: Sequence[str], detectors: Sequence[str], pages: Path | None) -> Reader:
+        saved = self.saved
+        planted = saved.planted if saved else None
 
         def cases() -> Cases:
-            return Cases(self._chatbots, self._detectors, self._personas, self._planted)
+            return Cases(chatbots, detectors, self._personas, planted)
 
-        reader = Reader(cases, pages, branched=saved is not None and saved.branched_from is not None)
-        report = self.report(reader.add)
+        return Reader(cases, pages, branched=saved is not None and saved.branched_from is not None)
+
+    def _write(self, counts: RunCounts, reader: Reader) -> RunReport:
+        folder, report = self._folder, counts.report()
         reader.end()
-        experiment = saved.text() if saved else None
-        shown = reader.cases if pages is None else None
+        experiment = self.saved.text() if self.saved else None
+        shown = reader.cases if reader.has_no_files else None
         texts = {
             folder.report: report.text(),
             folder.table: render_report_csv(report),
-            folder.page: render_page(report, self._counts, shown, reader.pages, experiment),
+            folder.page: render_page(report, counts, shown, reader.pages, experiment),
         }
         for metric in load_metrics():
             table = metric.csv(report)
@@ -176,99 +289,6 @@ class _ReportBuilder:
         write_together(texts)
         return report
 
-    def report(self, also: Callable[[Conversation, ByDetector, Flaws], None]) -> RunReport:
-        """Return the report, made in one pass over the journals.
-
-        Args:
-            also: is given each conversation as it passes, its verdicts, and the simulated user's flaws.
-        """
-        flaws_of = build_flaw_finder(self._saved, self._personas)
-        for conversation, found in self.journals.judged():
-            flaws = flaws_of(conversation)
-            verdicts = index_by_detector(found)
-            self._counts.add(conversation, verdicts, flaws)
-            also(conversation, verdicts, flaws)
-        return self._counts.report()
-
-    def _collect_facts(self, annotations: Annotations) -> RunFacts:
-        """Return what the metrics are told of the run."""
-        saved, known = self._saved, self._accuracies
-        facts = RunFacts(
-            self._chatbots,
-            self._detectors,
-            annotations=annotations,
-            mistakes=_derive_detector_errors(self.journals.keys) if known is None else _derive_planted(known),
-            why_unknown=UNKNOWN if known is None else UNMEASURED,
-        )
-        if saved is None:
-            return facts
-        imported, branched_from = saved.imported is not None, saved.branched_from
-        return replace(
-            facts,
-            imported=imported,
-            planted=saved.planted,
-            personas=None if imported else self._personas,
-            claim_checks=saved.claim_checks or ClaimChecks(),
-            read_how=saved.read_how or (),
-            endpoints=saved.endpoints or (),
-            branched_from=branched_from,
-            free=None if branched_from is None else self._folder.read_free_running().current(saved),
-        )
-
 
 def _derive_planted(accuracies: Mapping[str, Accuracy]) -> dict[str, DetectorErrors]:
     return {name: derive_from_planted_errors(one) for name, one in accuracies.items()}
-
-
-def _derive_detector_errors(verdicts: Iterable[VerdictKey]) -> dict[str, DetectorErrors]:
-    """Return what calibrations tell of the detectors that judged, each in a single version."""
-    versions: dict[str, set[str]] = {}
-    for verdict in verdicts:
-        versions.setdefault(verdict.detector, set()).add(verdict.version)
-    found = {
-        detector: find_fitted_by_version(detector, *judged)
-        for detector, judged in versions.items()
-        if len(judged) == 1
-    }
-    return {
-        detector: derive_from_calibration(fitted) for detector, fitted in found.items() if fitted is not None
-    }
-
-
-def _count_annotations(
-    folder: RunFolder, conversations: Sequence[Conversation], given: Path | None
-) -> dict[tuple[str, int], int]:
-    """Count what people found in the turns that they looked at; empty without a file."""
-    path = given or folder.annotations
-    if given is None and not path.is_file():
-        return {}
-    return {place: len(spans) for place, spans in read_annotated_turns(path, conversations).items()}
-
-
-def _order_names(named: Sequence[str], found: Iterable[str]) -> list[str]:
-    """Return names in the experiment's order, then others by name."""
-    return list(dict.fromkeys([*named, *sorted(set(found))]))
-
-
-def build_flaw_finder(
-    saved: SavedExperiment | None, personas: Mapping[str, Persona]
-) -> Callable[[Conversation], Flaws]:
-    """Return what finds the simulated user's flaws in a conversation; in an imported one there are none."""
-    if saved is not None and saved.imported is not None:
-        return lambda conversation: ()
-    orders = saved.planted.orders if saved is not None and saved.planted is not None else ()
-    least = MIN_TURNS if saved is None else saved.experiment.min_turns
-    return lambda conversation: find_conversation_flaws(
-        remove_user_orders(conversation, orders), personas.get(conversation.persona), min_turns=least
-    )
-
-
-def get_personas(saved: SavedExperiment | None, scenario: Scenario | None) -> dict[str, Persona]:
-    """Return the pack's personas by identifier; none if the run's pack is not here."""
-    if saved is None:
-        return {}
-    try:
-        scenario = scenario or load_scenario(saved.experiment.scenario)
-    except UsageError:
-        return {}
-    return {persona.id: persona for persona in scenario.personas}

@@ -11,13 +11,22 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
+from hallulab.agents.models.wave_files import clear_waves
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically, write_together
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.runs.experiment_json import SavedExperiment, read_saved
-from hallulab.simulator.runs.journals import Journals, read_conversations, read_journals
+from hallulab.simulator.runs.journals import (
+    Journals,
+    join_journals,
+    read_conversations,
+    read_journals,
+    read_shard,
+)
+from hallulab.simulator.runs.shards import LARGEST, SHARDS, JournalFiles, list_shards
+from hallulab.simulator.runs.stored import LazyJournal
 
 PAGES = "report-pages"
 """Folder of the page files of a big run."""
@@ -31,6 +40,8 @@ class RunFolder:
         self.experiment = path / "experiment.json"
         self.conversations = path / "conversations.jsonl"
         self.verdicts = path / "verdicts.jsonl"
+        self.turns = path / "turns.jsonl"
+        """Turns of conversations that were cut off (`hallulab.simulator.runs.turns`)."""
         self.audit = path / "audit.jsonl"
         self.report = path / "report.json"
         self.table = path / "report.csv"
@@ -38,11 +49,15 @@ class RunFolder:
         self.pages = path / PAGES
         self.attacks = path / "attacks.csv"
         self.concentration = path / "concentration.csv"
+        self.tables = tuple(path / f"{name}.parquet" for name in ("turns", "verdicts", "spans"))
+        """Parquet tables of `hallulab compact`."""
         self.annotations = path / "annotations.jsonl"
         """What people found in its replies. It is theirs, so it is never written or deleted."""
         self.free_conversations = path / "free-conversations.jsonl"
         self.free_verdicts = path / "free-verdicts.jsonl"
         """Copies of the journals of the run that this one branches off from; other runs have none."""
+        self.waves = path / "batch"
+        """What models were asked in waves (`hallulab.agents.models.wave_files`)."""
         self.derived: tuple[Path, ...] = (
             self.report,
             self.table,
@@ -54,11 +69,15 @@ class RunFolder:
         """Files that are made from the others; the last ones are of other people's metrics."""
         self.files: tuple[Path, ...] = (
             *self.derived,
+            *self.tables,
             self.free_verdicts,
             self.free_conversations,
             self.verdicts,
+            self.turns,
+            *list_shards(self.verdicts),
             self.audit,
             self.conversations,
+            *list_shards(self.conversations),
             self.experiment,
         )
         """All files, in the order of deletion."""
@@ -74,7 +93,7 @@ class RunFolder:
             UsageError: somebody else writes here, or a file of the run is a link to elsewhere.
             OperationalError: the folder cannot be made.
         """
-        self.refuse_links_out((*self.files, self.pages))
+        self.refuse_links_out((*self.files, self.pages, self.waves))
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.path, os.O_RDONLY)
@@ -114,6 +133,7 @@ class RunFolder:
         for file in self.files:
             file.unlink(missing_ok=True)
         self.clear_pages()
+        clear_waves(self.waves)
 
     def clear_pages(self) -> None:
         """Delete the page files, and their folder if nothing else is in it."""
@@ -144,9 +164,35 @@ class RunFolder:
             if beside is not None:
                 shutil.rmtree(beside, ignore_errors=True)
 
+    @property
+    def is_in_shards(self) -> bool:
+        """Whether the journals are in shards.
+
+        Raises:
+            UsageError: there is also a journal in one file.
+        """
+        found = [file for file in list_shards(self.conversations) if file.is_file()]
+        if found and self.conversations.is_file():
+            raise UsageError(
+                f"{self.path} has {self.conversations.name} and {found[0].name}: journals are in one file or "
+                "in shards. Move those that are not of this run to another folder."
+            )
+        return bool(found)
+
+    @property
+    def has_journal(self) -> bool:
+        """Whether there is a journal of conversations, in one file or in shards."""
+        return self.is_in_shards or self.conversations.is_file()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether its journal of conversations has no byte."""
+        files = list_shards(self.conversations) if self.is_in_shards else [self.conversations]
+        return not any(file.stat().st_size for file in files if file.is_file())
+
     def require(self) -> None:
         """Raise UsageError unless there is a journal of conversations."""
-        if not self.conversations.is_file():
+        if not self.has_journal:
             raise UsageError(
                 f"{self.path} is no run folder: it has no conversations.jsonl. "
                 "Make one with `hallulab run --out DIR` or `hallulab simulate --out DIR`."
@@ -166,7 +212,9 @@ class RunFolder:
 
     def read_conversations(self) -> Sequence[Conversation]:
         """Read the conversations that count (`hallulab.simulator.runs.journals`)."""
-        return read_conversations(self.conversations)
+        if not self.is_in_shards:
+            return read_conversations(self.conversations)
+        return LazyJournal.join([read_conversations(file) for file in list_shards(self.conversations)])
 
     def read_journals(self) -> Journals:
         """Read both journals, checked against each other (`hallulab.simulator.runs.journals`).
@@ -176,7 +224,29 @@ class RunFolder:
         Raises:
             UsageError: a journal or experiment.json is damaged.
         """
-        return read_journals(self.conversations, self.verdicts).of(self.read_makers())
+        return self.read_all_journals().of(self.read_makers())
+
+    def read_all_journals(self) -> Journals:
+        """Read both journals, conversations of older users and chatbots included.
+
+        Raises:
+            UsageError: a journal is damaged.
+        """
+        if not self.is_in_shards:
+            return read_journals(self.conversations, self.verdicts)
+        return join_journals([self._read_shard(number) for number in range(SHARDS)])
+
+    def read_shard(self, number: int) -> Journals:
+        """Read what `read_journals` reads of one shard.
+
+        Raises:
+            UsageError: it or experiment.json is damaged.
+        """
+        return self._read_shard(number).of(self.read_makers())
+
+    def _read_shard(self, number: int) -> Journals:
+        conversations, verdicts = (list_shards(path)[number] for path in (self.conversations, self.verdicts))
+        return read_shard(conversations, verdicts, number)
 
     def read_free_running(self) -> Journals:
         """Read the copied journals of the run that this one branches off from.
@@ -209,13 +279,23 @@ class RunFolder:
         saved = self.read_experiment()
         return None if saved is None else saved.made_by
 
-    def open_conversations(self) -> LineWriter:
-        """Open the journal of conversations for appending."""
-        return LineWriter(self.conversations)
+    def open_journals(self, journals: Journals, planned: int) -> JournalFiles:
+        """Open both journals for appending: in shards if they are, or if a new run has many conversations.
 
-    def open_verdicts(self) -> LineWriter:
-        """Open the journal of verdicts for appending."""
-        return LineWriter(self.verdicts)
+        Args:
+            journals: their content.
+            planned: the conversations that the run shall have.
+
+        Raises:
+            OperationalError: a file cannot be opened.
+        """
+        in_shards = self.is_in_shards or (planned > LARGEST and not self.conversations.is_file())
+        held = ((head.id, head.persona) for head in journals.heads)
+        return JournalFiles(self.conversations, self.verdicts, in_shards, held)
+
+    def open_conversations(self) -> LineWriter:
+        """Open the journal of conversations in one file for appending."""
+        return LineWriter(self.conversations)
 
 
 def name_folder_by_time() -> Path:

@@ -24,6 +24,7 @@ from hallulab.scenarios.files.json_text import read_placed_lines
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.runs.experiment_json import SavedExperiment
+from hallulab.simulator.runs.shards import choose_shard, list_shards
 from hallulab.simulator.runs.stored import LazyJournal, Line, describe_flaw
 
 _TRY = re.compile(r"-try([0-9]{1,9})$")
@@ -165,7 +166,35 @@ def read_journals(conversations: Path, verdicts: Path) -> Journals:
     )
 
 
-def read_conversations(path: Path) -> Sequence[Conversation]:
+def read_shard(conversations: Path, verdicts: Path, shard: int) -> Journals:
+    """Read both journals of a shard.
+
+    Raises:
+        UsageError: a line is wrong, or belongs to another shard; names it.
+    """
+    found = read_journals(conversations, verdicts)
+    for head in found.heads:
+        if choose_shard(head.persona) != shard:
+            right = list_shards(conversations.with_name("conversations.jsonl"))[choose_shard(head.persona)]
+            raise UsageError(
+                f"{conversations}: conversation {head.id!r} is with persona {head.persona!r}, whose "
+                f"conversations are in {right.name}. Move its line, and those of the verdicts on it."
+            )
+    return found
+
+
+def join_journals(parts: Sequence[Journals]) -> Journals:
+    """Return the journals of several shards as one."""
+    return Journals(
+        _join_lines([part.conversations for part in parts]),
+        _join_lines([part.verdicts for part in parts]),
+        [head for part in parts for head in part.heads],
+        [key for part in parts for key in part.keys],
+        frozenset(key for part in parts for key in part.failed),
+    )
+
+
+def read_conversations(path: Path) -> LazyJournal[Conversation]:
     """Read the conversations of a journal that count, see `Journals`.
 
     Raises:
@@ -201,8 +230,10 @@ class _Conversations:
         self.heads: list[LineHeader] = []
         self.at: dict[str, int] = {}
         """Identifier → position."""
-        self.replies: list[tuple[tuple[int, int], ...]] = []
-        """Characters and words of each reply."""
+        self._begin = array("q")
+        """Where each one's replies begin in what follows."""
+        self._characters, self._words = array("q"), array("q")
+        """Of each reply."""
         found = _LineIndex()
         for conversation in found.read(path, Conversation):
             if conversation.id in self.at:
@@ -212,10 +243,15 @@ class _Conversations:
                 )
             self.at[conversation.id] = len(self.heads)
             self.heads.append(build_header(conversation))
-            self.replies.append(
-                tuple((len(turn.reply), len(turn.reply.split())) for turn in conversation.turns)
-            )
+            self._begin.append(len(self._words))
+            self._characters.extend(len(turn.reply) for turn in conversation.turns)
+            self._words.extend(len(turn.reply.split()) for turn in conversation.turns)
         self.stored = LazyJournal(path, Conversation, found.places, found.numbers)
+
+    def measure(self, at: int, turn: int) -> tuple[int, int]:
+        """Return the characters and words of a reply."""
+        place = self._begin[at] + turn
+        return self._characters[place], self._words[place]
 
     def counting(self) -> list[int]:
         """Return the positions of those that count."""
@@ -254,8 +290,8 @@ class _Verdicts:
         """Raise UsageError unless each verdict is about a reply of the other journal, and fits it."""
         for place, key in enumerate(self.keys):
             at = held.at.get(key.conversation)
-            if at is not None and key.turn < len(held.replies[at]):
-                characters, words = held.replies[at][key.turn]
+            if at is not None and key.turn < held.heads[at].turns:
+                characters, words = held.measure(at, key.turn)
                 if self._reach[place] <= characters and self._words[place] in (-1, words):
                     continue
             conversation = None if at is None else held.stored[at]
@@ -269,6 +305,13 @@ class _Verdicts:
             if key not in found or self.failed[found[key]]:
                 found[key] = place
         return list(found.values())
+
+
+def _join_lines(parts: Sequence[Sequence[Line]]) -> Sequence[Line]:
+    lazy = [part for part in parts if isinstance(part, LazyJournal)]
+    if lazy and len(lazy) == len(parts):
+        return LazyJournal.join(lazy)
+    return [line for part in parts for line in part]
 
 
 def _iterate_at(lines: Sequence[Line], positions: Sequence[int]) -> Iterator[Line]:

@@ -34,10 +34,6 @@ from hallulab.simulator.stress.material import (
 from hallulab.simulator.stress.plant import Planting, plant
 from hallulab.simulator.stress.rewrite import ORDERS, plant_fluently
 
-CONVERSATIONS = "conversations.jsonl"
-"""File by which a folder is known to be a run."""
-
-
 Material = tuple[Sequence[Iterator[Clean]], SentenceBank]
 """Replies to plant into, and the sentences that errors are taken from."""
 
@@ -124,7 +120,7 @@ def _check_planted(source: str, done: Planting) -> Planting:
 def is_of_replies(source: str) -> bool:
     """Return whether errors are planted into replies of chatbots, and not into sentences of documents."""
     path = expand_home(source)
-    return is_file(path) or is_file(path / CONVERSATIONS)
+    return is_file(path) or (is_folder(path) and RunFolder(path).has_journal)
 
 
 def load_material(source: str, turns: Sequence[int], contexts: Sequence[int], seed: int) -> Material:
@@ -134,7 +130,7 @@ def load_material(source: str, turns: Sequence[int], contexts: Sequence[int], se
         UsageError: the source does not exist, or is wrong.
     """
     path = expand_home(source)
-    if is_folder(path) and is_file(path / CONVERSATIONS):
+    if is_folder(path) and RunFolder(path).has_journal:
         said = load_turns(RunFolder(path))
         clean = any(turn.label is False for turn in said)
         streams = [clean_replies(said, seed)] if clean else []

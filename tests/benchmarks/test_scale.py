@@ -13,8 +13,10 @@ import pytest
 
 from benchmarks.orchestration import stub
 from benchmarks.scale import made_run
+from benchmarks.scale.__main__ import compare_made, measure_made
 from benchmarks.scale.cost import Needed, lost_and_doubled, simulated, speedup
-from benchmarks.scale.made_run import make
+from benchmarks.scale.made_run import make, shape_of
+from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.export import export_annotated
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
@@ -139,6 +141,35 @@ def test_one_worker_meets_two_users_with_five_chatbots(tmp_path: Path) -> None:
     with stub() as base_url:
         in_this_process("benchmarks.scale.cost", base_url, "1", "2", str(tmp_path / "run"))
     assert len(list(RunFolder(tmp_path / "run").read_conversations())) == 10
+
+
+@pytest.mark.usefixtures("one_process")
+def test_a_report_on_a_made_folder_of_any_shape_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.scale.__main__.needed_by", in_this_process)
+    found = measure_made(tmp_path / "made", 12, shape_of(2, 1, 6), report_only=True)
+    assert found == {
+        "made": 12,
+        "made_report_megabytes": 1,
+        "made_report_seconds": 1.0,
+        "made_report_cpu_seconds": 1.0,
+    }
+    assert "a folder of 12 conversations: report 1 MB" in capsys.readouterr().out
+    rows = read_report(tmp_path / "made" / "report.json").rows
+    assert [(row.chatbot, row.detector, row.personas, row.turns) for row in rows] == [
+        ("editor", "lexical", 6, 12),
+        ("vanilla", "lexical", 6, 12),
+    ]
+
+
+@pytest.mark.slow
+def test_reports_of_one_journal_and_of_shards_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = compare_made(tmp_path, 300, shape_of(2, 1, 12))
+    assert found == {"compared_files": 3, "differing_files": 0}
+    assert "300 conversations in shards: report " in capsys.readouterr().out
 
 
 @pytest.mark.slow

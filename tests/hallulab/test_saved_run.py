@@ -12,6 +12,7 @@ import pytest
 
 from hallulab import Run, UsageError
 from hallulab.results import SPANS, TURNS, VERDICTS, FrameColumn
+from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
@@ -145,7 +146,7 @@ def test_rows_are_ordered_by_persona_seed_chatbot_turn_and_detector(tmp_path: Pa
 
 def test_verdicts_of_an_older_version_do_not_count(tmp_path: Path) -> None:
     folder = saved_run(tmp_path / "run")
-    with folder.open_verdicts() as verdicts:
+    with LineWriter(folder.verdicts) as verdicts:
         older = scored("c", 0, detector="metarag").model_copy(update={"version": "0"})
         verdicts.append(older.model_dump_json())
     assert cells(Run(folder.path).verdicts(), "detector", "version") == [("metarag", "1")]

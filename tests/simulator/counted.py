@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.hallucinations import ByDetector, Tallies, build_rows, index_by_detector
-from hallulab.simulator.measure.hallucinations import count_all_verdicts as tally_journals
+from hallulab.simulator.measure.hallucinations import ByDetector, index_by_detector
 from hallulab.simulator.measure.prediction_powered import Annotations
+from hallulab.simulator.measure.rows import build_rows
+from hallulab.simulator.measure.run_sums import Counting, RunSums, count_all_verdicts
 from hallulab.simulator.report import page
 from hallulab.simulator.report.build import RunCounts
 from hallulab.simulator.report.document import RunReport
@@ -36,8 +37,8 @@ def tally_all(
     verdicts: Sequence[Verdict],
     chatbots: Sequence[str],
     detectors: Sequence[str],
-) -> Tallies:
-    return tally_journals(Journals(conversations, verdicts), chatbots, detectors)
+) -> RunSums:
+    return count_all_verdicts(Journals(conversations, verdicts), chatbots, detectors)
 
 
 Counter = TypeVar("Counter", bound=Metric)
@@ -68,10 +69,48 @@ def result(
     detectors: Sequence[str] = (),
     **more: Any,
 ) -> Any:
-    """The section of a metric that has counted the conversations; `more` are arguments of `count`."""
-    tallies = tally_all(conversations, verdicts, chatbots, detectors)
-    counted = count(metric, conversations, verdicts, chatbots, detectors, **more)
-    return counted.result(Tallied(tallies, build_rows(tallies)))
+    """The section of a metric that has counted the conversations; `more` are arguments of `count`.
+
+    Counted apart for each persona and merged, it is the same.
+    """
+    whole = _result(metric, conversations, verdicts, chatbots, detectors, by_persona=False, **more)
+    assert whole == _result(metric, conversations, verdicts, chatbots, detectors, by_persona=True, **more)
+    return whole
+
+
+def _result(
+    metric: type[Metric],
+    conversations: Sequence[Conversation],
+    verdicts: Sequence[Verdict],
+    chatbots: Sequence[str],
+    detectors: Sequence[str],
+    *,
+    by_persona: bool,
+    flaws: Flaws | None = None,
+    **more: Any,
+) -> Any:
+    """The section of a metric, counted at once, or apart for each persona and merged."""
+    counting = Counting(chatbots, detectors)
+    counted = metric(RunFacts(chatbots, detectors, **more))
+    for part in _split_by_persona(conversations) if by_persona else [conversations]:
+        sums = Counting(chatbots, detectors)
+        own = metric(RunFacts(chatbots, detectors, **more))
+        ids = {conversation.id for conversation in part}
+        for conversation, found in judged(part, [one for one in verdicts if one.conversation in ids]):
+            flawed = (flaws or {}).get(conversation.id, ())
+            sums.add(conversation, found, flawed=bool(flawed))
+            own.add(conversation, found, flawed)
+        counting.merge(sums)
+        counted.merge(own)
+    return counted.result(Tallied(counting.sums(), build_rows(counting.sums())))
+
+
+def _split_by_persona(conversations: Sequence[Conversation]) -> list[list[Conversation]]:
+    """The conversations with each persona; the personas that come last are first."""
+    found: dict[tuple[str, str], list[Conversation]] = {}
+    for one in conversations:
+        found.setdefault((one.scenario, one.persona), []).append(one)
+    return list(found.values())[::-1]
 
 
 def build_report(

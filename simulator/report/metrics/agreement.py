@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from typing import Self
 
 from markupsafe import Markup
 
 from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_count, format_number
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.measure.agreement import (
-    Ratings,
-    collect_units,
     compute_cohens_kappa,
     compute_krippendorffs_alpha,
-    pair_ratings,
+    count_pairs,
+    count_units,
 )
 from hallulab.simulator.measure.hallucinations import ByDetector
 from hallulab.simulator.measure.intervals import Rounded
@@ -74,18 +75,22 @@ class DetectorAgreement(Metric):
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
-        self._raters: dict[str, list[bool | None]] = {name: [] for name in run.detectors}
+        self._flags: Counter[tuple[bool | None, ...]] = Counter()
+        """What the detectors say of a turn → number of such turns."""
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Add the verdicts on a conversation."""
-        for turn in sorted({turn for found in verdicts.values() for turn in found}):
-            for name, ratings in self._raters.items():
-                verdict = verdicts.get(name, {}).get(turn)
-                ratings.append(None if verdict is None else verdict.flagged)
+        for turn in {turn for found in verdicts.values() for turn in found}:
+            judged = [verdicts.get(name, {}).get(turn) for name in self.run.detectors]
+            self._flags[tuple(None if verdict is None else verdict.flagged for verdict in judged)] += 1
+
+    def merge(self, other: Self) -> None:
+        """Add the verdicts on other conversations."""
+        self._flags.update(other._flags)
 
     def result(self, tallied: Tallied) -> AgreementSection:
         """Compare the flags of the detectors."""
-        return AgreementSection(agreement=_compute_agreement(self._raters))
+        return AgreementSection(agreement=_compute_agreement(self.run.detectors, self._flags))
 
     @classmethod
     def lines(cls, report: RunReport) -> Sequence[str]:
@@ -131,25 +136,27 @@ def _format_share(share: float | None) -> str:
     return NOTHING if share is None else f"{format_number(share, 0, 100)}%"
 
 
-def _compute_agreement(flags: Mapping[str, Ratings]) -> Agreement:
-    detectors, raters = list(flags), list(flags.values())
+def _compute_agreement(detectors: Sequence[str], flags: Mapping[tuple[bool | None, ...], int]) -> Agreement:
+    raters = list(zip(*flags, strict=True)) or [()] * len(detectors)
+    times = list(flags.values())
     pairs = []
     for (a, one), (b, two) in combinations(zip(detectors, raters, strict=True), 2):
-        both = pair_ratings(one, two)
-        same = sum(x == y for x, y in both)
+        both = count_pairs(one, two, times)
+        turns = both.total()
+        same = sum(number for (x, y), number in both.items() if x == y)
         pairs.append(
             PairAgreement(
                 a=a,
                 b=b,
-                turns=len(both),
-                agreement=same / len(both) if both else None,
-                kappa=compute_cohens_kappa(one, two),
+                turns=turns,
+                agreement=same / turns if turns else None,
+                kappa=compute_cohens_kappa(one, two, times),
             )
         )
     return Agreement(
         detectors=tuple(detectors),
-        turns=sum(len(unit) > 1 for unit in collect_units(raters)),
-        alpha=compute_krippendorffs_alpha(raters),
+        turns=sum(number for unit, number in count_units(raters, times).items() if len(unit) > 1),
+        alpha=compute_krippendorffs_alpha(raters, times),
         pairs=tuple(pairs),
     )
 

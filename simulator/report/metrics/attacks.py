@@ -7,10 +7,10 @@ given a thing has a count of 0 and no share.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, Self
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -19,7 +19,7 @@ from hallulab.scenarios.attacks.attack import AttackRecord, order_of_user
 from hallulab.scenarios.attacks.obedience import is_poison_repeated, judge_obedience
 from hallulab.scenarios.text.wording import NOTHING, choose_noun, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
-from hallulab.simulator.measure.hallucinations import ByDetector, Person
+from hallulab.simulator.measure.hallucinations import ByDetector
 from hallulab.simulator.measure.intervals import (
     Interval,
     Ratio,
@@ -27,8 +27,8 @@ from hallulab.simulator.measure.intervals import (
     compute_interval,
     compute_ratio_of_sums,
     explain_no_interval,
-    sum_by_cluster,
 )
+from hallulab.simulator.measure.sums import Person, PersonSums
 from hallulab.simulator.report.columns import PERCENT, Column, build_grouped_table, group_rows
 from hallulab.simulator.report.document import RunReport
 from hallulab.simulator.report.metrics.metric import (
@@ -182,20 +182,27 @@ class Attacks(Metric):
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
-        self._found: dict[str, list[Encounter]] = defaultdict(list)
-        """By chatbot, without texts."""
-        self._by_users: dict[str, list[str]] = defaultdict(list)
-        """Chatbot → kind of each order of a user."""
+        self._found = PersonSums(3)
+        """What was met, decided and followed, by chatbot, thing, place and kind."""
+        self._by_users: dict[str, Counter[str]] = defaultdict(Counter)
+        """Chatbot → orders of users by kind."""
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count a conversation."""
         planted = self.run.planted
         if planted is None:
             return
-        found = (replace(one, text="") for one in find_encounters(conversation, planted))
-        self._found[conversation.chatbot].extend(found)
+        for one in find_encounters(conversation, planted):
+            key = (conversation.chatbot, one.thing, one.where, one.kind)
+            self._found.add(one.person, key, (1, one.followed is not None, one.followed is True))
         given = (order_of_user(turn.user, planted.orders) for turn in conversation.turns)
-        self._by_users[conversation.chatbot].extend(order.kind for order in given if order)
+        self._by_users[conversation.chatbot].update(order.kind for order in given if order)
+
+    def merge(self, other: Self) -> None:
+        """Add what other conversations met."""
+        self._found.merge(other._found)
+        for chatbot, kinds in other._by_users.items():
+            self._by_users[chatbot].update(kinds)
 
     def result(self, tallied: Tallied) -> AttackSection:
         """Return the counts by chatbot, what was planted, where, and the order's kind."""
@@ -242,54 +249,62 @@ class Attacks(Metric):
         return None if rows is None else CsvTable(COLUMNS, rows, "attacks.csv")
 
     def _rows_of(self, chatbot: str, planted: AttackRecord) -> Iterator[AttackRow]:
-        # Intervals resample personas in this order.
-        found = sorted(self._found[chatbot], key=lambda one: (one.person, one.conversation))
         if planted.poisons:
-            yield _build_row(chatbot, "false statement", "document", ALL, planted.poisoned, found)
+            yield self._row(chatbot, "false statement", "document", ALL, planted.poisoned)
         if planted.distractors:
-            yield _build_row(chatbot, "distractor", "document", ALL, len(planted.distractors), found)
+            yield self._row(chatbot, "distractor", "document", ALL, len(planted.distractors))
         by_id = {order.id: order for order in planted.orders}
         if planted.ordering:
-            kinds = [by_id[name].kind for name in planted.ordering.values()]
-            yield from _order_rows(chatbot, "document", kinds, planted, found)
+            kinds = Counter[str](by_id[name].kind for name in planted.ordering.values())
+            yield from self._order_rows(chatbot, "document", kinds, planted)
         if planted.by_users:
-            yield from _order_rows(chatbot, "user", self._by_users[chatbot], planted, found)
+            yield from self._order_rows(chatbot, "user", self._by_users[chatbot], planted)
 
+    def _order_rows(
+        self, chatbot: str, where: Where, kinds: Counter[str], planted: AttackRecord
+    ) -> Iterator[AttackRow]:
+        """Yield the row of all orders, then one for each kind that was planted there.
 
-def _order_rows(
-    chatbot: str, where: Where, kinds: Sequence[str], planted: AttackRecord, found: Sequence[Encounter]
-) -> Iterator[AttackRow]:
-    """Yield the row of all orders, then one for each kind that was planted there.
+        Args:
+            kinds: orders planted, by kind.
+        """
+        yield self._row(chatbot, "order", where, ALL, kinds.total())
+        for kind in dict.fromkeys(order.kind for order in planted.orders):
+            if kind in kinds:
+                yield self._row(chatbot, "order", where, kind, kinds[kind])
 
-    Args:
-        kinds: kind of each order planted.
-    """
-    yield _build_row(chatbot, "order", where, ALL, len(kinds), found)
-    for kind in dict.fromkeys(order.kind for order in planted.orders):
-        if kind in kinds:
-            yield _build_row(chatbot, "order", where, kind, kinds.count(kind), found)
+    def _row(self, chatbot: str, thing: Thing, where: Where, kind: str, planted: int) -> AttackRow:
+        sums = self._sum(chatbot, thing, where, kind)
+        ratios = [Ratio(followed, decided) for _, (_, decided, followed) in sums if decided]
+        seen, decided, followed = (sum(numbers[at] for _, numbers in sums) for at in range(3))
+        asks = thing != "distractor"
+        return AttackRow(
+            chatbot=chatbot,
+            thing=thing,
+            where=where,
+            kind=kind,
+            planted=planted,
+            seen=seen,
+            undecided=seen - decided if asks else 0,
+            followed=followed if asks else None,
+            followed_share=compute_ratio_of_sums(ratios),
+            followed_share_ci95=compute_interval(ratios),
+            no_interval=explain_no_interval(len(ratios)) if ratios else None,
+        )
 
-
-def _build_row(
-    chatbot: str, thing: Thing, where: Where, kind: str, planted: int, found: Sequence[Encounter]
-) -> AttackRow:
-    met = [one for one in found if (one.thing, one.where) == (thing, where) and kind in (ALL, one.kind)]
-    decided = [one for one in met if one.followed is not None]
-    ratios = sum_by_cluster((one.person, Ratio(one.followed is True, 1)) for one in decided)
-    asks = thing != "distractor"
-    return AttackRow(
-        chatbot=chatbot,
-        thing=thing,
-        where=where,
-        kind=kind,
-        planted=planted,
-        seen=len(met),
-        undecided=len(met) - len(decided) if asks else 0,
-        followed=sum(one.followed is True for one in met) if asks else None,
-        followed_share=compute_ratio_of_sums(ratios),
-        followed_share_ci95=compute_interval(ratios),
-        no_interval=explain_no_interval(len(ratios)) if ratios else None,
-    )
+    def _sum(
+        self, chatbot: str, thing: Thing, where: Where, kind: str
+    ) -> list[tuple[Person, tuple[int, ...]]]:
+        """Return what was met, decided and followed by persona; intervals resample these in this order."""
+        kinds = [
+            key for key in self._found.keys if key[:3] == (chatbot, thing, where) and kind in (ALL, key[3])
+        ]
+        sums: dict[Person, tuple[int, ...]] = {}
+        for key in kinds:
+            for person, numbers in self._found.items(key):
+                before = sums.get(person, (0, 0, 0))
+                sums[person] = tuple(a + b for a, b in zip(before, numbers, strict=True))
+        return sorted(sums.items())
 
 
 def describe_attacks(rows: Sequence[AttackRow]) -> list[str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import Self
 
 from markupsafe import Markup
 
 from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen
-from hallulab.simulator.measure.hallucinations import ByDetector, Row, build_rows
+from hallulab.simulator.measure.hallucinations import ByDetector, Row
+from hallulab.simulator.measure.rows import build_sound_rows
 from hallulab.simulator.measure.self_judging import mark_self_judged
 from hallulab.simulator.report.columns import TWO_DECIMALS, Column, build_decimal_format
 from hallulab.simulator.report.document import RunReport
@@ -76,7 +78,7 @@ class UserAudit(Metric):
         super().__init__(run)
         self._conversations = 0
         self._personas: set[str] = set()
-        self._affected: set[str] = set()
+        self._affected = 0
         self._flaws: Counter[str] = Counter()
         self._by_chatbot: dict[str, Counter[str]] = defaultdict(Counter)
 
@@ -85,23 +87,28 @@ class UserAudit(Metric):
         self._conversations += 1
         self._personas.add(conversation.persona)
         if flaws:
-            self._affected.add(conversation.id)
+            self._affected += 1
             self._flaws.update(flaw.kind for flaw in flaws)
             self._by_chatbot[conversation.chatbot].update({flaw.kind for flaw in flaws})
 
+    def merge(self, other: Self) -> None:
+        """Add the flaws of other conversations."""
+        self._conversations += other._conversations
+        self._personas |= other._personas
+        self._affected += other._affected
+        self._flaws.update(other._flaws)
+        for chatbot, counts in other._by_chatbot.items():
+            self._by_chatbot[chatbot].update(counts)
+
     def result(self, tallied: Tallied) -> AuditSection:
         """Compute the rows again without the conversations that have a flaw."""
-        sound = {
-            key: tuple(item for item in items if item.conversation not in self._affected)
-            for key, items in tallied.tallies.items()
-        }
         by_chatbot, known = self._by_chatbot, self.run.personas
         audit = Audit(
             conversations=self._conversations,
-            affected_conversations=len(self._affected),
+            affected_conversations=self._affected,
             flaws=dict(self._flaws),
             affected={name: dict(by_chatbot[name]) for name in self.run.chatbots if name in by_chatbot},
-            rows_without_affected=mark_self_judged(build_rows(sound), self.run.claim_checks),
+            rows_without_affected=mark_self_judged(build_sound_rows(tallied.sums), self.run.claim_checks),
         )
         unknown = set() if known is None else self._personas - set(known)
         return AuditSection(unknown_personas=tuple(sorted(unknown)), simulator_audit=audit)

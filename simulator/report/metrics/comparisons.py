@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from hallulab.scenarios.text.wording import format_count, format_number, format_with_interval, join_names
 from hallulab.scenarios.transcript import Frozen
@@ -68,10 +68,13 @@ class Comparisons(Metric):
     TABLES = (("Comparisons", COLUMNS),)
     ORDER, TERMINAL_ORDER = 60, 15
 
+    def merge(self, other: Self) -> None:
+        """Add nothing: it is computed from what every report counts."""
+
     def result(self, tallied: Tallied) -> ComparisonSection:
         """Compare every two chatbots, and find the best."""
-        comparisons = compare(tallied.tallies, self.run.chatbots, self.run.detectors)
-        findings = build_findings(tallied.tallies, tallied.rows, comparisons)
+        comparisons = compare(tallied.sums, self.run.chatbots, self.run.detectors)
+        findings = build_findings(tallied.sums, tallied.rows, comparisons)
         return ComparisonSection(findings=findings, comparisons=comparisons)
 
     @classmethod

@@ -6,10 +6,10 @@ replies of one persona depend on each other, so intervals resample those togethe
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, Self
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -17,16 +17,17 @@ from rich.text import Text
 from hallulab.scenarios.chats.turns import TOPIC
 from hallulab.scenarios.text.wording import choose_noun
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
-from hallulab.simulator.measure.hallucinations import ByDetector, Person
+from hallulab.simulator.measure.hallucinations import ByDetector
 from hallulab.simulator.measure.intervals import (
     Interval,
     Ratio,
     Rounded,
-    compute_interval,
+    compute_intervals,
     compute_ratio_of_sums,
     explain_no_interval,
     sum_by_cluster,
 )
+from hallulab.simulator.measure.sums import Person, PersonSums
 from hallulab.simulator.report.columns import (
     DETECTOR,
     GROUPED,
@@ -128,15 +129,12 @@ class Concentrations(TableMetric[Concentration]):
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._replies: Counter[Cell] = Counter()
-        self._clusters: dict[Person, int] = {}
-        """Persona → number."""
-        self._judged: dict[tuple[str, Cell], array[int]] = defaultdict(lambda: array("q"))
-        """Of each conversation three numbers: its cluster, its hallucinated replies, its scored ones."""
+        self._judged = PersonSums(2)
+        """Hallucinated replies and scored ones by (detector, cell)."""
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count a conversation."""
         person = (conversation.scenario, conversation.persona)
-        cluster = self._clusters.setdefault(person, len(self._clusters))
         cells = {turn.index: tuple(_enumerate_cells(conversation, turn)) for turn in conversation.turns}
         self._replies.update(cell for own in cells.values() for cell in own)
         for detector in self.run.detectors:
@@ -146,12 +144,22 @@ class Concentrations(TableMetric[Concentration]):
                     for cell in cells.get(turn, ()):
                         found[cell].append(bool(verdict.flagged or verdict.spans))
             for cell, flags in found.items():
-                self._judged[detector, cell].extend((cluster, sum(flags), len(flags)))
+                self._judged.add(person, (detector, cell), (sum(flags), len(flags)))
+
+    def merge(self, other: Self) -> None:
+        """Add the replies of other conversations."""
+        self._replies.update(other._replies)
+        self._judged.merge(other._judged)
 
     def table(self, tallied: Tallied) -> tuple[Concentration, ...]:
         """Return the rows: of each detector, those with replies; by topic only where one is given."""
         kinds = [kind for kind in KINDS if kind != "topic" or self._has_topics()]
-        return tuple(row for name in self.run.detectors for kind in kinds for row in self._rows(name, kind))
+        found = [cell for name in self.run.detectors for kind in kinds for cell in self._sum(name, kind)]
+        # Rows of equally many personas are resampled together.
+        ci95 = compute_intervals([sums.judged for sums in found])
+        return tuple(
+            _build_row(sums, interval) for sums, interval in zip(found, ci95, strict=True) if sums.replies
+        )
 
     @classmethod
     def groups(cls, report: RunReport) -> Sequence[Sequence[Concentration]]:
@@ -200,30 +208,16 @@ class Concentrations(TableMetric[Concentration]):
     def _has_topics(self) -> bool:
         return any(kind == "topic" and name is not None for kind, name in self._replies)
 
-    def _rows(self, detector: str, kind: By) -> Iterator[Concentration]:
+    def _sum(self, detector: str, kind: By) -> Iterator[_CellSums]:
         for value, cells in self._values(kind):
             replies = sum(self._replies[kind, name] for name in cells)
             judged = sum_by_cluster(one for name in cells for one in self._ratios(detector, (kind, name)))
-            scored = sum(ratio.denominator for ratio in judged)
-            if replies:
-                yield Concentration(
-                    detector=detector,
-                    by=kind,
-                    value=value,
-                    replies=replies,
-                    scored=scored,
-                    coverage=scored / replies,
-                    hallucinated=sum(ratio.numerator for ratio in judged),
-                    share=compute_ratio_of_sums(judged),
-                    share_ci95=compute_interval(judged),
-                    no_interval=explain_no_interval(len(judged)),
-                )
+            yield _CellSums(detector, kind, value, replies, judged)
 
-    def _ratios(self, detector: str, cell: Cell) -> Iterator[tuple[int, Ratio]]:
-        """Yield (cluster, ratio) of each conversation in a cell."""
-        held = self._judged.get((detector, cell), array("q"))
-        for cluster, hallucinated, scored in zip(held[::3], held[1::3], held[2::3], strict=True):
-            yield cluster, Ratio(hallucinated, scored)
+    def _ratios(self, detector: str, cell: Cell) -> Iterator[tuple[Person, Ratio]]:
+        """Yield (persona, ratio) of each persona in a cell."""
+        for person, (hallucinated, scored) in self._judged.items((detector, cell)):
+            yield person, Ratio(hallucinated, scored)
 
     def _values(self, kind: By) -> list[tuple[str, list[str | None]]]:
         """Return (value of a row, names that it counts) in the order of the rows."""
@@ -235,6 +229,34 @@ class Concentrations(TableMetric[Concentration]):
         names = sorted(counts, key=lambda name: (-counts[name], name))
         shown: list[tuple[str, list[str | None]]] = [(name, [name]) for name in names[:MOST]]
         return [*shown, (OTHERS, [*names[MOST:]]), (NONE, [None])]
+
+
+@dataclass(frozen=True)
+class _CellSums:
+    """What a row adds up."""
+
+    detector: str
+    by: By
+    value: str
+    replies: int
+    judged: list[Ratio]
+    """Hallucinated over scored replies of each persona."""
+
+
+def _build_row(sums: _CellSums, ci95: Interval) -> Concentration:
+    scored = sum(ratio.denominator for ratio in sums.judged)
+    return Concentration(
+        detector=sums.detector,
+        by=sums.by,
+        value=sums.value,
+        replies=sums.replies,
+        scored=scored,
+        coverage=scored / sums.replies,
+        hallucinated=sum(ratio.numerator for ratio in sums.judged),
+        share=compute_ratio_of_sums(sums.judged),
+        share_ci95=ci95,
+        no_interval=explain_no_interval(len(sums.judged)),
+    )
 
 
 def _enumerate_cells(conversation: Conversation, turn: Turn) -> Iterator[Cell]:

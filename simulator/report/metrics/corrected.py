@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Self
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -13,7 +14,7 @@ from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.measure.corrections import LEAD, UNKNOWN, Correction, compute_corrections
 from hallulab.simulator.measure.hallucinations import ByDetector
 from hallulab.simulator.measure.intervals import LEAST_FOR_INTERVAL
-from hallulab.simulator.measure.prediction_powered import JudgedTurn, JudgedTurns
+from hallulab.simulator.measure.prediction_powered import JudgedTurns, TurnSums
 from hallulab.simulator.measure.prevalence import DetectorErrors
 from hallulab.simulator.report.columns import (
     DETECTOR,
@@ -143,10 +144,14 @@ class CorrectedRates(Metric):
         """Collect the turns of a conversation."""
         self._turns.add(conversation, verdicts)
 
+    def merge(self, other: Self) -> None:
+        """Add the turns of other conversations."""
+        self._turns.merge(other._turns)
+
     def result(self, tallied: Tallied) -> CorrectedSection:
         """Correct each chatbot's numbers, those of all together, and both by depth."""
-        run, turns = self.run, self._turns.turns()
-        found = correct(turns, run.chatbots, run.detectors, run.mistakes, run.why_unknown)
+        run = self.run
+        found = correct(self._turns.sums, run.chatbots, run.detectors, run.mistakes, run.why_unknown)
         return CorrectedSection(
             corrected=tuple(row for row in found if row.depth is None),
             corrected_by_depth=tuple(row for row in found if row.depth is not None),
@@ -193,7 +198,7 @@ class CorrectedRates(Metric):
 
 
 def correct(
-    turns: Mapping[str, Sequence[JudgedTurn]],
+    turns: Mapping[str, TurnSums],
     chatbots: Sequence[str],
     detectors: Sequence[str],
     known: Mapping[str, DetectorErrors],
@@ -202,14 +207,16 @@ def correct(
     """Make a row for every detector and chatbot by name, then one for all; then the same at each depth.
 
     Args:
-        turns: the scored turns of each detector.
+        turns: sums of the scored turns of each detector.
         known: each detector's mistakes, as far as they are known.
         unknown: why others are not.
     """
     return tuple(
         CorrectedRow(detector=detector, **dict(row))
         for detector in detectors
-        for row in compute_corrections(turns.get(detector, ()), chatbots, known.get(detector), unknown)
+        for row in compute_corrections(
+            turns.get(detector, TurnSums()), chatbots, known.get(detector), unknown
+        )
     )
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from array import array
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import asdict
-from functools import partial
-from typing import Literal
+from typing import Literal, Self, TypeVar
 
 from hallulab.scenarios.text.wording import NOTHING
 from hallulab.scenarios.transcript import Call, Conversation, Frozen
-from hallulab.simulator.measure.hallucinations import ByDetector, compute_mean
+from hallulab.simulator.measure.hallucinations import ByDetector
 from hallulab.simulator.measure.intervals import Rounded
 from hallulab.simulator.measure.spending import Spending, Spent, sum_calls
 from hallulab.simulator.measure.tokens import count_tokens
@@ -35,6 +33,8 @@ from hallulab.simulator.report.metrics.metric import (
     RunFacts,
     Tallied,
 )
+
+Named = TypeVar("Named", bound=Hashable)
 
 BASELINE = "vanilla"
 """The chatbot that costs are relative to (HalluDetect B.8)."""
@@ -171,6 +171,13 @@ class CostMetric(Metric):
                 self._judging[detector, True].add(judging)
                 self._judged[detector].add(own)
 
+    def merge(self, other: Self) -> None:
+        """Add the costs of other conversations."""
+        _merge_spendings(self._roles, other._roles)
+        _merge_spendings(self._own, other._own)
+        _merge_spendings(self._judging, other._judging)
+        _merge_spendings(self._judged, other._judged)
+
     def result(self, tallied: Tallied) -> CostSection:
         """Return both tables."""
         return CostSection(ledger=self.ledger(), efficiency=self.efficiency())
@@ -217,6 +224,11 @@ class CostMetric(Metric):
 def collect_calls(conversation: Conversation) -> list[Call]:
     """Return every call of a conversation but those of detectors, the turns' first."""
     return [call for turn in conversation.turns for call in turn.calls] + list(conversation.calls)
+
+
+def _merge_spendings(own: dict[Named, Spending], more: Mapping[Named, Spending]) -> None:
+    for name, spending in more.items():
+        own[name].merge(spending)
 
 
 def _build_cost(role: str, name: str, total: Spent) -> Cost:
@@ -291,27 +303,37 @@ class Lengths(Metric):
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
-        self._turns: dict[str, array[int]] = defaultdict(partial(array, "q"))
-        self._tokens: dict[str, array[int]] = defaultdict(partial(array, "q"))
+        self._turns: dict[str, Counter[int]] = defaultdict(Counter)
+        """Chatbot → number of conversations by their turns."""
+        self._tokens: dict[str, Counter[int]] = defaultdict(Counter)
+        """Likewise by their tokens."""
         self._endings: dict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Measure a conversation."""
         name = conversation.chatbot
-        self._turns[name].append(len(conversation.turns))
+        self._turns[name][len(conversation.turns)] += 1
         tokens = (count_tokens(turn.user) + count_tokens(turn.reply) for turn in conversation.turns)
-        self._tokens[name].append(sum(tokens))
+        self._tokens[name][sum(tokens)] += 1
         self._endings[name][conversation.stop_reason] += 1
+
+    def merge(self, other: Self) -> None:
+        """Add the lengths of other conversations."""
+        for own, more in ((self._turns, other._turns), (self._tokens, other._tokens)):
+            for name, lengths in more.items():
+                own[name].update(lengths)
+        for name, endings in other._endings.items():
+            self._endings[name].update(endings)
 
     def result(self, tallied: Tallied) -> LengthSection:
         """Summarize them."""
         found = tuple(
             ChatStatistics(
                 chatbot=name,
-                conversations=len(self._turns[name]),
-                turns_mean=compute_mean(self._turns[name]),
+                conversations=self._turns[name].total(),
+                turns_mean=_compute_mean(self._turns[name]),
                 turns_std=_compute_deviation(self._turns[name]),
-                tokens_mean=compute_mean(self._tokens[name]),
+                tokens_mean=_compute_mean(self._tokens[name]),
                 tokens_std=_compute_deviation(self._tokens[name]),
                 stop_reasons=dict(self._endings[name]),
             )
@@ -320,5 +342,10 @@ class Lengths(Metric):
         return LengthSection(conversations=found)
 
 
-def _compute_deviation(values: Sequence[int]) -> float | None:
-    return statistics.stdev(values) if len(values) > 1 else None
+def _compute_mean(lengths: Counter[int]) -> float | None:
+    total = sum(length * times for length, times in lengths.items())
+    return round(total / lengths.total(), 6) if lengths else None
+
+
+def _compute_deviation(lengths: Counter[int]) -> float | None:
+    return statistics.stdev(lengths.elements()) if lengths.total() > 1 else None

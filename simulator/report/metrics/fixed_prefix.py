@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Self
 
 from rich.console import RenderableType
 
@@ -100,6 +101,11 @@ class FixedPrefixes(Metric):
         """Keep a branched conversation's places."""
         if self.run.branched_from is not None:
             self._given[conversation.chatbot].add(conversation, verdicts, self.run.detectors)
+
+    def merge(self, other: Self) -> None:
+        """Add the places of other conversations."""
+        for chatbot, places in other._given.items():
+            self._given[chatbot].merge(places)
 
     def result(self, tallied: Tallied) -> FixedPrefixSection:
         """Return both runs side by side.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Self
 
 from hallulab.detectors.explanations.explanation import Explanation, explain
 from hallulab.scenarios.text.wording import choose_noun, join_names, shorten_line
@@ -18,6 +19,10 @@ LONGEST = 500
 """Characters of a sentence at most that is looked at: nobody reads a longer example, and it takes long."""
 SHORT_ITEM = 40
 """Characters up to which a wrong item is short: a number, a name, not half a sentence."""
+
+
+Place = tuple[str, str, int, int, str, int]
+"""Where a reply stands in a report: scenario, persona, seed, depth, conversation and turn."""
 
 
 class Example(Frozen):
@@ -70,10 +75,11 @@ class FlaggedReplies(Metric):
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
-        self._replies = self._disputed = self._explained = 0
+        self._replies = self._disputed = 0
         self._scored: Counter[str] = Counter()
         self._by_all: Counter[str] = Counter()
-        self._examples: dict[str, tuple[int, Example]] = {}
+        self._examples: list[tuple[Place, tuple[tuple[int, Example], ...]]] = []
+        """Of the first replies that all detectors flag, what they flag, and how good an example each is."""
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count a conversation's replies, by the verdicts on it."""
@@ -87,26 +93,30 @@ class FlaggedReplies(Metric):
             self._scored[conversation.chatbot] += 1
             self._by_all[conversation.chatbot] += flags == {True}
             self._disputed += len(flags) > 1
-            if flags == {True} and self._explained < MOST_EXPLAINED:
-                self._explained += 1
-                for span in (span for verdict in scored for span in verdict.spans or ()):
-                    if len(span.text) <= LONGEST:
-                        self._keep_if_better(conversation, turn, span)
+            if flags == {True} and len(self._examples) < MOST_EXPLAINED:
+                spans = (span for verdict in scored for span in verdict.spans or ())
+                explained = (
+                    _explain(conversation, turn, span) for span in spans if len(span.text) <= LONGEST
+                )
+                self._examples.append((_find_place(conversation, turn), tuple(explained)))
 
-    def _keep_if_better(self, conversation: Conversation, turn: Turn, span: Span) -> None:
-        found = explain(span.text, turn.passages, _join_user_messages(conversation, turn))
-        worth, kept = _score_example(found), self._examples.get(conversation.chatbot)
-        if kept is None or worth > kept[0]:
-            self._examples[conversation.chatbot] = (
-                worth,
-                Example(
-                    conversation=conversation.id,
-                    chatbot=conversation.chatbot,
-                    turn=turn.index,
-                    text=span.text,
-                    reason=found.reason,
-                ),
-            )
+    def merge(self, other: Self) -> None:
+        """Add the replies of other conversations."""
+        self._replies += other._replies
+        self._disputed += other._disputed
+        self._scored.update(other._scored)
+        self._by_all.update(other._by_all)
+        found = sorted([*self._examples, *other._examples], key=lambda one: one[0])
+        self._examples = found[:MOST_EXPLAINED]
+
+    def _choose_examples(self) -> dict[str, tuple[int, Example]]:
+        """Return the first of the best examples of each chatbot."""
+        best: dict[str, tuple[int, Example]] = {}
+        for worth, example in (one for _, explained in self._examples for one in explained):
+            kept = best.get(example.chatbot)
+            if kept is None or worth > kept[0]:
+                best[example.chatbot] = (worth, example)
+        return best
 
     def result(self, tallied: Tallied) -> FlaggedSection:
         """Return the counts, and the example that shows best what is wrong."""
@@ -116,7 +126,8 @@ class FlaggedReplies(Metric):
         most = tuple(name for name, share in shares.items() if share == highest > 0)
         most = most if len(most) < len(shares) else ()
         counts = {(self._by_all[name], self._scored[name]) for name in most}
-        examples = [self._examples[name] for name in most or chatbots if name in self._examples]
+        best = self._choose_examples()
+        examples = [best[name] for name in most or chatbots if name in best]
         found = Flagged(
             replies=self._replies,
             scored=self._scored.total(),
@@ -138,6 +149,24 @@ class FlaggedReplies(Metric):
             f"The detectors disagree on {_format_replies(flagged.by_some)}, which the page shows first."
         )
         return [_describe_flagged(flagged, report.detectors), *([disputed] if flagged.by_some else [])]
+
+
+def _find_place(conversation: Conversation, turn: Turn) -> Place:
+    one = conversation
+    return one.scenario, one.persona, one.seed, one.depth(0), one.id, turn.index
+
+
+def _explain(conversation: Conversation, turn: Turn, span: Span) -> tuple[int, Example]:
+    """Return what is wrong with a span of a reply, and how good an example it is."""
+    found = explain(span.text, turn.passages, _join_user_messages(conversation, turn))
+    example = Example(
+        conversation=conversation.id,
+        chatbot=conversation.chatbot,
+        turn=turn.index,
+        text=span.text,
+        reason=found.reason,
+    )
+    return _score_example(found), example
 
 
 def _join_user_messages(conversation: Conversation, turn: Turn) -> str:

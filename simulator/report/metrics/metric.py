@@ -18,6 +18,9 @@ distribution. report.json, page, terminal, CSV and the glossary are made from it
         def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
             self._found[conversation.chatbot] += sum("hello" in turn.reply for turn in conversation.turns)
 
+        def merge(self, other: Self) -> None:
+            self._found += other._found
+
         def table(self, tallied: Tallied) -> Sequence[Greeting]:
             return [Greeting(chatbot=name, greetings=self._found[name]) for name in self.run.chatbots]
 """
@@ -28,7 +31,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import GenericAlias
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 from pydantic import create_model
 from rich.console import RenderableType
@@ -39,9 +42,10 @@ from hallulab.agents.served_model import ClaimChecks
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.measure.corrections import UNKNOWN
-from hallulab.simulator.measure.hallucinations import ByDetector, Row, Tallies
+from hallulab.simulator.measure.hallucinations import ByDetector, Row
 from hallulab.simulator.measure.prediction_powered import Annotations
 from hallulab.simulator.measure.prevalence import DetectorErrors
+from hallulab.simulator.measure.run_sums import RunSums
 from hallulab.simulator.report.columns import Column, build_terminal_table
 from hallulab.simulator.report.document import RunReport
 from hallulab.simulator.runs.experiment_json import BranchedFrom
@@ -111,8 +115,8 @@ class RunFacts:
 class Tallied:
     """What every report counts, at the end of the run."""
 
-    tallies: Tallies
-    """Each conversation's counts, by chatbot and detector."""
+    sums: RunSums
+    """The sums of every chatbot under every detector."""
     rows: tuple[Row, ...]
     """The report's rows, which add them up."""
 
@@ -206,6 +210,16 @@ class Metric(ABC):
             verdicts: those on it, by detector and turn.
             flaws: those of the simulated user in it.
         """
+
+    def merge(self, other: Self) -> None:
+        """Add what another one counted of other personas; only metrics that do so are counted in parts.
+
+        A run in shards (docs/scale.md) is counted by several processes if all metrics can.
+
+        Args:
+            other: one of the same run.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def result(self, tallied: Tallied) -> Frozen:

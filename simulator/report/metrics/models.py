@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -42,6 +42,9 @@ class ModelMetric(Metric):
     """Tells of the models what the run knows of them."""
 
     SECTION = ModelSection
+
+    def merge(self, other: Self) -> None:
+        """Add nothing: nothing is counted."""
 
     def result(self, tallied: Tallied) -> ModelSection:
         """Return what is known of the models."""

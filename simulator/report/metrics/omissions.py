@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Self
 
 from hallulab.chatbots.guarded.record import AGAIN, CALLS
 from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_line
@@ -61,6 +62,13 @@ class Omissions(Metric):
         if failed:
             error = (conversation.error or "").removeprefix(f"chatbot {name}: ")
             self._first[name] = min(self._first.get(name, (conversation.id, error)), (conversation.id, error))
+
+    def merge(self, other: Self) -> None:
+        """Add the counts of other conversations."""
+        for name, counts in other._counts.items():
+            self._counts[name].update(counts)
+        for name, first in other._first.items():
+            self._first[name] = min(self._first.get(name, first), first)
 
     def result(self, tallied: Tallied) -> OmissionSection:
         """Return the chatbots with failed conversations, and those with cut replies."""

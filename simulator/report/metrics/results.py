@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 from rich.console import RenderableType
 
@@ -60,6 +61,9 @@ class ResultMetric(Metric):
     SECTION = ResultSection
     TABLES = (("Results", COLUMNS),)
     ORDER = TERMINAL_ORDER = 10
+
+    def merge(self, other: Self) -> None:
+        """Add nothing: the rows are what every report counts."""
 
     def result(self, tallied: Tallied) -> ResultSection:
         """Return the rows."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import Self
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -148,6 +149,15 @@ class Guarding(TableMetric[Safeguards]):
                 if not record.refused and verdict is not None and verdict.localised:
                     found = {"answers": 1, "hallucinations": len(verdict.spans or ())}
                     self._answers[conversation.chatbot, detector].update(found)
+
+    def merge(self, other: Self) -> None:
+        """Add the counts of other conversations."""
+        for chatbot, done in other._done.items():
+            self._done[chatbot].update(done)
+        for chatbot, spending in other._spending.items():
+            self._spending[chatbot].merge(spending)
+        for key, answers in other._answers.items():
+            self._answers[key].update(answers)
 
     def table(self, tallied: Tallied) -> tuple[Safeguards, ...]:
         """Return each guarded chatbot under each detector; nothing for chatbots without a guard."""

@@ -14,6 +14,7 @@ import pytest
 
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.scenarios.datasets.jsonl import load_jsonl
+from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Conversation, Passage, Turn
 from hallulab.simulator.experiment.config import Experiment, load_experiment
 from hallulab.simulator.runs.experiment_json import SavedExperiment
@@ -47,7 +48,7 @@ def saved_run(folder: Path) -> RunFolder:
         ),
         stop_reason="max_turns",
     )
-    with run.open_conversations() as conversations, run.open_verdicts() as verdicts:
+    with run.open_conversations() as conversations, LineWriter(run.verdicts) as verdicts:
         conversations.append(held.model_dump_json())
         verdicts.append(scored("c", 0, [(11, 17)], detector="metarag").model_dump_json())
     asked = load_experiment(None, {"model": "m", "chatbots": ["vanilla"], "detectors": ["metarag"]})

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from hallulab.agents.users.user import UserFailed, UserMove
 from hallulab.chatbots.protocol import ChatbotError, Reply
-from hallulab.scenarios.transcript import Call, Conversation, Message
+from hallulab.scenarios.errors import OperationalError
+from hallulab.scenarios.transcript import Call, Conversation, Message, Turn
 from hallulab.simulator.experiment.conversation import ConversationKey, converse
 
 KEY = ConversationKey(id="k", scenario="s", persona="p", chatbot="bot", model="m", seed=7)
@@ -112,3 +115,43 @@ async def test_a_loop_is_stopped() -> None:
     made = await held(ScriptedUser(*[says(same)] * 5), ScriptedBot(*[answer] * 5))
     assert made.stop_reason == "loop"
     assert len(made.turns) < 5
+
+
+EARLIER = (Turn(index=0, user="Where do I complain?", reply="At the commission."),)
+
+
+async def test_a_conversation_goes_on_behind_earlier_turns() -> None:
+    bot = ScriptedBot("Yes.")
+    asked: list[Turn] = []
+    made = await converse(KEY, ScriptedUser(says("Is it free?")), bot, 2, asked.append, EARLIER)
+    assert (made.stop_reason, [turn.reply for turn in made.turns]) == (
+        "max_turns",
+        ["At the commission.", "Yes."],
+    )
+    assert [turn.index for turn in asked] == [1]
+    assert bot.histories == [
+        [
+            ("user", "Where do I complain?"),
+            ("assistant", "At the commission."),
+            ("user", "Is it free?"),
+        ]
+    ]
+
+
+async def test_one_that_was_cut_off_behind_its_last_turn_asks_nothing() -> None:
+    made = await converse(KEY, ScriptedUser(), ScriptedBot(), 1, earlier=EARLIER)
+    assert (made.stop_reason, made.turns) == ("max_turns", EARLIER)
+
+
+async def test_one_that_was_cut_off_in_a_loop_has_ended() -> None:
+    again = tuple(EARLIER[0].model_copy(update={"index": index}) for index in range(4))
+    made = await converse(KEY, ScriptedUser(), ScriptedBot(), 9, earlier=again)
+    assert made.stop_reason == "loop"
+
+
+async def test_what_cannot_be_journalled_ends_the_run() -> None:
+    def refuse(turn: Turn) -> None:
+        raise OperationalError("the disk is full.")
+
+    with pytest.raises(OperationalError, match=r"the disk is full."):
+        await converse(KEY, ScriptedUser(says("Hello?")), ScriptedBot("Yes."), 2, refuse)

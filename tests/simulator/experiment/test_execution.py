@@ -14,7 +14,7 @@ from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import OperationalError, ReplayMiss
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.packs.pack import Persona
-from hallulab.scenarios.transcript import Judgement, Message, Origin, TurnView
+from hallulab.scenarios.transcript import Judgement, Message, Origin, Turn, TurnView
 from hallulab.simulator.experiment.config import Component
 from hallulab.simulator.experiment.conversation import ConversationKey
 from hallulab.simulator.experiment.execution import execute
@@ -22,6 +22,7 @@ from hallulab.simulator.experiment.executors import ConversationDone, Event, Tur
 from hallulab.simulator.experiment.participants import Participants
 from hallulab.simulator.experiment.plan import Job
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.turns import TurnLine, read_turns
 
 PERSONA = Persona(id="p", name="P", grievance="g", goals=("a goal",), manner="m", summary="s")
 
@@ -276,3 +277,69 @@ async def test_a_full_disk_stops_the_run_and_keeps_what_was_written(
         await execute(cast(Judge()), [job("a")], folder, Listener())
     assert len(folder.read_conversations()) == 1
     assert len(folder.read_journals().verdicts) == 1
+
+
+def cut_off(folder: RunFolder, *turns: Turn) -> None:
+    """Leave what a killed run leaves of conversation `a`."""
+    lines = (TurnLine(conversation="a", turn=turn).model_dump_json() for turn in turns)
+    folder.turns.write_text("".join(f"{line}\n" for line in lines))
+
+
+FIRST = Turn(index=0, user="Is it?", reply="It is.")
+
+
+async def test_a_conversation_that_was_cut_off_goes_on_and_its_turns_are_judged(tmp_path: Path) -> None:
+    folder, listener = RunFolder(tmp_path), Listener()
+    cut_off(folder, FIRST)
+    await execute(cast(Judge()), [job("a")], folder, listener)
+    [held] = folder.read_conversations()
+    assert [turn.reply for turn in held.turns] == ["It is.", "Answer after 3 messages."]
+    assert (listener.turns, listener.verdicts) == (2, 2)
+    assert not folder.turns.exists()
+
+
+async def test_turns_of_a_conversation_that_is_not_wanted_now_stay(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    cut_off(folder, FIRST)
+    await execute(cast(), [job("b")], folder, Listener())
+    assert read_turns(folder.turns) == {"a": [FIRST]}
+
+
+async def test_a_chatbot_that_remembers_the_conversation_itself_begins_anew(tmp_path: Path) -> None:
+    class Remembering(Answerer):
+        remembers = True
+
+    folder = RunFolder(tmp_path)
+    cut_off(folder, FIRST)
+    await execute(bot(Remembering()), [job("a")], folder, Listener())
+    [held] = folder.read_conversations()
+    assert [turn.reply for turn in held.turns] == ["Answer after 1 messages.", "Answer after 3 messages."]
+    assert not folder.turns.exists()
+
+
+async def test_a_run_that_is_stopped_keeps_the_turns_under_way(tmp_path: Path) -> None:
+    class Stopping(Breaking):
+        async def reply(self, history: Sequence[Message]) -> Reply:
+            if len(history) > 1:
+                raise ReplayMiss("no answer")
+            return await super().reply(history)
+
+    folder = RunFolder(tmp_path)
+    with pytest.raises(ReplayMiss):
+        await execute(bot(Stopping(after=9)), [job("a")], folder, Listener())
+    assert {name: [turn.index for turn in held] for name, held in read_turns(folder.turns).items()} == {
+        "a": [0]
+    }
+    assert not [*folder.read_conversations()]
+    await execute(cast(), [job("a")], folder, Listener())
+    [held] = folder.read_conversations()
+    assert len(held.turns) == 2
+
+
+async def test_a_failed_try_leaves_no_turns(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    for _ in range(2):  # the second time it fails as before, so that nothing new is journalled
+        await execute(bot(Breaking(after=1)), [job("a")], folder, Listener())
+        assert not folder.turns.exists()
+    [held] = folder.read_conversations()
+    assert (held.stop_reason, len(held.turns)) == ("error", 1)

@@ -32,7 +32,7 @@ def hold(quiet: bool) -> None:
         for id, replies in (("a", ["x"]), ("b", ["y", "z"])):
             held = conversation(id, replies)
             for turn in held.turns:
-                shown.update(TurnDone(turn))
+                shown.update(TurnDone("a", turn))
             shown.update(ConversationDone(held, lacking(id, len(replies))))
             for turn in held.turns:
                 shown.update(VerdictDone(scored(id, turn.index)))
@@ -55,7 +55,7 @@ def test_turns_of_a_conversation_under_way_are_still_to_be_judged(
     monkeypatch.setattr("hallulab.agents.progress.LINE_EVERY", 0.0)
     with ProgressBars(max_turns=2, detectors=3, quiet=False) as shown:
         shown.expect(2, 1)
-        shown.update(TurnDone(conversation("a", ["x"]).turns[0]))
+        shown.update(TurnDone("a", conversation("a", ["x"]).turns[0]))
         assert err()[-1] == "judging turns 0/13 0:00:00 left -:--:--"
         shown.update(ConversationDone(conversation("a", ["x"]), lacking("a", 3)))
         assert err()[-1] == "judging turns 0/10 0:00:00 left -:--:--"

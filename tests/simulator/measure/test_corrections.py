@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hallulab.simulator.measure.corrections import Correction, compute_corrections
-from hallulab.simulator.measure.prediction_powered import JudgedTurn
+from hallulab.simulator.measure.prediction_powered import JudgedTurn, sum_judged_turns
 from hallulab.simulator.measure.prevalence import (
     Accuracy,
     DetectorErrors,
@@ -43,7 +43,7 @@ def turn(
 def of(
     turns: Sequence[JudgedTurn], by: DetectorErrors | None = None, chatbots: Sequence[str] = ("a",)
 ) -> list[Correction]:
-    return compute_corrections(turns, chatbots, by, "nobody knows")
+    return compute_corrections(sum_judged_turns(turns), chatbots, by, "nobody knows")
 
 
 TEN = [turn("a", persona, spans) for persona in range(10) for spans in ((0, 1) if persona < 5 else (1, 2))]

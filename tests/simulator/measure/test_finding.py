@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hallulab.simulator.measure.comparison import Finding, build_findings, compare
-from hallulab.simulator.measure.hallucinations import build_rows
+from hallulab.simulator.measure.rows import build_rows
 from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import tally_all
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hallulab.scenarios.transcript import Conversation, Passage, Span, Turn, Verdict
+from hallulab.simulator.measure.run_sums import RunSums
 from hallulab.simulator.report.metrics.flagged import Flagged, FlaggedReplies
 from hallulab.simulator.report.metrics.metric import RunFacts, Tallied
 
@@ -49,7 +50,7 @@ def counted(*chats: tuple[Conversation, Mapping[str, Mapping[int, Verdict]]]) ->
     flagging = FlaggedReplies(RunFacts([chat.chatbot for chat, _ in chats], ["d", "e"]))
     for chat, verdicts in chats:
         flagging.add(chat, verdicts, ())
-    found = flagging.result(Tallied({}, ())).flagged
+    found = flagging.result(Tallied(RunSums((), ()), ())).flagged
     assert found is not None
     return found
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.hallucinations import Row, build_row, build_rows
+from hallulab.simulator.measure.hallucinations import Row
+from hallulab.simulator.measure.rows import build_row, build_rows
 from hallulab.simulator.measure.spending import sum_known
 from tests.builders import branched, call, conversation, scored, unscored
 from tests.simulator.counted import tally_all

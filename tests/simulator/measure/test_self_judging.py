@@ -15,7 +15,8 @@ from hallulab.simulator.experiment.config import Experiment, load_experiment
 from hallulab.simulator.experiment.manifest import Manifest, write_manifest
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
-from hallulab.simulator.measure.hallucinations import Row, build_row
+from hallulab.simulator.measure.hallucinations import Row
+from hallulab.simulator.measure.rows import build_row
 from hallulab.simulator.measure.self_judging import explain_self_judging, mark_self_judged
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder

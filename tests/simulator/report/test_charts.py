@@ -3,7 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.simulator.measure.hallucinations import Row, build_row
+from hallulab.simulator.measure.hallucinations import Row
+from hallulab.simulator.measure.rows import build_row
 from hallulab.simulator.report.charts.hpt import HallucinationChart
 from hallulab.simulator.report.dots import LEFT, RIGHT, WIDTH, choose_axis_steps
 

@@ -9,7 +9,11 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.prediction_powered import Annotations, collect_judged_turns
+from hallulab.simulator.measure.prediction_powered import (
+    Annotations,
+    collect_judged_turns,
+    sum_judged_turns,
+)
 from hallulab.simulator.measure.prevalence import (
     Accuracy,
     PairCounts,
@@ -39,7 +43,9 @@ def rows(
     chats: Sequence[Conversation], verdicts: Sequence[Verdict], annotations: Annotations
 ) -> list[CorrectedRow]:
     """The rows of all turns."""
-    found = correct(collect_judged_turns(chats, verdicts, annotations), ["a", "b"], ["d", "e"], KNOWN)
+    turns = collect_judged_turns(chats, verdicts, annotations)
+    sums = {name: sum_judged_turns(own) for name, own in turns.items()}
+    found = correct(sums, ["a", "b"], ["d", "e"], KNOWN)
     return [row for row in found if row.depth is None]
 
 
@@ -120,5 +126,5 @@ def test_files_of_other_kinds_are_refused(tmp_path: Path, text: str, said: str) 
 )
 def test_another_version_or_detector_is_refused(accuracy: Accuracy, said: str) -> None:
     with pytest.raises(UsageError) as refused:
-        require_measured({accuracy.detector: accuracy}, VERDICTS)
+        require_measured({accuracy.detector: accuracy}, [("d", "1")])
     assert said in str(refused.value)

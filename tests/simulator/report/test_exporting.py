@@ -8,6 +8,7 @@ import pytest
 
 from hallulab.scenarios.datasets.jsonl import load_jsonl
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Passage, Turn, Verdict
 from hallulab.simulator.report.export import ExportCounts, export_annotated
 from hallulab.simulator.runs.folder import RunFolder
@@ -27,7 +28,7 @@ def run(folder: Path, turns: list[tuple[str, tuple[Passage, ...]]], *verdicts: V
             for index, (reply, passages) in enumerate(turns)
         ),
     )
-    with made.open_conversations() as conversations, made.open_verdicts() as journal:
+    with made.open_conversations() as conversations, LineWriter(made.verdicts) as journal:
         conversations.append(chat.model_dump_json())
         for verdict in verdicts:
             journal.append(verdict.model_dump_json())

@@ -20,6 +20,7 @@ from hallulab.scenarios.chats.formats import format_of, list_written_formats
 from hallulab.scenarios.datasets.loader import LoadRequest
 from hallulab.scenarios.datasets.ragtruth import load_ragtruth
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Branch, Conversation, Message, Passage, Step, Turn, Verdict
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.report.export import export_chats
@@ -80,7 +81,7 @@ def runs(draw: st.DrawFn) -> list[Conversation]:
 
 def saved_run(folder: Path, chats: Sequence[Conversation], verdicts: Sequence[Verdict] = ()) -> RunFolder:
     run = RunFolder(folder)
-    with run.open_conversations() as conversations, run.open_verdicts() as journal:
+    with run.open_conversations() as conversations, LineWriter(run.verdicts) as journal:
         for one in chats:
             conversations.append(one.model_dump_json())
         for verdict in verdicts:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from hallulab.simulator.measure.comparison import Finding
-from hallulab.simulator.measure.hallucinations import Row, build_row
+from hallulab.simulator.measure.hallucinations import Row
+from hallulab.simulator.measure.rows import build_row
 from hallulab.simulator.report.build import render_headlines
 from hallulab.simulator.report.document import RunReport
 from hallulab.simulator.report.metrics.comparisons import describe_planning, explain_intervals

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.simulator.report import reader as pages
 from hallulab.simulator.report import write as reporting
 from hallulab.simulator.report.write import write_reports
@@ -21,7 +22,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     monkeypatch.setattr(pages, "MOST", 3)
     monkeypatch.setattr(reporting, "MOST", 3)
     folder = RunFolder(tmp_path)
-    with folder.open_conversations() as chats, folder.open_verdicts() as verdicts:
+    with folder.open_conversations() as chats, LineWriter(folder.verdicts) as verdicts:
         for seed in range(5):
             for bot in ("vanilla", "agent"):
                 id = f"{bot}-{seed}"

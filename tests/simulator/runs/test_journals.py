@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
@@ -91,7 +92,7 @@ def test_what_a_run_writes_between_the_reading_of_two_journals_is_no_contradicti
     def read_while_a_run_writes(path: Path) -> list[tuple[int, int, object]]:
         asked.append(path.name)
         lines = list(read_placed_lines(path))
-        with run.open_conversations() as chats, run.open_verdicts() as judged:
+        with run.open_conversations() as chats, LineWriter(run.verdicts) as judged:
             chats.append(conversation(path.name, ["A."]).model_dump_json())
             judged.append(scored(path.name, 0).model_dump_json())
         return lines

@@ -1,0 +1,220 @@
+"""Have waves answered by the batch API of an endpoint: upload, create, poll, download.
+
+What was submitted is never submitted again: a run that goes on asks for the batch that the wave's file names,
+or that carries its token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from hallulab.agents.models.redaction import Redaction, make_redaction, remove_keys
+from hallulab.agents.models.transport import is_retryable
+from hallulab.agents.models.wave_files import CHAT, Service, Wave
+from hallulab.scenarios.errors import OperationalError, UsageError
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai.types import Batch
+
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
+"""Seconds between two looks at a batch: half as long again after each look, at most."""
+
+OUTAGE_S = 3600.0
+"""Seconds for which an endpoint may not answer while a batch is waited for."""
+
+_TOKEN = "hallulab_wave"  # noqa: S105 - the name of a field, no password
+_ENDED = frozenset({"completed", "expired", "cancelled"})
+"""States of a batch that has results, if not of all requests."""
+_PAGES = 5
+"""Pages of 100 batches that are searched for a token."""
+
+
+class ApiRunner:
+    """The batch API of OpenAI-compatible endpoints.
+
+    Args:
+        timeout_s: limit of one request in seconds, except up- and downloads.
+        network: sends the requests.
+        pause: waits for so many seconds.
+    """
+
+    service: Service = "api"
+
+    def __init__(
+        self,
+        timeout_s: float,
+        network: httpx2.AsyncBaseTransport | None = None,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._timeout_s = timeout_s
+        self._network = network or httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
+        self._pause = pause
+
+    async def ask(self, request: httpx2.Request) -> httpx2.Response:
+        """See `BatchRunner`."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._network.handle_async_request(request)
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout(f"no answer within {self._timeout_s:g} s", request=request) from error
+
+    async def settle(self) -> None:
+        """See `BatchRunner`."""
+
+    async def check(self, base_url: str, api_key: str) -> None:
+        """Check that the endpoint has a batch API.
+
+        Raises:
+            UsageError: it has none.
+            OperationalError: it does not answer.
+        """
+        async with self._talking(base_url, api_key) as client:
+            try:
+                await client.batches.list(limit=1)
+            except Exception as error:
+                if _status(error) in (404, 405):
+                    raise UsageError(
+                        f"{base_url} has no batch API (status {_status(error)} at /batches). Leave out "
+                        "--batch, or give an endpoint that has one."
+                    ) from error
+                raise
+
+    async def run(self, wave: Wave, api_key: str) -> None:
+        """See `BatchRunner`."""
+        redaction = make_redaction(api_key)
+        async with self._talking(wave.state.base_url, api_key) as client:
+            submitted = wave.state.batch
+            if submitted is None and wave.taken_up:
+                submitted = await self._find(client, wave)
+            if submitted is None:
+                submitted = await self._submit(client, wave)
+            wave.note(submitted)
+            batch = await self._wait(client, submitted)
+            if batch.status not in _ENDED:
+                wave.drop()
+                raise OperationalError(
+                    f"batch {batch.id} of {wave.state.base_url} failed: {_complaints(batch, redaction)}. "
+                    "Correct what it complains of, and run the command again; the run goes on."
+                )
+            try:
+                wave.raw.write_bytes(b"")
+                for name in filter(None, (batch.output_file_id, batch.error_file_id)):
+                    await _download(client, name, wave.raw, redaction)
+            except OSError as error:
+                raise OperationalError(f"cannot write {wave.raw}: {error.strerror or error}.") from error
+
+    async def _submit(self, client: AsyncOpenAI, wave: Wave) -> str:
+        with wave.input.open("rb") as file:
+            uploaded = await client.files.create(file=(wave.input.name, file), purpose="batch", timeout=None)
+        # Without another try: one that was answered too late would be a second batch, which is paid, too.
+        batch = await client.with_options(max_retries=0).batches.create(
+            input_file_id=uploaded.id,
+            endpoint=CHAT,
+            completion_window="24h",
+            metadata={_TOKEN: wave.state.token},
+        )
+        return batch.id
+
+    async def _find(self, client: AsyncOpenAI, wave: Wave) -> str | None:
+        """Return the batch that carries the wave's token: we were killed before we noted its identifier."""
+        after: dict[str, Any] = {}
+        for _ in range(_PAGES):
+            page = await client.batches.list(limit=100, **after)
+            for batch in page.data:
+                if (batch.metadata or {}).get(_TOKEN) == wave.state.token:
+                    return batch.id
+            if not page.has_next_page():
+                return None
+            after = {"after": page.data[-1].id}
+        return None
+
+    async def _wait(self, client: AsyncOpenAI, submitted: str) -> Batch:
+        """Return the batch when it has ended, in whatever way."""
+        pause, answered = FIRST_PAUSE_S, time.monotonic()
+        while True:
+            try:
+                batch = await client.batches.retrieve(submitted)
+            except Exception as error:
+                status = _status(error)
+                lasting = status is not None and not is_retryable(status)
+                if lasting or time.monotonic() - answered > OUTAGE_S:
+                    raise
+            else:
+                answered = time.monotonic()
+                if batch.status in _ENDED or batch.status == "failed":
+                    return batch
+            await self._pause(pause)
+            pause = min(1.5 * pause, LONGEST_PAUSE_S)
+
+    @asynccontextmanager
+    async def _talking(self, base_url: str, api_key: str) -> AsyncIterator[AsyncOpenAI]:
+        """Yield a client; tell its errors in one sentence without the key.
+
+        Raises:
+            OperationalError: the endpoint refuses, or does not answer.
+        """
+        from openai import AsyncOpenAI, OpenAIError
+
+        http = httpx2.AsyncClient(transport=_Anonymous(self._network), trust_env=False)
+        try:
+            yield AsyncOpenAI(
+                base_url=base_url, api_key=api_key, timeout=self._timeout_s, http_client=http, max_retries=4
+            )
+        except (OpenAIError, httpx2.HTTPError) as error:
+            told = " ".join(remove_keys(str(error), api_key).split())[:300]
+            raise OperationalError(
+                f"the batch API of {base_url} failed: {told}. Run the command again; the run goes on, and "
+                "what was submitted is not submitted again."
+            ) from None
+
+    async def aclose(self) -> None:
+        """See `BatchRunner`."""
+        await self._network.aclose()
+
+
+class _Anonymous(httpx2.AsyncBaseTransport):
+    """Sends requests without what the client tells of this machine, and leaves the connections open."""
+
+    def __init__(self, network: httpx2.AsyncBaseTransport) -> None:
+        self._network = network
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        for name in list(request.headers):
+            if name.lower().startswith(("x-stainless", "openai-")):
+                del request.headers[name]
+        request.headers["User-Agent"] = "hallulab"
+        return await self._network.handle_async_request(request)
+
+
+async def _download(client: AsyncOpenAI, name: str, path: Path, redaction: Redaction) -> None:
+    """Add the lines of a file at the API to a file here, without keys."""
+    rest = b""
+    async with client.files.with_streaming_response.content(name, timeout=None) as response:
+        with path.open("ab") as file:
+            async for chunk in response.iter_bytes():
+                *lines, rest = (rest + chunk).split(b"\n")
+                file.writelines(_make_safe(line, redaction) for line in lines)
+            file.write(_make_safe(rest, redaction))
+
+
+def _make_safe(line: bytes, redaction: Redaction) -> bytes:
+    return redaction.text(line.decode(errors="replace")).encode() + b"\n"
+
+
+def _complaints(batch: Batch, redaction: Redaction) -> str:
+    told = [error.message or error.code for error in (batch.errors.data or [])] if batch.errors else []
+    return " ".join(redaction.text("; ".join(filter(None, told))).split())[:300] or "it gives no reason"
+
+
+def _status(error: BaseException) -> int | None:
+    """Return the HTTP status that an error of the client is about; None: there was no answer."""
+    return getattr(error, "status_code", None)
