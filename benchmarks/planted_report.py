@@ -120,7 +120,7 @@ async def judged(
         serve_models(pool, RunSettings(quiet=True), is_model_needed(make_detectors(experiment, pool, {}))),
     ):
         [detector] = make_detectors(experiment, pool, {})
-        return await evaluate(detector, replies, experiment.concurrency)
+        return await evaluate(detector, replies, experiment.measured_at_once)
 
 
 Rows = Mapping[tuple[str, str, str], PlantedRow]

@@ -38,7 +38,7 @@ from hallulab.simulator.options.commands import (
     JudgeOptions,
     PlantOptions,
 )
-from hallulab.simulator.options.groups import RecordingOptions, StrPath, to_path
+from hallulab.simulator.options.groups import BatchService, HoldingOptions, StrPath, to_path
 
 if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
@@ -171,6 +171,9 @@ async def asimulate(
     replay: StrPath | None = None,
     quiet: bool = False,
     workers: int = 1,
+    ray: str | None = None,
+    ray_resources: Sequence[str] = (),
+    batch: BatchService | None = None,
     server_flags: Sequence[str] = (),
     **fields: Any,
 ) -> Run:
@@ -189,6 +192,9 @@ async def asimulate(
         replay: answer from this recording: no server, no network.
         quiet: no progress.
         workers: processes that hold conversations, each with `concurrency` requests under way.
+        ray: have actors of a Ray cluster do so: at this address, or one that `local` starts.
+        ray_resources: what each actor takes, such as `["CPU=1", "GPU=0.25"]`.
+        batch: ask models in waves, by `vllm run-batch` or by the batch API of the endpoint.
         server_flags: passed on to the model server, where one is started here.
         fields: fields of the experiment by name, which override `experiment`; None: not given.
 
@@ -198,8 +204,16 @@ async def asimulate(
         ReplayMiss: the recording lacks an answer. It is no `Exception`.
         KeyboardInterrupt: it was interrupted; what was written is intact.
     """
-    how = RecordingOptions(record=record, replay=replay, quiet=quiet, server_flags=server_flags)
-    return await _hold(experiment, fields, out, how, fresh, workers, judge=False)
+    how = HoldingOptions(
+        record=record,
+        replay=replay,
+        quiet=quiet,
+        server_flags=server_flags,
+        workers=workers,
+        ray=ray,
+        ray_resources=ray_resources,
+    )
+    return await _hold(experiment, fields, out, how, fresh, batch, judge=False)
 
 
 async def arun(
@@ -211,6 +225,9 @@ async def arun(
     replay: StrPath | None = None,
     quiet: bool = False,
     workers: int = 1,
+    ray: str | None = None,
+    ray_resources: Sequence[str] = (),
+    batch: BatchService | None = None,
     server_flags: Sequence[str] = (),
     **fields: Any,
 ) -> Run:
@@ -218,24 +235,32 @@ async def arun(
 
     Arguments and errors are those of `simulate`.
     """
-    how = RecordingOptions(record=record, replay=replay, quiet=quiet, server_flags=server_flags)
-    return await _hold(experiment, fields, out, how, fresh, workers, judge=True)
+    how = HoldingOptions(
+        record=record,
+        replay=replay,
+        quiet=quiet,
+        server_flags=server_flags,
+        workers=workers,
+        ray=ray,
+        ray_resources=ray_resources,
+    )
+    return await _hold(experiment, fields, out, how, fresh, batch, judge=True)
 
 
 async def _hold(
     experiment: Experiment | Mapping[str, Any] | StrPath,
     fields: Mapping[str, Any],
     out: StrPath | None,
-    options: RecordingOptions,
+    options: HoldingOptions,
     fresh: bool,
-    workers: int,
+    batch: BatchService | None,
     judge: bool,
 ) -> Run:
     from hallulab.simulator.experiment.command import run_in_folder
     from hallulab.simulator.experiment.models import RunSettings
     from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
 
-    settings = RunSettings.from_options(options, fresh, workers)
+    settings = RunSettings.from_options(options, fresh, batch)
     folder = RunFolder(to_path(out) or name_folder_by_time())
     scenario = await run_in_folder(_resolve_experiment(experiment, fields), folder, settings, judge)
     return _open_run(folder, scenario, reports=judge)

@@ -176,12 +176,14 @@ class ModelClient:
     def _was_last_try(self, record: CallRecord, state: RetryCallState) -> bool:
         """Return whether all tries are used up, or another one could end after the deadline.
 
-        If the server says when to ask again, only the deadline counts.
+        If the server says when to ask again, only the deadline counts. Tries that an adaptive limit let begin
+        too early do not count.
         """
         spent = record.under_way_s + state.idle_for + state.upcoming_sleep
         late = spent + self._transport.timeout_s > DEADLINE * self._transport.timeout_s
         told = _told_pause(state) is not None
-        return late or (state.attempt_number >= self._attempts and not told)
+        tries = state.attempt_number - record.crowded
+        return late or (tries >= self._attempts and not told)
 
     @property
     def _where(self) -> str:

@@ -12,13 +12,15 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import httpx2
 
+from hallulab.agents.models.adaptive import AdaptiveTransport
 from hallulab.agents.models.answers import ImpossibleAnswer, ModelError, is_completion, read_first_token
 from hallulab.agents.models.endpoints import SCRIPTED, Replicas, most_tokens
 from hallulab.agents.models.recording import Recording
@@ -68,6 +70,8 @@ class CallRecord:
     """Seconds from sending to the full answer, or the recorded ones."""
     under_way_s: float = 0.0
     """Seconds of all tries together, without waiting for the gate and pauses between tries."""
+    crowded: int = 0
+    """Tries that an adaptive limit let begin too early: the endpoint refused them and answered others."""
     replayed: bool = False
     """Whether the answer was already known."""
 
@@ -112,7 +116,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         recording: where answers are kept.
         gate: admits the requests that may be under way at once.
         timeout_s: limit of one request in seconds, without waiting for the gate.
-        inner: the transport that sends.
+        inner: the transport that sends; an `AdaptiveTransport` has a limit for each endpoint, too.
         replicas: shares out the requests among several endpoints; None: there is one for each address.
         timed: whether answers are kept with their seconds; else these are 0.
     """
@@ -130,7 +134,8 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         self._gate = gate
         self.timeout_s = inner.timeout_s if isinstance(inner, PatientTransport) else timeout_s
         """Limit of one try, in seconds."""
-        self._inner = inner or httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
+        self._inner = inner or make_network()
+        self._adaptive = inner.limits if isinstance(inner, AdaptiveTransport) else None
         self._replicas = replicas
         self._keeps_seconds = timed
         self._told_models: dict[tuple[str, str], str] = {}
@@ -225,14 +230,26 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         """
         with self._replicas.asking(request) if self._replicas else nullcontext() as asking:
             if asking is None:
-                response, latency = await self._timed(request, call)
+                response, latency = await self._admitted(request, call, nullcontext())
                 return response, request.url, latency
-            async with asking.replica.allowance.spending(tokens):
-                response, latency = await self._timed(asking.request, call)
+            allowance = asking.replica.allowance.spending(tokens)
+            response, latency = await self._admitted(asking.request, call, allowance)
             asking.status, asking.retry_after = response.status_code, read_retry_after(response)
         if self._replicas and self._replicas.others_are_awake():
             response.headers.pop("Retry-After", None)
         return response, asking.request.url, latency
+
+    async def _admitted(
+        self, request: httpx2.Request, call: ModelCall, allowance: AbstractAsyncContextManager[None]
+    ) -> tuple[httpx2.Response, float]:
+        """Send a request as soon as the limits of its endpoint allow; return its answer and its seconds."""
+        if self._adaptive is None:
+            async with allowance:
+                return await self._timed(request, call)
+        limit = self._adaptive.get(str(request.url))
+        answer, crowded = await limit.ask(_kind(call.body), allowance, partial(self._timed, request, call))
+        call.record.crowded += crowded
+        return answer
 
     async def _timed(self, request: httpx2.Request, call: ModelCall) -> tuple[httpx2.Response, float]:
         """Send a request; return its answer and its seconds, which count even if there is no answer."""
@@ -267,6 +284,11 @@ class ModelTransport(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close the connections."""
         await self._inner.aclose()
+
+
+def make_network() -> httpx2.AsyncBaseTransport:
+    """Make what sends over the network, with as many connections as are asked for."""
+    return httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
 
 
 def is_retryable(status: int) -> bool:
@@ -349,6 +371,11 @@ async def _receive(response: httpx2.Response, asked: httpx2.URL, redaction: Reda
     begins = redaction.text(text[:_BEGINNING])
     excerpt = begins[: max(0, len(begins) - redaction.reach) if len(text) > _BEGINNING else None][:_EXCERPT]
     return httpx2.Response(response.status_code, text=excerpt, headers=headers)
+
+
+def _kind(body: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what is equal for requests whose answers take about as long."""
+    return body.get("model"), body.get("max_tokens"), "logprobs" in body, "response_format" in body
 
 
 def _flaw(body: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:

@@ -270,11 +270,11 @@ async def _judged(
             [detector] = make_detectors(experiment, pool, {})
             if isinstance(detector, TrainableDetector):
                 remembering = Remembering(detector, recording, asked.learns)
-                evaluation = await _by_folds(remembering, replies, experiment.concurrency)
+                evaluation = await _by_folds(remembering, replies, experiment.measured_at_once)
                 if evaluation is not None:
                     return evaluation, "folds"
         [detector] = make_detectors(experiment, pool, {})
-        return await evaluate(detector, replies, experiment.concurrency), "shipped"
+        return await evaluate(detector, replies, experiment.measured_at_once), "shipped"
 
 
 async def _by_folds(

@@ -1,6 +1,7 @@
 """Measure large runs: `python -m benchmarks.scale [--short] [--made N [--report-only] [--both]]`.
 
-The same run by one worker process and by two, against a stub endpoint that takes 200 ms for an answer. Then a
+The same run by one worker process, by two, and by two actors of a Ray cluster, against a stub endpoint that
+takes 200 ms for an answer; `--workers-only` measures nothing else. Then a
 run of three turns and three detectors against an instant stub endpoint, once with few conversations and
 once with ten times as many. Each run and each report is a process of its own, whose largest memory counts.
 
@@ -22,6 +23,7 @@ from unittest.mock import patch
 from benchmarks.command import build_parser
 from benchmarks.orchestration import stub
 from benchmarks.scale.cost import Needed, lost_and_doubled, needed_by, simulated, speedup
+from benchmarks.scale.events import count_events
 from benchmarks.scale.made_run import Shape, add_shape, make, shape_of
 from hallulab.simulator.runs.folder import RunFolder
 
@@ -29,6 +31,8 @@ FEW, MANY = 1_000, 10_000
 SHORT = (20, 200)
 USERS, SHORT_USERS = 120, 10
 """Users who meet all five chatbots, by one worker and by two."""
+EVENTS, SHORT_EVENTS = 20_000, 200
+"""Events that are sent to the command."""
 
 
 def main() -> None:
@@ -37,6 +41,7 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="a minute instead of ten")
     parser.add_argument("--made", type=int, default=0, help="conversations of a folder to report on, too")
     parser.add_argument("--report-only", action="store_true", help="measure `report` on that folder, only")
+    parser.add_argument("--workers-only", action="store_true", help="measure workers, only")
     parser.add_argument("--both", action="store_true", help="compare one journal with shards")
     add_shape(parser)
     options = parser.parse_args()
@@ -45,6 +50,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         if not options.report_only:
             found |= speedup(Path(directory), SHORT_USERS if options.short else USERS)
+            found |= count_events(SHORT_EVENTS if options.short else EVENTS)
+        if not options.report_only and not options.workers_only:
             found |= _compared(Path(directory), *(SHORT if options.short else (FEW, MANY)))
         if options.made:
             made = Path(directory) / "made"

@@ -128,23 +128,31 @@ ANSWER_S = 0.2
 
 
 def speedup(directory: Path, users: int) -> dict[str, float]:
-    """Return how much faster two workers are than one, with `Experiment.concurrency` in each."""
+    """Return how much faster two workers are than one, and two actors of Ray than two workers.
+
+    Each has `Experiment.concurrency`.
+    """
     with stub(ANSWER_S) as base_url:
-        seconds = {
-            workers: needed_by(
-                "benchmarks.scale.cost", base_url, str(workers), str(users), str(directory / str(workers))
-            ).seconds
-            for workers in (1, 2)
-        }
-    print(f"{users} users: one worker {seconds[1]:.1f} s, two {seconds[2]:.1f} s", flush=True)
-    return {"speedup_2_workers": round(seconds[1] / seconds[2], 2)}
+
+        def time_workers(number: int, kind: str) -> float:
+            folder = str(directory / f"{kind}{number}")
+            return needed_by("benchmarks.scale.cost", base_url, str(number), str(users), folder, kind).seconds
+
+        one, two, actors = time_workers(1, "process"), time_workers(2, "process"), time_workers(2, "ray")
+    print(f"{users} users: one worker {one:.1f} s, two {two:.1f} s, two of Ray {actors:.1f} s", flush=True)
+    return {"speedup_2_workers": round(one / two, 2), "ray_to_workers": round(two / actors, 2)}
 
 
 def main() -> None:
     """Run it."""
-    base_url, workers, users, folder = sys.argv[1:]
+    base_url, workers, users, folder, kind = sys.argv[1:]
     values: dict[str, Any] = {"base_url": base_url, "model": "stub", "count": int(users), "max_turns": 2}
-    settings = RunSettings(quiet=True, workers=int(workers), prepare_worker=embed_without_model)
+    settings = RunSettings(
+        quiet=True,
+        workers=int(workers),
+        ray="local" if kind == "ray" else None,
+        prepare_worker=embed_without_model,
+    )
     embed_without_model()
     wanted = Experiment.model_validate(values)
     asyncio.run(run_experiment(wanted, RunFolder(Path(folder)), settings, simulate=True))

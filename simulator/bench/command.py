@@ -68,7 +68,7 @@ async def run_bench(options: BenchOptions) -> Results:
         if not measurable:
             raise UsageError(f"{options.dataset}: no labelled reply is left to judge.")
         tested = choose_replies(measurable, options.limit, experiment.seed)
-        validation = CrossValidation(splits, tested, experiment.concurrency, options.quiet)
+        validation = CrossValidation(splits, tested, experiment.measured_at_once, options.quiet)
         async with serve_models(pool, settings, is_model_needed(detectors)):
             warn_of(detectors)
             evaluations = await validation.evaluate(detectors, experiment.seed)

@@ -54,7 +54,7 @@ async def run_from_options(options: RunOptions | SimulateOptions) -> tuple[RunFo
     if isinstance(options, RunOptions):
         fields["detectors"] = options.detectors
     experiment = load_experiment(options.config_path, fields)
-    settings = RunSettings.from_options(options, options.fresh, options.workers, options.batch)
+    settings = RunSettings.from_options(options, options.fresh, options.batch)
     return folder, await run_in_folder(experiment, folder, settings, judges)
 
 
@@ -85,7 +85,7 @@ async def detect_from_options(options: DetectOptions) -> tuple[RunFolder, Scenar
     folder.require()
     fields = {**options.collect_model_fields(), "detectors": options.detectors}
     experiment = load_saved_experiment(folder, options.config_path, fields)
-    settings = RunSettings.from_options(options, workers=options.workers, batch=options.batch)
+    settings = RunSettings.from_options(options, batch=options.batch)
     return folder, await run_experiment(experiment, folder, settings, simulate=False)
 
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import (
+    Field,
+    PrivateAttr,
+    ValidationError,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
 
+from hallulab.agents.models.adaptive import AUTO, MOST
 from hallulab.agents.models.endpoints import BaseUrl, Limits, is_loopback, normal
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.serving.catalogue import CATALOGUE, DEFAULT_CPU_MODEL
@@ -82,6 +90,23 @@ class UserSettings(Frozen):
     played by one of them, drawn like its manner; one that stands twice is drawn twice as often."""
 
 
+CONCURRENCY = 16
+"""Requests under way at once where no number is given and none is found out."""
+
+
+def _explain_concurrency(
+    value: Any, validate: Callable[[Any], int | Literal["auto"]]
+) -> int | Literal["auto"]:
+    try:
+        return validate(value)
+    except ValidationError as error:
+        raise ValueError(f"must be a number from 1 or `{AUTO}`, not {value!r}") from error
+
+
+Concurrency = Annotated[Annotated[int, Field(ge=1)] | Literal["auto"], WrapValidator(_explain_concurrency)]
+"""A number of requests, or `auto`: each endpoint has a limit of its own, which is found out."""
+
+
 class Experiment(Frozen):
     """A whole experiment, resolved.
 
@@ -144,8 +169,8 @@ class Experiment(Frozen):
     """What is done to documents and users; None: nothing."""
     embedding_model: str = "all-minilm-l6-v2"
     """Catalogue name, path or hub name of a sentence-transformers model."""
-    concurrency: int = Field(default=16, ge=1)
-    """Model requests under way at once."""
+    concurrency: Concurrency = Field(default_factory=lambda known: choose_concurrency(known))
+    """Model requests under way at once; `auto` by default where the default model is on another machine."""
     timeout: float = Field(default=300.0, gt=0, le=1e9)
     """Most seconds of one model request."""
     decision_samples: int = Field(default=1, ge=1, le=100)
@@ -288,6 +313,16 @@ class Experiment(Frozen):
         return self
 
     @property
+    def at_once(self) -> int:
+        """Model requests under way at once at most."""
+        return MOST if self.concurrency == AUTO else self.concurrency
+
+    @property
+    def measured_at_once(self) -> int:
+        """Pieces of work at once where seconds are measured, which must not hold the wait for a limit."""
+        return CONCURRENCY if self.concurrency == AUTO else self.concurrency
+
+    @property
     def user_models(self) -> tuple[str, ...]:
         """The names of the models that play users: each under `models`, or `default`."""
         return self.user.models if self.user else (self.roles.get("user", DEFAULT_MODEL),)
@@ -295,6 +330,25 @@ class Experiment(Frozen):
     def served_name(self, name: str) -> str:
         """Return the name that a model of `models`, or the default one, is served under."""
         return self.models[name].model if name in self.models else self.model or DEFAULT_CPU_MODEL
+
+
+def choose_concurrency(known: Mapping[str, Any]) -> int | Literal["auto"]:
+    """Return the default of `concurrency` for the other fields of an experiment.
+
+    It is found out if the default model is on another machine. A bot with a process for each conversation
+    keeps the number, which says how many processes there are.
+    """
+    urls = (known.get("base_url"), *known.get("base_urls", ()))
+    remote = any(url is not None and not is_loopback(url) for url in urls)
+    own = any(_has_process(bot.kind, bot.options) for bot in known.get("chatbots", ()))
+    return AUTO if remote and not own else CONCURRENCY
+
+
+def _has_process(kind: str, options: Mapping[str, Any]) -> bool:
+    if kind == GUARDED:
+        wrapped = find_wrapped_chatbot(options)
+        return wrapped is not None and _has_process(wrapped.kind, wrapped.options)
+    return kind in ("callable", "autogen")
 
 
 def put_over(values: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:

@@ -104,8 +104,9 @@ class LocalExecutor:
         self._detectors = {detector.name: detector for detector in participants.detectors}
         self._groups: dict[int, _Shared] = {}
         # Two semaphores: conversations that are held must not wait for a slow detector.
-        self._conversation_slots = asyncio.Semaphore(participants.concurrency)
-        self._judgement_slots = asyncio.Semaphore(participants.concurrency)
+        limits, most = participants.limits, participants.concurrency
+        self._conversation_slots = limits.make_places() if limits else asyncio.Semaphore(most)
+        self._judgement_slots = limits.make_places() if limits else asyncio.Semaphore(most)
         self.concurrency = participants.concurrency
 
     async def perform(self, task: ConversationTask, emit: Emit) -> None:

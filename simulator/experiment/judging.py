@@ -28,7 +28,7 @@ async def judge_views(options: JudgeOptions) -> list[Judgement]:
             warn_of([detector])
             if detector.traits.batch:
                 return await run_detector(detector, options.views)
-            places = asyncio.Semaphore(experiment.concurrency)
+            places = asyncio.Semaphore(experiment.at_once)
 
             async def judge_reply(number: int) -> Judgement:
                 async with places:

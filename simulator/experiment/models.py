@@ -15,11 +15,12 @@ import httpx2
 from tenacity import wait_none
 
 from hallulab.agents.machine.cache import Listener
+from hallulab.agents.models.adaptive import AUTO, AdaptiveLimits, AdaptiveTransport
 from hallulab.agents.models.batch import BatchTransport
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.models.transport import PatientTransport
+from hallulab.agents.models.transport import PatientTransport, make_network
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.served_model import list_model_warnings
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
@@ -27,7 +28,7 @@ from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.experiment.batch import EVERYTHING, check_batch_apis, serve_waves
 from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.options.groups import BatchService, RecordingOptions, to_path
+from hallulab.simulator.options.groups import BatchService, RecordingOptions, WorkerOptions, to_path
 
 if TYPE_CHECKING:
     from hallulab.agents.serving.server import ServedModel
@@ -59,6 +60,10 @@ class RunSettings:
     """Processes that hold and judge conversations. One: this process does."""
     batch: BatchService | None = None
     """Who answers models' requests in waves; None: they are asked one by one."""
+    ray: str | None = None
+    """Address of the Ray cluster whose actors hold and judge conversations, or `local`; None: no cluster."""
+    ray_resources: tuple[str, ...] = ()
+    """What each actor takes, as NAME=AMOUNT."""
     prepare_worker: Callable[[], None] | None = None
     """Called first in each worker process; for tests and measurements."""
 
@@ -67,17 +72,19 @@ class RunSettings:
         cls,
         options: RecordingOptions,
         fresh: bool = False,
-        workers: int = 1,
         batch: BatchService | None = None,
     ) -> RunSettings:
         """Return how an experiment is run with the options of a command."""
+        performing = options if isinstance(options, WorkerOptions) else WorkerOptions()
         return cls(
             fresh=fresh,
             record=to_path(options.record),
             replay=to_path(options.replay),
             quiet=options.quiet,
             server_flags=tuple(options.server_flags),
-            workers=workers,
+            workers=performing.workers,
+            ray=performing.ray,
+            ray_resources=tuple(performing.ray_resources),
             batch=batch,
         )
 
@@ -90,11 +97,14 @@ class RunSettings:
             raise UsageError(f"--batch {self.batch}: give {' or '.join(get_args(BatchService))}.")
         if self.batch is not None and self.replay is not None:
             raise UsageError("--batch and --replay exclude each other: a replay asks no model.")
-        if self.batch is not None and self.workers > 1:
+        if self.batch is not None and (self.workers > 1 or self.ray is not None):
+            other = "--workers" if self.ray is None else "--ray"
             raise UsageError(
-                "--batch and --workers exclude each other: one process asks for all, or each would send "
-                "waves of its own. Leave out --workers."
+                f"--batch and {other} exclude each other: one process asks for all, or each would send "
+                f"waves of its own. Leave out {other}."
             )
+        if self.ray_resources and self.ray is None:
+            raise UsageError("--ray-resources: these are of actors of a Ray cluster. Give --ray, too.")
 
 
 def ensure_model(experiment: Experiment) -> Experiment:
@@ -110,9 +120,25 @@ def ensure_model(experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"model": DEFAULT_CPU_MODEL})
 
 
+def make_limits(experiment: Experiment, recording: Recording, sharers: int = 1) -> AdaptiveLimits | None:
+    """Make the limits of an experiment whose `concurrency` is found out; None for others, and for a replay.
+
+    Args:
+        recording: keeps the answers or provides them.
+        sharers: how many processes share them.
+    """
+    if experiment.concurrency != AUTO or recording.replaying:
+        return None
+    urls = experiment.base_urls or ((experiment.base_url,) if experiment.base_url else ())
+    return AdaptiveLimits(urls, sharers)
+
+
 @asynccontextmanager
 async def open_pool(
-    experiment: Experiment, recording: Recording, transport: httpx2.AsyncBaseTransport | None = None
+    experiment: Experiment,
+    recording: Recording,
+    transport: httpx2.AsyncBaseTransport | None = None,
+    limits: AdaptiveLimits | None = None,
 ) -> AsyncIterator[ModelPool]:
     """Open the experiment's models, to make components with.
 
@@ -121,10 +147,14 @@ async def open_pool(
     Args:
         recording: keeps the answers or provides them; it is closed at the end.
         transport: see `RunSettings`.
+        limits: of its endpoints; None: those of `make_limits`.
 
     Raises:
         UsageError: like `ensure_model`.
     """
+    limits = limits or make_limits(experiment, recording)
+    if limits is not None:
+        transport = AdaptiveTransport(limits, transport or make_network())
     try:
         pool = _build_pool(ensure_model(experiment), recording, transport)
         try:
@@ -220,7 +250,7 @@ def _build_pool(
     return ModelPool(
         endpoints,
         recording=recording,
-        concurrency=EVERYTHING if patient else experiment.concurrency,
+        concurrency=EVERYTHING if patient else experiment.at_once,
         backoff=wait_none() if patient else None,
         timeout_s=experiment.timeout,
         transport=transport,

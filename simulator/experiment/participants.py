@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
+from hallulab.agents.models.adaptive import AdaptiveLimits
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.users.personas import StyleProfile, find_manner, speaking
@@ -43,6 +44,9 @@ class Participants:
     """Keeps answers of models until it ends (`Recording.stretch`)."""
     count_as_work: Callable[[], AbstractContextManager[None]] = nullcontext
     """Counts a conversation or judgement as under way until it ends (`WorkUnderWay.piece`)."""
+    limits: AdaptiveLimits | None = None
+    """The endpoints' limits, which say how many conversations are held and turns judged; None: `concurrency`
+    does."""
 
 
 def make_detectors(
@@ -91,6 +95,7 @@ def build_participants(
     knowledge: KnowledgeBase,
     judge: bool,
     max_turns: int,
+    limits: AdaptiveLimits | None = None,
 ) -> Participants:
     """Build everybody who takes part in an experiment.
 
@@ -98,6 +103,7 @@ def build_participants(
         knowledge: the pack's knowledge base.
         judge: whether replies are judged; if not, there are no detectors.
         max_turns: replies after which a conversation is stopped.
+        limits: see `Participants`.
 
     Raises:
         UsageError: a detector cannot be made, or a persona's script asks a detector that there is not.
@@ -134,7 +140,14 @@ def build_participants(
             return make_chatbot(chosen.kind, context)
 
     return Participants(
-        make_user, make_bot, detectors, searched, max_turns, experiment.concurrency, pool.recording.stretch
+        make_user,
+        make_bot,
+        detectors,
+        searched,
+        max_turns,
+        experiment.at_once,
+        pool.recording.stretch,
+        limits=limits,
     )
 
 

@@ -54,7 +54,7 @@ class Pipe:
 
 
 class ProcessLine:
-    """Starts a worker as a process, and connects with it (a `Line`).
+    """Starts a worker as a process, and connects with it (a `WorkerLine`).
 
     Args:
         libraries: what it imports first.
@@ -76,20 +76,20 @@ class ProcessLine:
         self._pipe = Pipe(ours.detach())
 
     def send(self, message: Any) -> None:
-        """See `Line`."""
+        """See `WorkerLine`."""
         self._pipe.send(message)
 
     def __iter__(self) -> Iterator[Any]:
-        """See `Line`."""
+        """See `WorkerLine`."""
         yield from self._pipe
 
     def explain_end(self) -> str:
-        """See `Line`."""
+        """See `WorkerLine`."""
         code = self._process.wait()
         self._pipe.close()
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         return f"the worker process ended ({how})"
 
     def kill(self) -> None:
-        """See `Line`."""
+        """See `WorkerLine`."""
         self._process.kill()

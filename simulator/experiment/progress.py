@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
+from hallulab.agents.models.adaptive import ReachedLimit
 from hallulab.agents.progress import bars
 from hallulab.simulator.experiment.executors import ConversationDone, Event, TurnDone, VerdictDone
 
@@ -21,6 +23,7 @@ class ProgressBars:
     def __init__(self, max_turns: int, detectors: int, quiet: bool) -> None:
         self._max_turns = max_turns
         self._detectors = detectors
+        self._quiet = quiet
         self._open_turns = 0
         self._expected_verdicts = 0
         self._given = 0
@@ -60,6 +63,11 @@ class ProgressBars:
             case VerdictDone():
                 self._given += 1
         self._draw()
+
+    def tell_limits(self, reached: Sequence[ReachedLimit]) -> None:
+        """Say in a line for each endpoint how many requests it was asked at once in the end."""
+        for one in reached if not self._quiet else ():
+            self._bars.console.print(one.describe(), markup=False, highlight=False)
 
     def _draw(self) -> None:
         turns = self._turns_done + self._open_turns

@@ -20,7 +20,7 @@ from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, get_first_error
 from hallulab.simulator.experiment.execution import freeze_long_lived_objects
 from hallulab.simulator.experiment.executors import ConversationTask, LocalExecutor
-from hallulab.simulator.experiment.models import open_pool
+from hallulab.simulator.experiment.models import make_limits, open_pool
 from hallulab.simulator.experiment.participants import build_participants, make_knowledge
 from hallulab.simulator.experiment.processes import Pipe
 from hallulab.simulator.experiment.workers import WorkerConfig
@@ -36,7 +36,7 @@ def main(descriptor: int, libraries: Sequence[str]) -> None:
     serve(Pipe(descriptor), libraries)
 
 
-class Line(Protocol):
+class DriverLine(Protocol):
     """Connects a worker with the process that started it."""
 
     def send(self, message: Any) -> None:
@@ -46,7 +46,7 @@ class Line(Protocol):
         """Yield what comes, until the other end is closed. Blocks."""
 
 
-def serve(line: Line, libraries: Sequence[str]) -> None:
+def serve(line: DriverLine, libraries: Sequence[str]) -> None:
     """Perform tasks until the line ends, or until told to end, in an event loop of its own.
 
     Args:
@@ -61,7 +61,7 @@ def serve(line: Line, libraries: Sequence[str]) -> None:
 class _WorkerMain:
     """Performs the tasks that the other process sends, and sends the events."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: DriverLine) -> None:
         self._line = line
         self._kept: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._recording = threading.Lock()
@@ -99,17 +99,21 @@ class _WorkerMain:
             config.prepare()
         experiment, scenario = config.experiment, config.scenario
         recording = Recording.knowing(config.known, self._keep if config.recorded else None)
-        async with open_pool(experiment, recording) as pool:
+        limits = make_limits(experiment, recording, config.workers)
+        async with open_pool(experiment, recording, limits=limits) as pool:
             pool.bind(config.base_url)
             if config.asks_model:
                 await pool.check()
             knowledge = make_knowledge(experiment, scenario, pool)
             executor = LocalExecutor(
-                build_participants(experiment, scenario, pool, knowledge, config.judge, config.max_turns)
+                build_participants(
+                    experiment, scenario, pool, knowledge, config.judge, config.max_turns, limits
+                )
             )
             self._line.send(("ready",))
             with freeze_long_lived_objects():
                 await self._perform_all(executor)
+            self._line.send(("reached", limits.list_reached() if limits else []))
             self._line.send(("asked", [(replica.answered, replica.failed) for replica in pool.replicas]))
 
     async def _perform_all(self, executor: LocalExecutor) -> None:
@@ -139,7 +143,7 @@ class _WorkerMain:
 class _Warnings(logging.Handler):
     """Sends warnings, without their tracebacks, to be shown there."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: DriverLine) -> None:
         super().__init__(logging.WARNING)
         self._line = line
 

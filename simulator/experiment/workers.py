@@ -1,6 +1,6 @@
 """Workers: each holds and judges conversations in a process of its own, and this process alone writes.
 
-A worker is at the other end of a `Line`: a pipe (`hallulab.simulator.experiment.processes`) or Ray
+A worker is at the other end of a `WorkerLine`: a pipe (`hallulab.simulator.experiment.processes`) or Ray
 (`hallulab.simulator.experiment.ray_cluster`). It builds the participants once
 (`hallulab.simulator.experiment.worker`), has a `LocalExecutor` as this process would, and sends back the
 events. It ends when the line ends, so none outlives this process, however that ends.
@@ -20,6 +20,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from hallulab.agents.models.adaptive import ReachedLimit
 from hallulab.agents.models.endpoints import Replica
 from hallulab.agents.models.recording import CacheSnapshot, Recording
 from hallulab.scenarios.errors import HallulabError, OperationalError
@@ -48,7 +49,7 @@ SLOW_TO_SEARCH = ("lancedb",)
 """Libraries that are imported at the first search, which stops all conversations of a process for seconds."""
 
 
-class Line(Protocol):
+class WorkerLine(Protocol):
     """Connects this process with a worker that it has started."""
 
     def send(self, message: Any) -> None:
@@ -84,6 +85,8 @@ class WorkerConfig:
     """What the recording holds already."""
     recorded: bool
     """Whether answers are kept in a file, by the driver."""
+    workers: int = 1
+    """How many processes share what endpoints are asked at most."""
     prepare: Callable[[], None] | None = None
     """Called first; for tests."""
     collected_after: tuple[int, int, int] = field(default_factory=gc.get_threshold)
@@ -103,17 +106,20 @@ class WorkerExecutor:
         start: starts one.
     """
 
-    def __init__(self, number: int, concurrency: int, start: Callable[[], Line]) -> None:
-        self._start = lambda: _Worker(start())
+    def __init__(self, number: int, concurrency: int, start: Callable[[], WorkerLine]) -> None:
+        self._open_line = start
         self._number = number
         self.concurrency = number * concurrency
         self._slots: list[_WorkerSlot] = []
         self._groups: dict[int, _WorkerSlot] = {}
+        self.reached: list[Sequence[ReachedLimit]] = []
+        """What the limits of workers that have ended had come to, where they are adaptive."""
         self._left: Counter[int] = Counter()
         """Conversations of each group that have not ended."""
+        self._begun = False
 
     async def __aenter__(self) -> Self:
-        self._slots = [_WorkerSlot(self._start()) for _ in range(self._number)]
+        self._slots = [_WorkerSlot(_Worker(self._open_line())) for _ in range(self._number)]
         return self
 
     def configure(self, config: Any, recording: Recording, replicas: Sequence[Replica] = ()) -> None:
@@ -124,7 +130,13 @@ class WorkerExecutor:
             recording: keeps what they record.
             replicas: the endpoints of the default model if there are several; they count what workers ask.
         """
-        self._configure = partial(_Worker.configure, config=config, recording=recording, replicas=replicas)
+        self._configure = partial(
+            _Worker.configure,
+            config=config,
+            recording=recording,
+            replicas=replicas,
+            reached=self.reached,
+        )
         for slot in self._slots:
             self._configure(slot.worker)
 
@@ -152,11 +164,16 @@ class WorkerExecutor:
                 # A conversation that kills its worker must not take the others' second tries with it.
                 async with slot.second_tries if number else nullcontext():
                     if slot.worker.gone is not None:
-                        slot.worker = self._start()
+                        self._has_begun()  # the slot forgets the old one
+                        slot.worker = _Worker(self._open_line())
                         self._configure(slot.worker)
                     try:
                         return await slot.worker.perform(under_way)
                     except _WorkerExited as died:
+                        if not self._has_begun():
+                            raise OperationalError(
+                                f"{died} before it could begin. Lower --workers, or leave it out."
+                            ) from died
                         reason = f"{died}, and so did the next one"
             under_way.fail(reason)
         finally:
@@ -164,6 +181,11 @@ class WorkerExecutor:
             self._left[task.group] -= 1
             if not self._left[task.group]:
                 del self._left[task.group], self._groups[task.group]
+
+    def _has_begun(self) -> bool:
+        """Return whether any worker could begin: if none can, the next ones cannot either."""
+        self._begun = self._begun or any(slot.worker.could_begin for slot in self._slots)
+        return self._begun
 
     def _choose_slot(self, task: ConversationTask) -> _WorkerSlot:
         if task.group not in self._groups:
@@ -215,12 +237,15 @@ class _Worker:
         line: connects with it.
     """
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorkerLine) -> None:
         self.gone: BaseException | None = None
         """Why it does nothing any more; None while it does."""
+        self.could_begin = False
+        """Whether it has built its participants."""
         self._loop = asyncio.get_running_loop()
         self._recording: Recording | None = None
         self._replicas: Sequence[Replica] = ()
+        self._reached: list[Sequence[ReachedLimit]] = []
         self._ready: asyncio.Future[None] = self._loop.create_future()
         self._tasks: dict[int, tuple[_TaskUnderWay, asyncio.Future[None]]] = {}
         self._begun = 0
@@ -228,9 +253,15 @@ class _Worker:
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
-    def configure(self, config: Any, recording: Recording, replicas: Sequence[Replica]) -> None:
+    def configure(
+        self,
+        config: Any,
+        recording: Recording,
+        replicas: Sequence[Replica],
+        reached: list[Sequence[ReachedLimit]],
+    ) -> None:
         """Send the configuration; see `WorkerExecutor.configure`."""
-        self._recording, self._replicas = recording, replicas
+        self._recording, self._replicas, self._reached = recording, replicas, reached
         self._line.send(config)
 
     async def perform(self, task: _TaskUnderWay) -> None:
@@ -238,15 +269,9 @@ class _Worker:
 
         Raises:
             _WorkerExited: it ended before the task was done.
-            OperationalError: it ended before it could begin.
             HallulabError, ReplayMiss, OSError: the run must end, as if this process had performed the task.
         """
-        try:
-            await asyncio.shield(self._ready)
-        except _WorkerExited as died:
-            raise OperationalError(
-                f"{died} before it could begin. Lower --workers, or leave it out."
-            ) from died
+        await asyncio.shield(self._ready)
         if self.gone is not None:
             raise self.gone
         self._begun += 1
@@ -269,9 +294,12 @@ class _Worker:
         try:
             match name:
                 case "ready":
+                    self.could_begin = True
                     self._ready.set_result(None)
                 case "failed":
                     self._end_with(*told)
+                case "reached":
+                    self._reached.append(*told)
                 case "asked":
                     self._count(*told)
                 case "record":

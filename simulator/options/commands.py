@@ -19,6 +19,7 @@ from hallulab.simulator.options.groups import (
     ModelOptions,
     RecordingOptions,
     StrPath,
+    WorkerOptions,
 )
 
 if TYPE_CHECKING:
@@ -36,36 +37,32 @@ _BATCH = Flag(
     "Ask models in waves, as files in OpenAI's batch format: vllm runs `vllm run-batch` here, api uses the "
     "batch API of --base-url."
 )
-_WORKERS = Flag("Processes that hold and judge conversations, each with --concurrency requests.")
 
 
 @dataclass(frozen=True)
-class SimulateOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOptions):
+class SimulateOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOptions, WorkerOptions):
     """What `hallulab simulate` takes."""
 
     _: KW_ONLY
-    workers: Annotated[int, _WORKERS] = 1
     batch: Annotated[BatchService | None, _BATCH] = None
 
 
 @dataclass(frozen=True)
-class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOptions):
+class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOptions, WorkerOptions):
     """What `hallulab run` takes."""
 
     detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
     _: KW_ONLY
-    workers: Annotated[int, _WORKERS] = 1
     batch: Annotated[BatchService | None, _BATCH] = None
 
 
 @dataclass(frozen=True)
-class DetectOptions(ModelOptions, RecordingOptions):
+class DetectOptions(ModelOptions, RecordingOptions, WorkerOptions):
     """What `hallulab detect` takes."""
 
     folder: Annotated[StrPath, Flag("A run folder.", argument=True, metavar="DIR")]
     detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
     _: KW_ONLY
-    workers: Annotated[int, _WORKERS] = 1
     batch: Annotated[BatchService | None, _BATCH] = None
 
 

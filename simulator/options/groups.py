@@ -60,7 +60,13 @@ class ModelOptions:
     api_key_env: Annotated[
         str | None, Flag("Environment variable with the endpoint's key; by default OPENAI_API_KEY.")
     ] = None
-    concurrency: Annotated[int | None, Flag("Model requests under way at once.")] = None
+    concurrency: Annotated[
+        str | int | None,
+        Flag(
+            "Model requests under way at once; auto finds it out (default at remote endpoints).",
+            metavar="N|auto",
+        ),
+    ] = None
     timeout: Annotated[float | None, Flag("Seconds one try of a model request may take.")] = None
 
     @property
@@ -153,3 +159,28 @@ def read_whole_numbers(flag: str, text: str, least: int) -> tuple[int, ...]:
 
 _MOST = 50
 """Most turns or passages: none of our dialogues is longer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions:
+    """Which processes hold and judge conversations."""
+
+    workers: Annotated[
+        int, Flag("Processes that hold and judge conversations, each with --concurrency requests.")
+    ] = 1
+    ray: Annotated[
+        str | None,
+        Flag(
+            "Have --workers actors of a Ray cluster do so: at this address, or one that `local` starts.",
+            metavar="ADDRESS",
+        ),
+    ] = None
+    ray_resources: Annotated[
+        Sequence[str],
+        Flag("What each actor takes, such as CPU=1,GPU=0.25; by default a core.", separated=True),
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldingOptions(RecordingOptions, WorkerOptions):
+    """How conversations are held where the experiment is given otherwise."""

@@ -15,6 +15,7 @@ from benchmarks.orchestration import stub
 from benchmarks.scale import made_run
 from benchmarks.scale.__main__ import compare_made, measure_made
 from benchmarks.scale.cost import Needed, lost_and_doubled, simulated, speedup
+from benchmarks.scale.events import count_events
 from benchmarks.scale.made_run import make, shape_of
 from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.export import export_annotated
@@ -127,19 +128,21 @@ def test_speed_up_is_the_seconds_of_one_worker_over_those_of_two(
 
     def needed(module: str, *arguments: str) -> Needed:
         asked.append((module, *arguments[1:]))
-        return Needed(megabytes=1, seconds=30.0 / int(arguments[1]) + 1.0, cpu_seconds=1.0)
+        seconds = 30.0 / int(arguments[1]) + {"process": 1.0, "ray": 2.0}[arguments[-1]]
+        return Needed(megabytes=1, seconds=seconds, cpu_seconds=1.0)
 
     monkeypatch.setattr("benchmarks.scale.cost.needed_by", needed)
-    assert speedup(tmp_path, 2) == {"speedup_2_workers": 1.94}
-    assert capsys.readouterr().out == "2 users: one worker 31.0 s, two 16.0 s\n"
+    assert speedup(tmp_path, 2) == {"speedup_2_workers": 1.94, "ray_to_workers": 0.94}
+    assert capsys.readouterr().out == "2 users: one worker 31.0 s, two 16.0 s, two of Ray 17.0 s\n"
     assert asked == [
-        ("benchmarks.scale.cost", workers, "2", str(tmp_path / workers)) for workers in ("1", "2")
+        ("benchmarks.scale.cost", workers, "2", str(tmp_path / f"{kind}{workers}"), kind)
+        for workers, kind in (("1", "process"), ("2", "process"), ("2", "ray"))
     ]
 
 
 def test_one_worker_meets_two_users_with_five_chatbots(tmp_path: Path) -> None:
     with stub() as base_url:
-        in_this_process("benchmarks.scale.cost", base_url, "1", "2", str(tmp_path / "run"))
+        in_this_process("benchmarks.scale.cost", base_url, "1", "2", str(tmp_path / "run"), "process")
     assert len(list(RunFolder(tmp_path / "run").read_conversations())) == 10
 
 
@@ -177,7 +180,14 @@ def test_the_same_run_is_timed_by_one_worker_and_by_two(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = speedup(tmp_path, 2)
-    assert found.keys() == {"speedup_2_workers"}
+    assert found.keys() == {"speedup_2_workers", "ray_to_workers"}
     assert capsys.readouterr().out.startswith("2 users: one worker ")
-    counts = [len(RunFolder(tmp_path / name).read_conversations()) for name in ("1", "2")]
-    assert counts == [10, 10]
+    runs = [RunFolder(tmp_path / name) for name in ("process1", "process2", "ray2")]
+    assert [len(run.read_conversations()) for run in runs] == [10, 10, 10]
+
+
+@pytest.mark.slow
+def test_events_are_counted_by_a_pipe_and_by_ray() -> None:
+    found = count_events(50)
+    assert found.keys() == {"events_per_second_by_pipe", "events_per_second_by_ray"}
+    assert min(found.values()) > 1

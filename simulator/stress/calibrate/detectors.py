@@ -173,7 +173,7 @@ async def _calibrate_detector(
     measured_on: str,
 ) -> tuple[Calibrated, Fitted | None]:
     """Fit a detector's threshold, and judge again by it: the pool still has the model's answers."""
-    first = await evaluate(detector, replies, experiment.concurrency, judged)
+    first = await evaluate(detector, replies, experiment.measured_at_once, judged)
     fitted = fit_threshold(first, experiment.seed)
     scored = sum(judgement.outcome == "scored" for judgement in first.judgements)
     row = Calibrated(
@@ -187,7 +187,7 @@ async def _calibrate_detector(
     if not isinstance(fitted, FittedThreshold):
         return row.model_copy(update={"not_fitted": fitted}), None
     detector.use_calibrated(fitted.threshold)
-    again = await evaluate(detector, replies, experiment.concurrency)
+    again = await evaluate(detector, replies, experiment.measured_at_once)
     assert detector.scoring is not None
     kept = Fitted(
         detector=detector.name,

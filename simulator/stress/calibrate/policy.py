@@ -277,7 +277,7 @@ async def _calibrate_policy(
         async with serve_models(pool, settings, is_model_needed([detector])):
             with bars(options.quiet) as shown:
                 told = partial(shown.advance, shown.add_task(detector.name, total=len(replies)))
-                judged = await evaluate(detector, replies, experiment.concurrency, told)
+                judged = await evaluate(detector, replies, experiment.measured_at_once, told)
     _require_coverage(judged)
     rows = build_topic_rows(judged, wanted, load_topic_thresholds(source), folds)
     if all(row.threshold is None for row in rows):

@@ -85,7 +85,7 @@ async def run_stress(config: StressConfig, folder: StressFolder, settings: RunSe
                 with bars(settings.quiet) as shown:
                     bar = shown.add_task("answers", total=len(wanted))
                     answers = await ask_all(
-                        asking, wanted, folder.answers, config.concurrency, lambda: shown.advance(bar)
+                        asking, wanted, folder.answers, config.experiment.at_once, lambda: shown.advance(bar)
                     )
             _require_an_answer(answers)
             report = build_stress_report(config, models, answers)

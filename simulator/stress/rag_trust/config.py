@@ -20,7 +20,15 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, expand_home, render_complaint
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.transcript import Call, Count, Frozen, Number, Seed
-from hallulab.simulator.experiment.config import ALL_CHATBOTS, Component, Experiment, ModelSettings, describe
+from hallulab.simulator.experiment.config import (
+    ALL_CHATBOTS,
+    Component,
+    Concurrency,
+    Experiment,
+    ModelSettings,
+    choose_concurrency,
+    describe,
+)
 
 Dimension = Literal["factuality", "robustness", "accountability"]
 
@@ -135,8 +143,8 @@ class StressConfig(Frozen):
     """Name under `models` of the judge; None: `model`, which the report says."""
     seed: Seed = 0
     """Seed of fakes, distractors, the documents' order and sampled answers."""
-    concurrency: int = Field(default=16, ge=1)
-    """Model requests, and questions, under way at once."""
+    concurrency: Concurrency = Field(default_factory=lambda known: choose_concurrency(known))
+    """Model requests, and questions, under way at once; `auto` by default where `base_url` is elsewhere."""
     timeout: float = Field(default=300.0, gt=0, le=1e9)
     """Most seconds of one model request."""
     decision_samples: int = Field(default=1, ge=1, le=100)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -299,3 +300,35 @@ def test_limits_are_those_of_named_endpoints(tmp_path: Path) -> None:
     assert found == Limits(requests=8, tokens_per_minute=60_000)
     none = write(tmp_path, "base_url: http://127.0.0.1:9/v1\nendpoint_limits: {requests: 0}\n")
     assert "line 2" in refusal(none)
+
+
+@pytest.mark.parametrize(
+    ("fields", "concurrency"),
+    [
+        ({}, 16),
+        ({"base_url": "http://127.0.0.1:8000/v1"}, 16),
+        ({"base_url": "https://models.example/v1"}, "auto"),
+        ({"base_urls": ["http://127.0.0.1:1/v1", "http://a:1/v1"], "api_key_env": "KEY"}, "auto"),
+        ({"base_url": "https://models.example/v1", "concurrency": 4}, 4),
+        ({"base_url": "https://models.example/v1", "concurrency": "4"}, 4),
+        ({"concurrency": "auto"}, "auto"),
+        (
+            {
+                "base_url": "https://models.example/v1",
+                "chatbots": [{"name": "mine", "kind": "callable", "options": {"target": "bot:reply"}}],
+            },
+            16,
+        ),
+    ],
+)
+def test_concurrency_is_found_out_where_the_default_model_is_on_another_machine(
+    fields: dict[str, Any], concurrency: int | str
+) -> None:
+    assert load_experiment(None, fields).concurrency == concurrency
+
+
+@pytest.mark.parametrize("wrong", ["many", "0", 0, -1, 1.5])
+def test_a_wrong_concurrency_is_told_in_one_sentence(wrong: Any) -> None:
+    with pytest.raises(UsageError) as error:
+        load_experiment(None, {"concurrency": wrong})
+    assert str(error.value) == f"field `concurrency`: must be a number from 1 or `auto`, not {wrong!r}."

@@ -1,0 +1,251 @@
+"""Workers that are actors of a Ray cluster, on this machine or on several (`--ray`).
+
+An actor has a worker inside (`hallulab.simulator.experiment.worker`) and is at the other end of a line: it
+hears messages one after the other, and speaks by a generator whose objects Ray hands over as they come.
+Ray is imported when it is asked for.
+
+No key is given to Ray: workers read keys from the environment of their machine.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import os
+import queue
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.simulator.experiment.worker import serve
+
+LOCAL = "local"
+"""The address of a cluster that is started here, and ends with the run."""
+
+CPU = "CPU"
+"""Ray's name for a processor core."""
+
+_log = logging.getLogger(__name__)
+
+_ENDED = object()
+"""What an actor's worker says last, within the actor."""
+
+
+@contextmanager
+def join_cluster(address: str, workers: int, resources: Mapping[str, float]) -> Iterator[None]:
+    """Join a Ray cluster while the block runs, or start one on the loopback address.
+
+    Args:
+        address: `local`, or where the cluster is, such as `10.0.0.1:6379` or `auto`.
+        workers: how many actors there will be.
+        resources: what each takes, by Ray's names.
+
+    Raises:
+        UsageError: Ray is not installed, or the cluster has not so much.
+        OperationalError: the cluster cannot be started or joined.
+    """
+    ray = _import_ray()
+    if ray.is_initialized():
+        raise UsageError(f"--ray {address}: this process has joined a Ray cluster already. Leave it first.")
+    here: dict[str, Any] = {"address": address}
+    if address == LOCAL:
+        own = {name: workers * amount for name, amount in resources.items() if name not in (CPU, "GPU")}
+        cores = max(os.cpu_count() or 1, workers * resources.get(CPU, 0))
+        here |= {
+            "_node_ip_address": "127.0.0.1",
+            "include_dashboard": False,
+            "num_cpus": cores,
+            "resources": own,
+        }
+    try:
+        ray.init(**here, log_to_driver=False, logging_level="CRITICAL")
+        _require_room(address, ray.cluster_resources(), workers, resources)
+        yield
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        if isinstance(error, UsageError | OperationalError) or ray.is_initialized():
+            raise
+        reason = str(error).splitlines()[0]
+        raise OperationalError(f"--ray {address}: no Ray cluster can be used there ({reason})") from error
+    finally:
+        ray.shutdown()
+
+
+def share(message: Any) -> Any:
+    """Put a message into the object store, from which a machine gets it once; return what is sent instead."""
+    return importlib.import_module("ray").put(message)
+
+
+def read_resources(given: Sequence[str]) -> dict[str, float]:
+    """Read what each actor takes, such as `CPU=1` and `GPU=0.5`; without CPU, a core each.
+
+    Raises:
+        UsageError: one is not NAME=AMOUNT.
+    """
+    found: dict[str, float] = {CPU: 1.0}
+    for one in given:
+        name, _, amount = one.partition("=")
+        try:
+            found[name] = float(amount)
+        except ValueError:
+            found[name] = -1.0
+        if not name or not 0 <= found[name] < 1e6:
+            raise UsageError(f"--ray-resources {one}: give NAME=AMOUNT, such as CPU=1 or GPU=0.25.")
+    return found
+
+
+def _import_ray() -> Any:
+    """Import Ray, without what it does to this process.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    if importlib.util.find_spec("ray") is None:
+        raise UsageError("--ray: Ray is not installed. Install it with `pip install 'hallulab[ray]'`.")
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    handler = signal.getsignal(signal.SIGTERM)
+    ray = importlib.import_module("ray")
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)  # Ray's import sets one, which would end this process at once
+    # There is no option for this: Ray prints what befalls nodes on standard output, where our results stand.
+    driver: Any = importlib.import_module("ray._private.worker")
+    driver.print_to_stdstream = _warn_of_event
+    return ray
+
+
+def _warn_of_event(data: Mapping[str, Any], ignore_prefix: bool) -> None:
+    """Log the first line of what Ray would print, in the place of its own function."""
+    for line in data["lines"][:1]:
+        _log.warning("Ray: %s", str(line).splitlines()[0])
+
+
+def _require_room(
+    address: str, there: Mapping[str, float], workers: int, resources: Mapping[str, float]
+) -> None:
+    """Raise UsageError if a cluster has less than all workers take: they would wait for ever."""
+    for name, amount in resources.items():
+        if workers * amount > there.get(name, 0) + 1e-9:
+            raise UsageError(
+                f"--ray {address}: {workers} workers take {workers * amount:g} {name}, and the cluster has "
+                f"{there.get(name, 0):g}. Lower --workers, or give another --ray-resources."
+            )
+
+
+class _Actor:
+    """A worker in an actor.
+
+    Args:
+        libraries: what it imports first.
+    """
+
+    def __init__(self, libraries: Sequence[str]) -> None:
+        self._libraries = libraries
+        self._ends = _LineEnds()
+
+    def hear(self, message: Any) -> None:
+        """Get a message for the worker."""
+        self._ends.heard.put(message)
+
+    def speak(self) -> Iterator[Any]:
+        """Run the worker, and yield its messages until it has ended."""
+
+        def run() -> None:
+            try:
+                serve(self._ends, self._libraries)
+            finally:
+                self._ends.said.put(_ENDED)
+
+        # A thread of its own, because the worker's event loop must not wait until a message has been fetched.
+        threading.Thread(target=run, daemon=True).start()
+        while (message := self._ends.said.get()) is not _ENDED:
+            yield message
+
+
+class _LineEnds:
+    """The worker's end of a line, within an actor (`hallulab.simulator.experiment.worker.DriverLine`)."""
+
+    def __init__(self) -> None:
+        self.heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.said: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def send(self, message: Any) -> None:
+        """See `DriverLine`."""
+        self.said.put(message)
+
+    def __iter__(self) -> Iterator[Any]:
+        """See `DriverLine`."""
+        while True:
+            yield self.heard.get()
+
+
+class ActorStarter:
+    """Starts actors, each with a line to it.
+
+    Args:
+        resources: what each takes, by Ray's names.
+        libraries: what it imports first.
+        workers: how many there are at the same time.
+    """
+
+    def __init__(self, resources: Mapping[str, float], libraries: Sequence[str], workers: int) -> None:
+        self._resources = resources
+        self._libraries = libraries
+        self._left = workers
+
+    def start(self) -> RayLine:
+        """Start an actor.
+
+        One that takes the place of a dead one takes no core: its node may be gone, and the others are full.
+        """
+        self._left -= 1
+        resources = self._resources if self._left >= 0 else {**self._resources, CPU: 0.0}
+        return RayLine(resources, self._libraries)
+
+
+class RayLine:
+    """Starts a worker as an actor, and connects with it (`hallulab.simulator.experiment.workers.WorkerLine`).
+
+    Args:
+        resources: what the actor takes, by Ray's names.
+        libraries: what it imports first.
+    """
+
+    def __init__(self, resources: Mapping[str, float], libraries: Sequence[str]) -> None:
+        self._ray = ray = importlib.import_module("ray")
+        others = {name: amount for name, amount in resources.items() if name not in (CPU, "GPU")}
+        # One thread each: messages are heard in their order while the other thread speaks.
+        actor = ray.remote(
+            num_cpus=resources.get(CPU, 0),
+            num_gpus=resources.get("GPU", 0),
+            resources=others,
+            concurrency_groups={"hearing": 1, "speaking": 1},
+            max_restarts=0,
+        )
+        self._actor = actor(_Actor).remote(tuple(libraries))
+        speak = self._actor.speak.options(num_returns="streaming", concurrency_group="speaking")
+        self._messages = speak.remote()
+        self._hear = self._actor.hear.options(concurrency_group="hearing")
+
+    def send(self, message: Any) -> None:
+        """See `WorkerLine`."""
+        self._hear.remote(message)
+
+    def __iter__(self) -> Iterator[Any]:
+        """See `WorkerLine`."""
+        try:
+            for message in self._messages:
+                yield self._ray.get(message)
+        except self._ray.exceptions.RayError:
+            pass  # `explain_end` says it
+
+    def explain_end(self) -> str:
+        """See `WorkerLine`."""
+        self.kill()
+        return "the worker's Ray actor ended"
+
+    def kill(self) -> None:
+        """See `WorkerLine`."""
+        self._ray.kill(self._actor)

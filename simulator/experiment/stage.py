@@ -1,0 +1,216 @@
+"""The stage of a run: its models, its workers and who takes part, from when they are made until it ends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from hallulab.agents.models.adaptive import AUTO, AdaptiveLimits, join_reached
+from hallulab.agents.models.batch import BatchTransport
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.retrieval.knowledge import KnowledgeBase
+from hallulab.agents.served_model import identify_models, read_claim_check
+from hallulab.chatbots.protocol import Chatbot, describe_parts_version
+from hallulab.simulator.experiment.batch import hold_all, make_waves, sending_waves
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.execution import execute, freeze_long_lived_objects
+from hallulab.simulator.experiment.makers import identify_makers
+from hallulab.simulator.experiment.manifest import Manifest, add_answers
+from hallulab.simulator.experiment.models import (
+    RunSettings,
+    build_knowledge,
+    make_limits,
+    open_pool,
+    open_recording,
+    serve_models,
+    start_embedding,
+    warn_of,
+)
+from hallulab.simulator.experiment.participants import (
+    Participants,
+    build_participants,
+    is_model_needed,
+    make_knowledge,
+)
+from hallulab.simulator.experiment.plan import Job, Plan
+from hallulab.simulator.experiment.processes import ProcessLine
+from hallulab.simulator.experiment.progress import ProgressBars
+from hallulab.simulator.experiment.ray_cluster import ActorStarter, join_cluster, read_resources, share
+from hallulab.simulator.experiment.request import RunRequest
+from hallulab.simulator.experiment.workers import SLOW_TO_SEARCH, WorkerConfig, WorkerExecutor, WorkerLine
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.journals import Journals
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Who and what a run has. Its models have no address until they are served."""
+
+    request: RunRequest
+    """What is asked for."""
+    settings: RunSettings
+    """How it is run."""
+    pool: ModelPool
+    """The models."""
+    knowledge: KnowledgeBase
+    """The pack's documents."""
+    participants: Participants
+    """Who takes part."""
+    chatbots: Mapping[str, Chatbot]
+    """One of each chatbot, by name: made so that its errors come first, and to describe it."""
+    workers: WorkerExecutor | None
+    """Other processes that hold and judge; None: this one does."""
+    waves: BatchTransport | None
+    """Asks the models in waves; None: they are asked one by one."""
+    limits: AdaptiveLimits | None
+    """Found out by asking; None: concurrency is a number."""
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether a model is asked."""
+        return self.request.simulate or is_model_needed(self.participants.detectors)
+
+    @asynccontextmanager
+    async def serve(self, folder: RunFolder) -> AsyncIterator[str | None]:
+        """Serve the models and make the documents' vectors, at the same time; yield the revision served.
+
+        Args:
+            folder: the run folder, which keeps waves.
+
+        Raises:
+            UsageError: see `serve_models`, as for OperationalError.
+        """
+        if self.waves is not None:
+            self.waves.open(folder.waves, self.settings.fresh)
+        asked, pool = self.asks_model, self.pool
+        searched = asked and bool(self.request.scenario.documents) and not pool.recording.replaying
+        starts_server = searched and not pool.get().endpoint.base_url
+        async with (
+            start_embedding(self.knowledge, starts_server) as embedded,
+            serve_models(pool, self.settings, asked, self.waves) as revision,
+        ):
+            if searched:
+                await (embedded or build_knowledge(self.knowledge, self.settings.quiet))
+            warn_of(self.participants.detectors)
+            yield revision
+
+    def describe(self, revision: str | None) -> Manifest:
+        """Return what experiment.json says of the run, once its models are served."""
+        request, made_by = self.request, None
+        if request.simulate:
+            parts = {name: describe_parts_version(bot) for name, bot in self.chatbots.items()}
+            branched = request.branching is not None
+            made_by = identify_makers(request.experiment, identify_models(self.pool), parts, branched)
+        return Manifest(
+            request.experiment,
+            request.scenario,
+            self.participants.detectors,
+            made_by=made_by,
+            verifying={name: read_claim_check(f"chatbot {name}", bot) for name, bot in self.chatbots.items()},
+            planted=request.planted,
+            branching=request.branching,
+            revision=revision,
+            read_how=self.pool.read_how if self.asks_model else (),
+        )
+
+    async def perform(self, jobs: Sequence[Job] | Plan, folder: RunFolder, journals: Journals) -> None:
+        """Hold and judge what the folder lacks, and write how the endpoints answered.
+
+        Args:
+            jobs: the conversations wanted.
+            folder: the run folder.
+            journals: what it has that counts.
+
+        Raises:
+            OperationalError: server, endpoint or disk failed.
+            ReplayMiss: the recording lacks an answer.
+        """
+        if self.workers is not None:
+            config = self._configure_workers()
+            sent = config if self.settings.ray is None else share(config)
+            self.workers.configure(sent, self.pool.recording, self.pool.replicas)
+        detectors = len(self.participants.detectors)
+        progress = ProgressBars(self.request.max_turns, detectors, self.settings.quiet)
+        try:
+            with progress, freeze_long_lived_objects():
+                async with sending_waves(self.waves, self.pool):
+                    await execute(self.participants, jobs, folder, progress, journals, self.workers)
+            if self.workers is not None:
+                await self.workers.leave()
+            if self.limits is not None:
+                reached = self.workers.reached if self.workers else [self.limits.list_reached()]
+                progress.tell_limits(join_reached(reached))
+        finally:
+            add_answers(folder, [replica.did for replica in self.pool.replicas])
+
+    def _configure_workers(self) -> WorkerConfig:
+        request, settings = self.request, self.settings
+        limits = request.experiment.endpoint_limits
+        own = None if limits is None else limits.shared_by(settings.workers)
+        return WorkerConfig(
+            experiment=request.experiment.model_copy(update={"endpoint_limits": own}),
+            scenario=request.scenario,
+            base_url=self.pool.get().endpoint.base_url,
+            asks_model=self.asks_model,
+            judge=request.judge,
+            max_turns=request.max_turns,
+            known=self.pool.recording.known(),
+            recorded=settings.record is not None,
+            workers=settings.workers,
+            prepare=settings.prepare_worker,
+        )
+
+
+@asynccontextmanager
+async def open_stage(request: RunRequest, settings: RunSettings) -> AsyncIterator[Stage]:
+    """Start workers, make all who take part, and close everything at the end. Nothing is served yet.
+
+    Raises:
+        UsageError: a detector, a chatbot, an option or the settings are at fault.
+        OperationalError: a recording or a cluster cannot be opened.
+    """
+    experiment, scenario = request.experiment, request.scenario
+    waves = make_waves(experiment, settings.batch)
+    recording = open_recording(settings)
+    limits = None if waves else make_limits(experiment, recording)
+    async with (
+        _start_workers(settings, experiment) as workers,
+        open_pool(experiment, recording, waves or settings.transport, limits) as pool,
+    ):
+        knowledge = make_knowledge(experiment, scenario, pool)
+        participants = hold_all(
+            build_participants(
+                experiment, scenario, pool, knowledge, request.judge, request.max_turns, limits
+            ),
+            waves,
+        )
+        bots = experiment.chatbots if request.simulate else ()
+        chatbots = {bot.name: participants.make_chatbot(bot, experiment.seed) for bot in bots}
+        yield Stage(request, settings, pool, knowledge, participants, chatbots, workers, waves, limits)
+
+
+@asynccontextmanager
+async def _start_workers(
+    settings: RunSettings, experiment: Experiment
+) -> AsyncIterator[WorkerExecutor | None]:
+    """Yield worker processes, or actors of a Ray cluster; None: this process holds and judges."""
+    libraries = SLOW_TO_SEARCH if settings.replay is None else ()
+    start: Callable[[], WorkerLine] = partial(ProcessLine, libraries)
+    with ExitStack() as until_the_end:
+        if settings.ray is not None:
+            resources = read_resources(settings.ray_resources)
+            until_the_end.enter_context(join_cluster(settings.ray, settings.workers, resources))
+            start = ActorStarter(resources, libraries, settings.workers).start
+        elif settings.workers == 1:
+            yield None
+            return
+        async with WorkerExecutor(settings.workers, _share(experiment, settings), start) as workers:
+            yield workers
+
+
+def _share(experiment: Experiment, settings: RunSettings) -> int:
+    """Return how many conversations each worker holds at once at most."""
+    shared = experiment.concurrency == AUTO
+    return max(1, experiment.at_once // settings.workers) if shared else experiment.at_once

@@ -1,0 +1,184 @@
+"""Actors of a Ray cluster write what one process writes, also where some die, and Ray writes no key."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.experiment import ray_cluster
+from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.experiment.ray_cluster import read_resources
+from hallulab.simulator.experiment.run import run_experiment
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.testing.endpoint import MODEL, completion, serve_stub
+from hallulab.testing.kill_points import Lines, journal_lines
+from hallulab.testing.tiny_pack import make_pack, words_for_vectors, words_for_vectors_from_now_on
+from tests.demo import EXPERIMENT, RECORDING
+from tests.demo import MODEL as DEMO_MODEL
+from tests.ray_kills import TwoNodes, Victim, kill_once, two_nodes
+from tests.simulator.command_line import CommandLine
+from tests.simulator.experiment.dying_workers import die_in
+
+KEY = "sk-canary-0123456789"
+
+
+@pytest.fixture(scope="module")
+def ray_folder() -> Iterator[Path]:
+    """Where Ray writes. Paths of its sockets must be short."""
+    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("RAY_TMPDIR", str(folder))
+        patched.setenv("CANARY_KEY", KEY)
+        yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def whole(demo_replay: RunFolder) -> dict[str, Lines]:
+    """The journals of one process."""
+    return journal_lines(demo_replay.path)
+
+
+@pytest.fixture(scope="module")
+def replayed(ray_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """The demo, held by two actors of which one dies."""
+    folder = tmp_path_factory.mktemp("ray")
+    experiment = load_experiment(EXPERIMENT, {"model": DEMO_MODEL})
+    prepare = partial(die_in, "run_detector", folder / "died")
+    settings = RunSettings(replay=RECORDING, quiet=True, workers=2, ray="local", prepare_worker=prepare)
+    run = RunFolder(folder / "run")
+    asyncio.run(run_experiment(experiment, run, settings, simulate=True))
+    assert (folder / "died").exists()
+    return run
+
+
+def test_two_actors_of_which_one_dies_write_what_one_process_writes(
+    replayed: RunFolder, whole: dict[str, Lines]
+) -> None:
+    assert journal_lines(replayed.path) == whole
+
+
+def test_nothing_of_ray_is_left(replayed: RunFolder, ray_folder: Path) -> None:
+    deadline = time.monotonic() + 20
+    while left := processes_of(ray_folder):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
+
+
+def processes_of(folder: Path) -> list[str]:
+    """The command lines that name a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if str(folder) in command:
+            found.append(command)
+    return found
+
+
+@pytest.mark.slow
+def test_a_key_is_in_nothing_that_ray_or_the_run_writes(ray_folder: Path, tmp_path: Path) -> None:
+    fields = {
+        "scenario": str(make_pack(tmp_path / "pack")),
+        "model": MODEL,
+        "api_key_env": "CANARY_KEY",
+        "chatbots": ["vanilla", "agent"],
+        "detectors": ["halludetect", "lexical"],
+        "repeats": 3,
+        "max_turns": 2,
+        "min_turns": 2,
+    }
+    run, recording = RunFolder(tmp_path / "run"), tmp_path / "recording.jsonl"
+    settings = RunSettings(
+        record=recording, quiet=True, workers=2, ray="local", prepare_worker=words_for_vectors_from_now_on
+    )
+    with serve_stub(completion) as url, words_for_vectors():
+        experiment = Experiment.model_validate({**fields, "base_url": url})
+        asyncio.run(run_experiment(experiment, run, settings, simulate=True))
+    keys = [(entry["kind"], entry["key"]) for entry in map(json.loads, recording.read_text().splitlines())]
+    assert len(keys) == len(set(keys)) > 20
+    assert len(run.read_journals().verdicts) == len(run.read_conversations()) * 2 * 2
+    places = [path for folder in (tmp_path, ray_folder) for path in folder.rglob("*") if path.is_file()]
+    assert len(places) > 30
+    assert not [path for path in places if KEY.encode() in path.read_bytes()]
+
+
+@pytest.fixture(scope="module")
+def nodes(ray_folder: Path) -> Iterator[TwoNodes]:
+    with two_nodes() as nodes:
+        yield nodes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", get_args(Victim))
+def test_a_run_on_two_nodes_of_which_something_is_killed_loses_and_doubles_nothing(
+    nodes: TwoNodes, whole: dict[str, Lines], tmp_path: Path, victim: Victim
+) -> None:
+    found = kill_once(nodes, victim, tmp_path / "run", whole, None)
+    assert (found.lost, found.doubled) == (0, 0)
+    assert found.unfinished == (victim == "command")
+
+
+def test_resources_are_read() -> None:
+    assert read_resources(["GPU=0.25", "fast=1"]) == {"CPU": 1.0, "GPU": 0.25, "fast": 1.0}
+
+
+@pytest.mark.parametrize("given", ["GPU", "GPU=", "=1", "GPU=-1", "GPU=nan", "GPU=many"])
+def test_wrong_resources_are_refused(given: str) -> None:
+    with pytest.raises(UsageError, match=rf"--ray-resources {given}: give NAME=AMOUNT"):
+        read_resources([given])
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            ["--ray-resources", "GPU=1"],
+            "--ray-resources: these are of actors of a Ray cluster. Give --ray, too.",
+        ),
+        (
+            ["--ray", "local", "--batch", "vllm"],
+            "--batch and --ray exclude each other: one process asks for all, or each would send waves of "
+            "its own. Leave out --ray.",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    hallulab: CommandLine, tmp_path: Path, flags: list[str], message: str
+) -> None:
+    ended = hallulab("run", *flags, "--out", tmp_path / "run")
+    assert (ended.code, ended.err) == (2, f"error: {message}\n")
+
+
+def test_without_ray_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_nothing(name: str) -> Any:
+        return None
+
+    monkeypatch.setattr(ray_cluster.importlib.util, "find_spec", find_nothing)
+    with (
+        pytest.raises(UsageError, match=r"Install it with `pip install 'hallulab\[ray\]'`"),
+        ray_cluster.join_cluster("local", 2, {"CPU": 1.0}),
+    ):
+        pass
+
+
+def test_a_cluster_that_is_too_small_is_refused() -> None:
+    with pytest.raises(UsageError) as raised:
+        ray_cluster._require_room("auto", {"CPU": 3.0}, 4, {"CPU": 1.0})
+    assert str(raised.value) == (
+        "--ray auto: 4 workers take 4 CPU, and the cluster has 3. Lower --workers, or give another "
+        "--ray-resources."
+    )
