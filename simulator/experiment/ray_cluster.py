@@ -140,9 +140,9 @@ def _on_loopback() -> Iterator[None]:
 
 
 def _warn_of_event(data: Mapping[str, Any], ignore_prefix: bool) -> None:
-    """Log the first line of what Ray would print, in the place of its own function."""
+    """Log the first sentence of what Ray would print, in the place of its own function."""
     for line in data["lines"][:1]:
-        _log.warning("Ray: %s", str(line).splitlines()[0])
+        _log.warning("Ray: %s", str(line).splitlines()[0].partition(". ")[0])
 
 
 def _require_room(

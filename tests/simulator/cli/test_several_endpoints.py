@@ -50,7 +50,7 @@ def test_calls_are_spread_evenly_over_four_endpoints(hallulab: CommandLine, tmp_
         endpoints = [stack.enter_context(faulty_endpoint(0.0)) for _ in range(4)]
         for endpoint in endpoints:
             endpoint.pause_s = 0.01
-        ended = run(hallulab, tmp_path, *(endpoint.url for endpoint in endpoints), users=64)
+        ended = run(hallulab, tmp_path, *(endpoint.url for endpoint in endpoints), users=48)
     calls = healthy(endpoints)
     assert ended.code == 0
     assert max(calls) <= 1.1 * sum(calls) / 4
