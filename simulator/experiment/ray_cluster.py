@@ -12,9 +12,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import logging
+import math
 import os
 import queue
 import signal
+import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -25,6 +27,9 @@ from hallulab.simulator.experiment.worker import serve
 
 LOCAL = "local"
 """The address of a cluster that is started here, and ends with the run."""
+
+ANSWER_S = 5.0
+"""Seconds in which a cluster's first machine must take a connection."""
 
 CPU = "CPU"
 """Ray's name for a processor core."""
@@ -54,19 +59,21 @@ def join_cluster(address: str, workers: int, resources: Mapping[str, float]) -> 
     here: dict[str, Any] = {"address": address}
     if address == LOCAL:
         own = {name: workers * amount for name, amount in resources.items() if name not in (CPU, "GPU")}
-        cores = max(os.cpu_count() or 1, workers * resources.get(CPU, 0))
+        cores = max(os.cpu_count() or 1, math.ceil(workers * resources.get(CPU, 0)))
         here |= {
             "include_dashboard": False,
             "num_cpus": cores,
             "resources": own,
         }
+    else:
+        _require_answer(address)
     try:
         with _keeping_sigterm(), _on_loopback() if address == LOCAL else nullcontext():
             ray.init(**here, log_to_driver=False, logging_level="CRITICAL")
         _require_room(address, ray.cluster_resources(), workers, resources)
         yield
     except (ConnectionError, RuntimeError, ValueError) as error:
-        if isinstance(error, UsageError | OperationalError) or ray.is_initialized():
+        if ray.is_initialized():
             raise
         reason = str(error).splitlines()[0]
         raise OperationalError(f"--ray {address}: no Ray cluster can be used there ({reason})") from error
@@ -137,6 +144,29 @@ def _on_loopback() -> Iterator[None]:
         yield
     finally:
         constants.ENABLE_RAY_CLUSTER = usual
+
+
+def _require_answer(address: str) -> None:
+    """Raise an error unless somebody answers there: Ray would try for two minutes, and print each try.
+
+    Raises:
+        UsageError: it is the address of a Ray client, which gets no streams.
+        OperationalError: nobody answers.
+    """
+    if address.startswith("ray://"):
+        raise UsageError(
+            f"--ray {address}: this is for Ray's client. Give HOST:PORT of the cluster, port 6379."
+        )
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), ANSWER_S).close()
+    except (OSError, OverflowError) as error:
+        raise OperationalError(
+            f"--ray {address}: nobody answers there. Start a cluster with `ray start --head`, or correct the "
+            "address."
+        ) from error
 
 
 def _warn_of_event(data: Mapping[str, Any], ignore_prefix: bool) -> None:

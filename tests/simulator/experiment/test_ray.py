@@ -18,7 +18,7 @@ from unittest.mock import patch
 import psutil
 import pytest
 
-from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.experiment import ray_cluster
 from hallulab.simulator.experiment.config import Experiment, load_experiment
 from hallulab.simulator.experiment.models import RunSettings
@@ -240,3 +240,27 @@ def test_a_cluster_that_is_too_small_is_refused() -> None:
         "--ray auto: 4 workers take 4 CPU, and the cluster has 3. Lower --workers, or give another "
         "--ray-resources."
     )
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        (
+            "127.0.0.1:1",
+            "--ray 127.0.0.1:1: nobody answers there. Start a cluster with `ray start --head`, or correct "
+            "the address.",
+        ),
+        (
+            "ray://127.0.0.1:10001",
+            "--ray ray://127.0.0.1:10001: this is for Ray's client. Give HOST:PORT of the cluster, port "
+            "6379.",
+        ),
+    ],
+)
+def test_an_address_without_a_cluster_is_told_at_once(address: str, message: str) -> None:
+    with (
+        pytest.raises((OperationalError, UsageError)) as raised,
+        ray_cluster.join_cluster(address, 2, {"CPU": 1.0}),
+    ):
+        pass
+    assert str(raised.value) == message
