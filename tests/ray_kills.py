@@ -47,6 +47,11 @@ class TwoNodes:
         )
         self._second: Any = None
 
+    @property
+    def address(self) -> str:
+        """Where the cluster is."""
+        return str(self._cluster.address)
+
     def kill(self, victim: Victim, command: subprocess.Popen[bytes]) -> None:
         """End somebody by SIGKILL, if it is there."""
         if victim == "node":
@@ -63,7 +68,7 @@ class TwoNodes:
         if self._second is None:
             self._second = self._cluster.add_node(num_cpus=1)
             self._cluster.wait_for_nodes()
-        command = [*BEGIN, "--ray", self._cluster.address, "--out", str(folder)]
+        command = [*BEGIN, "--ray", self.address, "--out", str(folder)]
         return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
 
     def close(self) -> None:

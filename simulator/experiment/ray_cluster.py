@@ -19,7 +19,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from hallulab.scenarios.errors import OperationalError, UsageError
@@ -61,7 +61,6 @@ def join_cluster(address: str, workers: int, resources: Mapping[str, float]) -> 
         own = {name: workers * amount for name, amount in resources.items() if name not in (CPU, "GPU")}
         cores = max(os.cpu_count() or 1, math.ceil(workers * resources.get(CPU, 0)))
         here |= {
-            "_node_ip_address": "127.0.0.1",
             "include_dashboard": False,
             "num_cpus": cores,
             "resources": own,
@@ -69,7 +68,8 @@ def join_cluster(address: str, workers: int, resources: Mapping[str, float]) -> 
     else:
         _require_answer(address)
     try:
-        ray.init(**here, log_to_driver=False, logging_level="CRITICAL")
+        with _keeping_sigterm(), _on_loopback() if address == LOCAL else nullcontext():
+            ray.init(**here, log_to_driver=False, logging_level="CRITICAL")
         _require_room(address, ray.cluster_resources(), workers, resources)
         yield
     except (ConnectionError, RuntimeError, ValueError) as error:
@@ -113,14 +113,37 @@ def _import_ray() -> Any:
     if importlib.util.find_spec("ray") is None:
         raise UsageError("--ray: Ray is not installed. Install it with `pip install 'hallulab[ray]'`.")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    handler = signal.getsignal(signal.SIGTERM)
-    ray = importlib.import_module("ray")
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, handler)  # Ray's import sets one, which would end this process at once
+    with _keeping_sigterm():
+        ray = importlib.import_module("ray")
     # There is no option for this: Ray prints what befalls nodes on standard output, where our results stand.
     driver: Any = importlib.import_module("ray._private.worker")
     driver.print_to_stdstream = _warn_of_event
     return ray
+
+
+@contextmanager
+def _keeping_sigterm() -> Iterator[None]:
+    """Put back who hears SIGTERM: Ray's import and its start set others, which print a stack and exit."""
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
+
+
+@contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Have what Ray starts listen on the loopback address, as it does on a Mac.
+
+    Elsewhere Ray takes the machine's own address and all interfaces, also where it is told 127.0.0.1.
+    """
+    constants: Any = importlib.import_module("ray._private.ray_constants")
+    usual, constants.ENABLE_RAY_CLUSTER = constants.ENABLE_RAY_CLUSTER, False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = usual
 
 
 def _require_answer(address: str) -> None:

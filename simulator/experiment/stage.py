@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from hallulab.agents.models.adaptive import AUTO, AdaptiveLimits, join_reached
 from hallulab.agents.models.batch import BatchTransport
@@ -37,7 +38,13 @@ from hallulab.simulator.experiment.participants import (
 from hallulab.simulator.experiment.plan import Job, Plan
 from hallulab.simulator.experiment.processes import ProcessLine
 from hallulab.simulator.experiment.progress import ProgressBars
-from hallulab.simulator.experiment.ray_cluster import ActorStarter, join_cluster, read_resources, share
+from hallulab.simulator.experiment.ray_cluster import (
+    LOCAL,
+    ActorStarter,
+    join_cluster,
+    read_resources,
+    share,
+)
 from hallulab.simulator.experiment.request import RunRequest
 from hallulab.simulator.experiment.workers import SLOW_TO_SEARCH, WorkerConfig, WorkerExecutor, WorkerLine
 from hallulab.simulator.runs.folder import RunFolder
@@ -159,6 +166,7 @@ class Stage:
             known=self.pool.recording.known(),
             recorded=settings.record is not None,
             workers=settings.workers,
+            vectors=None if settings.ray in (None, LOCAL) else read_vectors(self.knowledge.folder),
             prepare=settings.prepare_worker,
         )
 
@@ -214,3 +222,9 @@ def _share(experiment: Experiment, settings: RunSettings) -> int:
     """Return how many conversations each worker holds at once at most."""
     shared = experiment.concurrency == AUTO
     return max(1, experiment.at_once // settings.workers) if shared else experiment.at_once
+
+
+def read_vectors(folder: Path) -> dict[str, bytes] | None:
+    """Return the files of the documents' vectors by their names; None if nobody has made them."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files} or None

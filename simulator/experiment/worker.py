@@ -12,10 +12,12 @@ import logging
 import queue
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Protocol
 
+from hallulab.agents.machine.cache import building, replacing, silent
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, get_first_error
 from hallulab.simulator.experiment.execution import freeze_long_lived_objects
@@ -105,6 +107,8 @@ class _WorkerMain:
             if config.asks_model:
                 await pool.check()
             knowledge = make_knowledge(experiment, scenario, pool)
+            if config.vectors is not None:
+                place_vectors(knowledge.folder, config.vectors)
             executor = LocalExecutor(
                 build_participants(
                     experiment, scenario, pool, knowledge, config.judge, config.max_turns, limits
@@ -138,6 +142,21 @@ class _WorkerMain:
         if kept is None:
             raise OperationalError("the run has ended.")
         return kept
+
+
+def place_vectors(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the documents' vectors where they belong, unless they are there.
+
+    Raises:
+        OperationalError: the cache cannot be written.
+    """
+    with building(folder, silent):
+        if not folder.exists():
+            with replacing(folder) as partial:
+                for name, content in files.items():
+                    path = partial / name
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(content)
 
 
 class _Warnings(logging.Handler):

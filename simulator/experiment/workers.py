@@ -13,7 +13,7 @@ import gc
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -91,6 +91,8 @@ class WorkerConfig:
     """Whether answers are kept in a file, by the driver."""
     workers: int = 1
     """How many processes share what endpoints are asked at most."""
+    vectors: Mapping[str, bytes] | None = None
+    """The files of the documents' vectors, for machines that lack them; None: nobody may."""
     prepare: Callable[[], None] | None = None
     """Called first; for tests."""
     collected_after: tuple[int, int, int] = field(default_factory=gc.get_threshold)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
+from unittest.mock import patch
 
+import psutil
 import pytest
 
 from hallulab.scenarios.errors import OperationalError, UsageError
@@ -89,6 +93,32 @@ def processes_of(folder: Path) -> list[str]:
     return found
 
 
+@pytest.fixture(scope="module")
+def local(ray_folder: Path) -> tuple[list[str], bool]:
+    """The addresses where a local cluster and this process listen, and whether SIGTERM is heard as before."""
+    before = signal.getsignal(signal.SIGTERM)
+    with ray_cluster.join_cluster("local", 1, {"CPU": 1.0}):
+        ours = psutil.Process()
+        addresses = [
+            connection.laddr.ip
+            for process in (ours, *ours.children(recursive=True))
+            for connection in process.net_connections("tcp")
+            if connection.status == psutil.CONN_LISTEN
+        ]
+        return addresses, signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_local_cluster_listens_on_the_loopback_address_only(local: tuple[list[str], bool]) -> None:
+    addresses, _ = local
+    assert len(addresses) > 3
+    assert set(addresses) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+
+
+def test_sigterm_is_heard_as_without_ray(local: tuple[list[str], bool]) -> None:
+    _, as_before = local
+    assert as_before
+
+
 @pytest.mark.slow
 def test_a_key_is_in_nothing_that_ray_or_the_run_writes(ray_folder: Path, tmp_path: Path) -> None:
     fields = {
@@ -132,6 +162,34 @@ def test_a_run_on_two_nodes_of_which_something_is_killed_loses_and_doubles_nothi
     assert found.unfinished == (victim == "command")
 
 
+@pytest.mark.slow
+def test_documents_are_embedded_by_the_command_alone(
+    nodes: TwoNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "here"))
+    fields = {"model": MODEL, "chatbots": ["vanilla"], "detectors": [], "min_turns": 1, "max_turns": 1}
+    prepare = partial(embed_no_documents, tmp_path / "there")
+    settings = RunSettings(quiet=True, workers=1, ray=nodes.address, prepare_worker=prepare)
+    with serve_stub(completion) as url, words_for_vectors():
+        pack = str(make_pack(tmp_path / "pack"))
+        experiment = Experiment.model_validate({**fields, "scenario": pack, "base_url": url})
+        asyncio.run(run_experiment(experiment, RunFolder(tmp_path / "run"), settings, simulate=True))
+    held = RunFolder(tmp_path / "run").read_conversations()
+    assert {one.error for one in held} == {None}
+    assert all(turn.passages for one in held for turn in one.turns)
+    assert len(list((tmp_path / "there" / "knowledge").iterdir())) > 0
+
+
+def embed_no_documents(cache: Path) -> None:
+    words_for_vectors_from_now_on()
+    os.environ["HALLULAB_CACHE"] = str(cache)
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("a worker embeds documents")
+
+    patch("hallulab.agents.retrieval.knowledge._embed", refuse).start()
+
+
 def test_resources_are_read() -> None:
     assert read_resources(["GPU=0.25", "fast=1"]) == {"CPU": 1.0, "GPU": 0.25, "fast": 1.0}
 
@@ -167,7 +225,7 @@ def test_without_ray_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     def find_nothing(name: str) -> Any:
         return None
 
-    monkeypatch.setattr(ray_cluster.importlib.util, "find_spec", find_nothing)
+    monkeypatch.setattr("importlib.util.find_spec", find_nothing)
     with (
         pytest.raises(UsageError, match=r"Install it with `pip install 'hallulab\[ray\]'`"),
         ray_cluster.join_cluster("local", 2, {"CPU": 1.0}),
