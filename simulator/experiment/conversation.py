@@ -7,6 +7,7 @@ with a `StopMessage`.
 from __future__ import annotations
 
 import asyncio
+import logging
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -27,6 +28,14 @@ from hallulab.agents.users.user import UserFailed, UserMove
 from hallulab.chatbots.protocol import Chatbot, ChatbotError
 from hallulab.scenarios.components import describe_exception
 from hallulab.scenarios.transcript import Branch, Call, Conversation, Message, StopReason, Turn
+
+
+def _is_worth_telling(record: logging.LogRecord) -> bool:
+    """Return whether AutoGen logs more than that an agent was cancelled, which is how a run is stopped."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
+
+
+logging.getLogger("autogen_core").addFilter(_is_worth_telling)
 
 
 class User(Protocol):

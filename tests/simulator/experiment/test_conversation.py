@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Sequence
 
 import pytest
@@ -155,3 +157,11 @@ async def test_what_cannot_be_journalled_ends_the_run() -> None:
 
     with pytest.raises(OperationalError, match=r"the disk is full."):
         await converse(KEY, ScriptedUser(says("Hello?")), ScriptedBot("Yes."), 2, refuse)
+
+
+def test_autogen_does_not_tell_that_a_run_was_stopped(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("autogen_core")
+    logger.error("cancelled", exc_info=asyncio.CancelledError())
+    logger.error("wrong", exc_info=ValueError())
+    logger.error("plain")
+    assert caplog.messages == ["wrong", "plain"]
