@@ -43,8 +43,8 @@ TRIES = 2
 """How often the work on a conversation is begun: a worker that dies costs one more try."""
 
 PAUSES_S = (1.0, 5.0, 20.0)
-"""Seconds before a worker that ended before it could begin is replaced, once each. A cluster takes ten to know
-that a machine is gone."""
+"""Seconds before a worker that ended before it could begin is replaced, once each. A cluster takes ten to
+know that a machine is gone."""
 
 _LEAVE_S = 10.0
 """Seconds in which a worker must have ended after it was told to."""
