@@ -125,6 +125,7 @@ def test_words_are_coloured_by_their_scores_and_sentences_have_their_evidence(
     show(chromium, tmp_path, render_page(report, [chat], [verdict], flaws={}, personas={}))
     [opener] = [one for one in find(chromium, "summary") if one.text == "Words and evidence by d"]
     opener.click()
+    WebDriverWait(chromium, 30).until(lambda browser: find(browser, ".heat span"))  # drawn after the click
     colours = [one.value_of_css_property("background-color") for one in find(chromium, ".heat span")]
     assert [one.text for one in find(chromium, ".heat span")] == ["It ", "opens ", "at ", "9."]
     assert colours[0] == colours[2]
