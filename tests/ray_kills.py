@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from hallulab.testing.kill_points import Found, Lines, journal_lines
+from hallulab.testing.kill_points import Found, Lines, count_differences, journal_lines
 from tests.demo import EXPERIMENT, MODEL, RECORDING, replay
 from tests.places import ROOT
 
@@ -126,11 +126,7 @@ def kill_once(
         if tries > 3:
             raise RuntimeError(f"a run in {folder} ended with code {code}, {tries} times")
         code = nodes.start(folder).wait()
-    left = journal_lines(folder)
-    pairs = [(lines, left.get(name, Lines())) for name, lines in whole.items()]
-    lost = sum((lines - others).total() for lines, others in pairs)
-    doubled = sum((others - lines).total() for lines, others in pairs)
-    return Found(1, int(unfinished), 0, lost, doubled)
+    return Found(1, int(unfinished), 0, *count_differences(folder, whole))
 
 
 def main() -> None:

@@ -5,15 +5,13 @@ It knows as much of OpenAI's `/v1/files` and `/v1/batches` as their client asks 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from hallulab.testing.endpoint import StubProtocol, completion, http_response, models, stop_listening
+from hallulab.testing.endpoint import StubProtocol, completion, http_response, models, serve_protocol
 
 Line = dict[str, Any]
 
@@ -122,38 +120,17 @@ def serve_batch_api(
         answer: makes the body of an answer from that of a request.
     """
     api = BatchApi(answer)
-    connections: list[asyncio.Transport] = []
 
     class Protocol(StubProtocol):
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            super().connection_made(transport)
-            connections.append(self._transport)
-
         def respond(self, head: bytes, body: bytes) -> None:
             method, path, _ = head.decode().split(" ", 2)
             status, said = api.respond(method, path, body)
             payload = said if isinstance(said, bytes) else json.dumps(said).encode()
             self._transport.write(http_response(payload, status))
 
-    loop = asyncio.new_event_loop()
-    server = loop.run_until_complete(loop.create_server(Protocol, "127.0.0.1", 0))
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-
-    async def end() -> None:
-        await stop_listening(server)
-        for connection in connections:
-            connection.abort()
-        await asyncio.sleep(0)  # `connection_lost` is called in the next turn of the loop
-
-    try:
-        api.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    with serve_protocol(Protocol) as url:
+        api.url = url
         yield api
-    finally:
-        asyncio.run_coroutine_threadsafe(end(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 def _read_form(body: bytes) -> dict[str, bytes]:

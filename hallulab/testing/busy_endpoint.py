@@ -10,11 +10,17 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hallulab.testing.endpoint import StubProtocol, completion, http_response, models, stop_listening
+from hallulab.testing.endpoint import (
+    StubProtocol,
+    completion,
+    http_response,
+    models,
+    run_loop_in_thread,
+    stop_listening,
+)
 
 
 class BusyEndpoint:
@@ -94,17 +100,12 @@ class _Busy(StubProtocol):
 def busy_endpoint(seconds: float, capacity: int, most: int = 0) -> Iterator[BusyEndpoint]:
     """Serve a model called `stub` in a thread; see `BusyEndpoint`."""
     endpoint = BusyEndpoint(seconds, capacity, most)
-    loop = asyncio.new_event_loop()
-    loop.run_until_complete(endpoint.open())
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        yield endpoint
-    finally:
-        asyncio.run_coroutine_threadsafe(endpoint.close(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+    with run_loop_in_thread() as wait_for:
+        wait_for(endpoint.open())
+        try:
+            yield endpoint
+        finally:
+            wait_for(endpoint.close())
 
 
 def main() -> None:

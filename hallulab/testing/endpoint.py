@@ -12,11 +12,13 @@ import math
 import sys
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 MODEL = "stub"
+
+Result = TypeVar("Result")
 
 
 def models() -> dict[str, Any]:
@@ -168,6 +170,52 @@ async def stop_listening(server: asyncio.Server) -> None:
 
 
 @contextmanager
+def run_loop_in_thread() -> Iterator[Callable[[Coroutine[Any, Any, Result]], Result]]:
+    """Run an event loop in a thread while the block runs; yield what has a coroutine awaited there."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield lambda coroutine: asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@contextmanager
+def serve_protocol(protocol: type[StubProtocol]) -> Iterator[str]:
+    """Serve on loopback, in a thread; yield the base URL. Connections are ended at the end of the block.
+
+    Args:
+        protocol: answers a connection.
+    """
+    connections: list[asyncio.Transport] = []
+
+    # The checker knows no class that is an argument.
+    class Protocol(protocol):  # type: ignore[valid-type,misc]
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            connections.append(self._transport)
+
+    async def begin() -> asyncio.Server:
+        return await asyncio.get_running_loop().create_server(Protocol, "127.0.0.1", 0)
+
+    async def end(server: asyncio.Server) -> None:
+        await stop_listening(server)
+        for connection in connections:
+            connection.abort()
+        await asyncio.sleep(0)  # `connection_lost` is called in the next turn of the loop
+
+    with run_loop_in_thread() as wait_for:
+        server = wait_for(begin())
+        try:
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        finally:
+            wait_for(end(server))
+
+
+@contextmanager
 def serve_stub(
     answer: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
 ) -> Iterator[str]:
@@ -176,32 +224,14 @@ def serve_stub(
     Args:
         answer: makes the body of an answer from that of a request; None: `completion`.
     """
-    connections: list[asyncio.Transport] = []
 
     class Protocol(StubProtocol):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             super().connection_made(transport)
             self.answer = answer or completion
-            connections.append(self._transport)
 
-    loop = asyncio.new_event_loop()
-    server = loop.run_until_complete(loop.create_server(Protocol, "127.0.0.1", 0))
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-
-    async def end() -> None:
-        await stop_listening(server)
-        for connection in connections:
-            connection.abort()
-        await asyncio.sleep(0)  # `connection_lost` is called in the next turn of the loop
-
-    try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    finally:
-        asyncio.run_coroutine_threadsafe(end(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+    with serve_protocol(Protocol) as url:
+        yield url
 
 
 if __name__ == "__main__":

@@ -12,14 +12,20 @@ import math
 import random
 import socket
 import struct
-import threading
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from hallulab.testing.endpoint import StubProtocol, completion, http_response, reply, stop_listening
+from hallulab.testing.endpoint import (
+    StubProtocol,
+    completion,
+    http_response,
+    reply,
+    run_loop_in_thread,
+    stop_listening,
+)
 
 CLOSED_S = 0.1
 """Seconds for which connections are refused."""
@@ -219,14 +225,9 @@ def faulty_endpoint(
 ) -> Iterator[FaultyEndpoint]:
     """Serve a model called `stub`; see `FaultyEndpoint`."""
     endpoint = FaultyEndpoint(share, faults, seed)
-    loop = asyncio.new_event_loop()
-    loop.run_until_complete(endpoint.open())
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        yield endpoint
-    finally:
-        asyncio.run_coroutine_threadsafe(endpoint.close(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+    with run_loop_in_thread() as wait_for:
+        wait_for(endpoint.open())
+        try:
+            yield endpoint
+        finally:
+            wait_for(endpoint.close())

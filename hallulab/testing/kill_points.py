@@ -158,10 +158,7 @@ def _kill_and_resume(command: Sequence[str], folder: Path, seeds: Sequence[int])
         unfinished = not (run / "report.html").exists()
         torn = any(is_torn(path) for path in run.glob("*.jsonl"))
         _finish(command, run)
-        left = journal_lines(run)
-        pairs = [(lines, left.get(name, Lines())) for name, lines in whole.lines.items()]
-        lost = sum((lines - others).total() for lines, others in pairs)
-        doubled = sum((others - lines).total() for lines, others in pairs)
+        lost, doubled = count_differences(run, whole.lines)
         found += Found(1, unfinished, torn, lost, doubled)
         if not lost and not doubled:
             shutil.rmtree(run)
@@ -212,6 +209,19 @@ def journal_lines(folder: Path) -> dict[str, Lines]:
         )
         for path in folder.glob("*.jsonl")
     }
+
+
+def count_differences(folder: Path, whole: dict[str, Lines]) -> tuple[int, int]:
+    """Return how many lines a run's journals lack, and how many they have too often.
+
+    Args:
+        folder: the run.
+        whole: the journals of an undisturbed run.
+    """
+    left = journal_lines(folder)
+    pairs = [(lines, left.get(name, Lines())) for name, lines in whole.items()]
+    lost = sum((lines - others).total() for lines, others in pairs)
+    return lost, sum((others - lines).total() for lines, others in pairs)
 
 
 def is_torn(path: Path) -> bool:
