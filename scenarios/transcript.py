@@ -123,6 +123,11 @@ class Turn(Frozen):
     calls: tuple[Call, ...] = ()
     """Model calls of this turn, the user's and the chatbot's."""
 
+    @property
+    def messages(self) -> tuple[Message, Message]:
+        """What was said in it."""
+        return Message(role="user", text=self.user), Message(role="assistant", text=self.reply)
+
 
 class Branch(Frozen):
     """Where a conversation branches off from another one, whose history it was given (docs/fixed-prefix.md).
@@ -203,15 +208,7 @@ class Conversation(Frozen):
 
     def history(self, turn: int) -> tuple[Message, ...]:
         """Return the messages before turn number `turn`, given ones included, oldest first."""
-        own = (
-            message
-            for earlier in self.turns[:turn]
-            for message in (
-                Message(role="user", text=earlier.user),
-                Message(role="assistant", text=earlier.reply),
-            )
-        )
-        return (*self.given, *own)
+        return (*self.given, *(message for earlier in self.turns[:turn] for message in earlier.messages))
 
 
 class Span(Frozen):

@@ -149,11 +149,6 @@ class Participant(BaseChatAgent):
         self.ending = self.raised = None
 
 
-def list_messages(turn: Turn) -> list[Message]:
-    """Return what was said in a turn."""
-    return [Message(role="user", text=turn.user), Message(role="assistant", text=turn.reply)]
-
-
 class SimulatedUserAgent(Participant):
     """The user's agent: says moves until the user stops.
 
@@ -188,7 +183,7 @@ class SimulatedUserAgent(Participant):
         return StructuredMessage[UserMove](content=move, source=self.name)
 
     def _hear(self, turn: Turn) -> None:
-        self._history += list_messages(turn)
+        self._history += turn.messages
         if isinstance(self.user, TurnObserver):
             self.user.heard(turn)
 
@@ -215,7 +210,7 @@ class ChatbotAgent(Participant):
         super().__init__("chatbot", "The chatbot under test.")
         self.chatbot = chatbot
         self._label = label
-        self._history = [*history, *(said for turn in earlier for said in list_messages(turn))]
+        self._history = [*history, *(said for turn in earlier for said in turn.messages)]
         self._on_turn = on_turn
         self.turns = [*earlier]
 
@@ -250,7 +245,7 @@ class ChatbotAgent(Participant):
             return Ending("error", move.calls, f"chatbot {self._label}: {describe_exception(error)}")
         self._on_turn(turn)
         self.turns.append(turn)
-        self._history += list_messages(turn)
+        self._history += turn.messages
         return StructuredMessage[Turn](content=turn, source=self.name)
 
 
