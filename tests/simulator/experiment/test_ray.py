@@ -167,6 +167,8 @@ def test_documents_are_embedded_by_the_command_alone(
     nodes: TwoNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "here"))
+    # The cluster has the machine's own address, to which a test may open no socket (tests/conftest.py).
+    monkeypatch.setattr(ray_cluster, "_require_answer", lambda address: None)
     fields = {"model": MODEL, "chatbots": ["vanilla"], "detectors": [], "min_turns": 1, "max_turns": 1}
     prepare = partial(embed_no_documents, tmp_path / "there")
     settings = RunSettings(quiet=True, workers=1, ray=nodes.address, prepare_worker=prepare)
