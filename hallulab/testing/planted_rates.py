@@ -1,7 +1,8 @@
 """Chatbots that make statements up at known rates: a scripted model, and `lexical` finds all of them.
 
-A reply quotes the first passage that was retrieved. Behind it stand made-up sentences, of words that no document
-has. How many is drawn from the request, so equal requests get equal replies, and those of other users others.
+A reply quotes the first passage that was retrieved. Behind it stand made-up sentences, of words that no
+document has. How many is drawn from the request, so equal requests get equal replies, and other users get
+others.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def make_planted_script(rates: Mapping[str, float]) -> Script:
         number = zlib.crc32(json.dumps(body, sort_keys=True).encode())
         if rate is None or passage is None:
             return {"No": 0.9, "Yes": 0.1} if body.get("logprobs") else f"What about my case {number}?"
-        drawn = random.Random(number)  # noqa: S311 - no secret
+        drawn = random.Random(number)
         planted = int(rate) + (drawn.random() < rate % 1)
         quoted = re.split(r"(?<=[.!?])\s", passage[1])[0]
         return " ".join([quoted, *[_MADE_UP] * planted])

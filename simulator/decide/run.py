@@ -1,15 +1,15 @@
 """Run until it is decided: personas are drawn in batches, and after each the chatbots are compared.
 
 The order of the personas is drawn from the experiment's seed and kept in experiment.json, those that were
-drawn before first. All else is found out anew from the journals, so a run that was killed goes on as if it had
-not been.
+drawn before first. All else is found out anew from the journals, so a run that was killed goes on as if it
+had not been.
 """
 
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any
 
 from hallulab.scenarios.errors import UsageError
@@ -52,11 +52,11 @@ async def hold_until_decided(
         reached = course.decision.persons + len(batch)
         personas = order[: max(reached, len(drawn.personas))]
         drawn = _note(folder, drawn, personas=tuple(personas), of=len(order))
-        began = time.monotonic()
+        began = monotonic()
         wanted = plan(_select(experiment, batch, course.chatbots), request.scenario, made_by)
         await performance.perform(wanted, _pick(journals, batch))
         if until.most("minutes") is not None and len(drawn.seconds) == number:
-            drawn = _note(folder, drawn, seconds=(*drawn.seconds, time.monotonic() - began))
+            drawn = _note(folder, drawn, seconds=(*drawn.seconds, monotonic() - began))
         journals = folder.read_journals()
         talks = _count(folder, _pick(journals, batch), experiment.detectors[0].name)
         course.take(batch, talks, drawn.seconds)

@@ -20,7 +20,7 @@ from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
 
 Conduct = Callable[[RunRequest, ComponentVersions, Performance, Journals], Coroutine[Any, Any, None]]
-"""Has the conversations of a run held and judged: what is wanted, who makes it, what does it, what is there."""
+"""Has the conversations of a run held and judged; `hallulab.simulator.decide.run` does so in batches."""
 
 
 async def run_experiment(

@@ -133,9 +133,10 @@ class DecisionMetric(Metric):
         ]
         hint = (
             f"HPT of the first chatbot minus that of the second after each batch, by {decision.detector}, on "
-            "the personas that both talked to. Line: their mean. Band: where the true difference is; all bands "
-            f"together decide wrongly with a probability of at most {found.level:.0%}, whenever the run ends. "
-            f"Dashed: the margin of {found.margin:g} a turn. A band is cut where it leads beyond its chart."
+            "the personas that both talked to. Line: their mean. Band: where the true difference is; all "
+            f"bands together decide wrongly with a probability of at most {found.level:.0%}, whenever the "
+            f"run ends. Dashed: the margin of {found.margin:g} a turn. A band is cut where it leads beyond "
+            "its chart."
         )
         parts: list[Part] = [Paragraph(hint), Figures(figures), GroupedTable(COLUMNS, [found.pairs])]
         return PageSection("decision", "Decision", "How the differences narrowed", parts)
