@@ -67,9 +67,9 @@ def test_a_pair_takes_only_persons_that_both_have() -> None:
 
 
 def test_an_hpt_above_the_ceiling_counts_as_the_ceiling_and_is_told() -> None:
-    decision = decide(1, {"a": 3.0, "b": 0.5})
+    decision = decide(1, {"a": 3.5, "b": 0.5})
 
-    assert decision.pairs[0].difference == 1.5
+    assert decision.pairs[0].difference == 2.5
     assert decision.clipped == {"a": 1, "b": 0}
 
 
@@ -94,9 +94,9 @@ def test_steps_are_what_was_known_after_each_batch() -> None:
             decision = decider.end_batch()
 
     assert [(step.persons, step.pairs[0].high, step.worse) for step in decision.steps] == [
-        (20, 0.08, ()),
-        (40, -0.18, ("b",)),
-        (60, -0.28, ("b",)),
+        (20, 0.2, ()),
+        (40, -0.13, ("b",)),
+        (60, -0.24, ("b",)),
     ]
 
 
@@ -151,7 +151,7 @@ def test_two_chatbots_are_needed(chatbots: list[str]) -> None:
         Decider(chatbots)
 
 
-@pytest.mark.parametrize("margin", [0.0, 2.0, float("nan")])
+@pytest.mark.parametrize("margin", [0.0, 3.0, float("nan")])
 def test_a_margin_is_between_nothing_and_the_ceiling(margin: float) -> None:
-    with pytest.raises(UsageError, match="is not between 0 and 2 hallucinations a turn"):
+    with pytest.raises(UsageError, match="is not between 0 and 3 hallucinations a turn"):
         Decider(["a", "b"], margin=margin)
