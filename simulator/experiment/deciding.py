@@ -12,7 +12,7 @@ from hallulab.scenarios.transcript import Frozen
 DEFAULT_MARGIN = 0.2
 """Hallucinations a turn below which chatbots count as alike, where no number is given."""
 
-CEILING = 2.0
+CEILING = 3.0
 """A margin is below this, the largest HPT of a persona that counts (`hallulab.simulator.decide.sequence`)."""
 
 BATCH = 4

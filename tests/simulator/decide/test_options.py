@@ -58,7 +58,7 @@ def test_flags_leave_the_other_fields_of_the_file(tmp_path: Path) -> None:
     [
         (["--until-decided", "--budget", "40"], "field `until_decided.budget`: must be a whole number"),
         (["--until-decided", "--margin", "0"], "field `until_decided.margin`"),
-        (["--until-decided", "--margin", "2"], "field `until_decided.margin`"),
+        (["--until-decided", "--margin", "3"], "field `until_decided.margin`"),
         (["--until-decided", "--chatbots", "vanilla"], "`until_decided` tells chatbots apart"),
         (["--until-decided", "--count", "4"], "`until_decided` and `count` exclude each other"),
         (["--until-decided", "--detectors", ""], "`until_decided` needs a detector"),

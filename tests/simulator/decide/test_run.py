@@ -25,10 +25,10 @@ EQUAL = {"one": 0.0, "other": 0.0}
 
 
 def test_the_better_of_two_is_found_and_no_persona_more_is_asked(tmp_path: Path) -> None:
-    decision = run_planted(tmp_path, CLEAR, {})
+    decision = run_planted(tmp_path, CLEAR, {}, personas=16)
     assert (decision["ending"], decision["found"]["best"]) == ("decided", "careful")
-    assert count_talks(tmp_path / "run") == {"careful": 8, "careless": 8}
-    assert [step["persons"] for step in decision["found"]["steps"]] == [4, 8]
+    assert count_talks(tmp_path / "run") == {"careful": 12, "careless": 12}
+    assert [step["persons"] for step in decision["found"]["steps"]] == [4, 8, 12]
 
 
 def test_equal_chatbots_are_found_alike(tmp_path: Path) -> None:
