@@ -18,6 +18,7 @@ ROOMS = {
         {"options", "decide"},
         {"experiment", "runs"},
         {"measure", "authoring"},
+        {"decide"},
         {"report", "bench"},
         {"stress"},
         {"cli"},

@@ -18,6 +18,7 @@ from hallulab.simulator.report.columns import (
     format_p,
 )
 from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.metrics.decision import DecisionSection
 from hallulab.simulator.report.metrics.metric import (
     GroupedTable,
     Heading,
@@ -116,8 +117,13 @@ def _join_metrics(lines: Sequence[Comparison]) -> list[dict[str, Any]]:
 
 
 def _describe_ranking(report: RunReport) -> list[str]:
-    """Say which chatbot hallucinates least, or in one sentence how many personas would tell."""
-    findings = report.of(ComparisonSection).findings
+    """Say which chatbot hallucinates least, or in one sentence how many personas would tell.
+
+    Nothing is said of the detector by which a run was decided: the decision says it, and holds at its end.
+    """
+    decision = report.of(DecisionSection).decision
+    decided = None if decision is None else decision.detector
+    findings = [one for one in report.of(ComparisonSection).findings if one.detector != decided]
     open_ones = [finding for finding in findings if finding.undecided]
     said = [
         _render_headline(finding, report.by(finding.detector))
