@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from benchmarks.decide import (
-    BATCH,
     SETTINGS,
     Setting,
     follow,
@@ -15,6 +14,7 @@ from benchmarks.decide import (
     read_setting,
 )
 from hallulab.simulator.decide.decision import Decider
+from hallulab.simulator.experiment.deciding import BATCH
 from hallulab.simulator.runs.folder import RunFolder
 from tests.places import ROOT
 
