@@ -72,7 +72,7 @@ class DecisionMetric(Metric):
 
     SECTION = DecisionSection
     TABLES = (("Decision", COLUMNS),)
-    ORDER = TERMINAL_ORDER = 4
+    ORDER, TERMINAL_ORDER = 4, 14
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -148,7 +148,7 @@ class DecisionMetric(Metric):
         if decision is None or not decision.found.steps:
             return ()
         batches = len(decision.found.steps)
-        heading = f"Differences after {batches} {choose_noun(batches, 'batch', 'batches')}:"
+        heading = f"\nDifferences after {batches} {choose_noun(batches, 'batch', 'batches')}:"
         return Text(heading), build_terminal_table(COLUMNS, [decision.found.pairs], narrow=narrow)
 
 
