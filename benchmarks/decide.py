@@ -226,7 +226,6 @@ _COLUMNS = (
     "right, %",
     "wrong, %",
     "wrong ever, %",
-    "open, %",
     "persons (10, 50, 90%)",
     "planned for the margin",
     "planned knowing, 80%",
@@ -244,7 +243,6 @@ def measure(setting: Setting, experiments: int = EXPERIMENTS, persons: int = HOR
     deviation = max(float((drawn[..., order[0]] - drawn[..., other]).std()) for other in order[1:])
     gap = float(truth[order[1]] - truth[order[0]])
     spent = float(result.conversations.mean()) / len(truth)
-    undecided = ~(result.right | result.wrong)
     designs = [
         plan_persons(deviation, difference, pairs, power) if difference > _CLOSE else None
         for difference, power in zip((MARGIN, gap, gap), POWERS, strict=True)
@@ -253,10 +251,7 @@ def measure(setting: Setting, experiments: int = EXPERIMENTS, persons: int = HOR
     return (
         setting.name,
         ", ".join(f"{rate:.2f}" for rate in setting.rates),
-        *(
-            f"{100 * flags.mean():.1f}"
-            for flags in (result.right, result.wrong, result.ever_wrong, undecided)
-        ),
+        *(f"{100 * flags.mean():.1f}" for flags in (result.right, result.wrong, result.ever_wrong)),
         f"{result.persons.mean():.0f} ({low:.0f}, {middle:.0f}, {high:.0f})",
         *("" if fixed is None else f"{fixed:.0f} ({spent / fixed:.2f})" for fixed in designs),
     )

@@ -16,7 +16,9 @@ from benchmarks.decide import (
 )
 from hallulab.simulator.decide.decision import Decider
 from hallulab.simulator.runs.folder import RunFolder
+from tests.places import ROOT
 
+DOCS = ROOT / "docs" / "decide.md"
 APART = Setting("two, 0.8 apart", (0.2, 1.0))
 EQUAL = Setting("two equal", (0.3, 0.3))
 
@@ -44,9 +46,9 @@ def test_experiments_are_followed_as_a_run_decides() -> None:
 
 @pytest.mark.parametrize("setting", [APART, EQUAL])
 def test_what_is_decided_is_right(setting: Setting) -> None:
-    line = dict(zip(("right", "wrong", "ever", "open"), measure(setting, 40, 200)[2:6], strict=True))
+    line = dict(zip(("right", "wrong", "ever"), measure(setting, 40, 200)[2:5], strict=True))
 
-    assert line == {"right": "100.0", "wrong": "0.0", "ever": "0.0", "open": "0.0"}
+    assert line == {"right": "100.0", "wrong": "0.0", "ever": "0.0"}
 
 
 def test_a_decision_for_the_worse_one_is_wrong() -> None:
@@ -89,6 +91,12 @@ def test_real_persons_are_those_of_the_run(demo_replay: RunFolder) -> None:
         drawn = setting.draw(1, 20, np.random.default_rng(3))[0]
         assert {tuple(row) for row in drawn.tolist()} <= set(setting.people)
         assert np.mean(setting.people, axis=0).tolist() == pytest.approx(list(setting.rates))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", SETTINGS[:12], ids=lambda setting: setting.name)
+def test_the_page_has_what_is_measured(setting: Setting) -> None:
+    assert f"| {' | '.join(measure(setting))} |" in DOCS.read_text(encoding="utf-8")
 
 
 def test_settings_have_names_of_their_own() -> None:
