@@ -11,7 +11,7 @@ from rich.text import Text
 from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.decide.course import Ending, retrace
-from hallulab.simulator.decide.decision import Decision
+from hallulab.simulator.decide.decision import Standing
 from hallulab.simulator.decide.talks import Talks
 from hallulab.simulator.measure.hallucinations import ByDetector
 from hallulab.simulator.report.columns import TWO_DECIMALS, Column, build_terminal_table
@@ -56,7 +56,7 @@ class DecisionReport(Frozen):
     """Why it ended: `decided`, `budget` (spent), `personas` (all have talked); None: it has not ended."""
     sentence: str
     """What is decided, in one sentence."""
-    found: Decision
+    found: Standing
     """What is decided, and what was known after each batch."""
 
 
