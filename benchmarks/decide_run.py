@@ -139,7 +139,7 @@ def write_pack(folder: Path, names: int) -> Path:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure all cases, and print a table."""
     parser = build_parser("decide_run", __doc__)
-    parser.add_argument("--seeds", type=int, default=5, help="runs of each row; default: %(default)s")
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each row; default: %(default)s")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as directory:
         found = [measure(case, range(given.seeds), Path(directory)) for case in CASES]

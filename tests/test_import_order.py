@@ -20,6 +20,7 @@ ROOMS = {
         {"measure", "authoring"},
         {"decide"},
         {"report", "bench"},
+        {"viewer"},
         {"stress"},
         {"cli"},
     ],

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hallulab.simulator.decide.decision import Decider, Decision, describe_decision
+from hallulab.simulator.decide.decision import Decider, Standing, describe_decision
 from hallulab.simulator.decide.talks import Talks
 from hallulab.simulator.experiment.deciding import BATCH, UntilDecided
 from hallulab.simulator.measure.spending import sum_known
@@ -43,7 +43,7 @@ class Course:
         self._decider = Decider(chatbots, until.margin, until.keep_all)
         self._tokens: list[int | None] = []
         """Tokens of each batch."""
-        self.decision: Decision = self._decider.state()
+        self.decision: Standing = self._decider.state()
         """What is decided."""
         self.ending: Ending | None = None
         """Why the run ends; None: it goes on."""

@@ -59,7 +59,7 @@ class PairState(Frozen):
     """Whether the difference is clearly below the margin."""
 
 
-class Step(Frozen):
+class BatchStep(Frozen):
     """What was known after a batch."""
 
     persons: Count
@@ -70,7 +70,7 @@ class Step(Frozen):
     """Chatbots that are clearly worse."""
 
 
-class Decision(Frozen):
+class Standing(Frozen):
     """What the conversations so far decide."""
 
     kind: Literal["best", "alike", "open"]
@@ -91,7 +91,7 @@ class Decision(Frozen):
     """Chatbot → persons whose HPT was above `ceiling` and counts as that much."""
     pairs: tuple[PairState, ...]
     """Every two chatbots, as they stand."""
-    steps: tuple[Step, ...]
+    steps: tuple[BatchStep, ...]
     """The same after each batch."""
     margin: Number
     """Differences below this do not matter."""
@@ -161,7 +161,7 @@ class Decider:
         self._clipped = dict.fromkeys(chatbots, 0)
         level = compute_pair_level(len(chatbots))
         self._sequences = {pair: MeanSequence(level) for pair in combinations(self._chatbots, 2)}
-        self._steps: list[Step] = []
+        self._steps: list[BatchStep] = []
 
     def add(self, person: str, rates: Mapping[str, float | None]) -> None:
         """Take the next person.
@@ -191,10 +191,10 @@ class Decider:
             if a in scored and b in scored:
                 sequence.add(min(scored[a], CEILING) - min(scored[b], CEILING))
 
-    def end_batch(self) -> Decision:
+    def end_batch(self) -> Standing:
         """Keep what is known now as a step, and return the decision with it."""
         now = self.state()
-        self._steps.append(Step(persons=now.persons, pairs=now.pairs, worse=now.worse))
+        self._steps.append(BatchStep(persons=now.persons, pairs=now.pairs, worse=now.worse))
         return now.model_copy(update={"steps": tuple(self._steps)})
 
     @property
@@ -203,7 +203,7 @@ class Decider:
         worse = () if self._keep_all else self.state().worse
         return tuple(name for name in self._chatbots if name not in worse)
 
-    def state(self) -> Decision:
+    def state(self) -> Standing:
         """Return what is decided now, with the steps of the batches before."""
         pairs = tuple(self._describe_pair(a, b) for a, b in self._sequences)
         number = {name: place for place, name in enumerate(self._chatbots)}
@@ -218,7 +218,7 @@ class Decider:
         left = tuple(name for name in self._chatbots if name not in worse)
         alike = all(pair.alike for pair in pairs if pair.a in left and pair.b in left)
         kind: Literal["best", "alike", "open"] = "best" if len(left) == 1 else "alike" if alike else "open"
-        return Decision(
+        return Standing(
             kind=kind,
             best=left[0] if kind == "best" else None,
             alike=left if kind == "alike" else (),
@@ -248,9 +248,9 @@ class Decider:
         )
 
 
-def describe_decision(decision: Decision) -> str:
-    """Say in a sentence what is decided, after how many persons."""
-    after = f"after {format_count(decision.persons, 'person')}"
+def describe_decision(decision: Standing) -> str:
+    """Say in a sentence what is decided, after how many personas."""
+    after = f"after {format_count(decision.persons, 'persona')}"
     if decision.kind == "best":
         return f"{decision.best} hallucinates least: it is better than every other chatbot, {after}."
     if decision.kind == "alike":

@@ -60,7 +60,7 @@ def compute_bar(level: float) -> float:
     return math.log(2 / level)
 
 
-class _Side:
+class _OneSide:
     """What is excluded from below; of negated differences, from above."""
 
     def __init__(self, bar: float) -> None:
@@ -95,7 +95,7 @@ class MeanSequence:
     def __init__(self, level: float) -> None:
         self.count = 0
         self.total = 0.0
-        self._rising, self._falling = (_Side(compute_bar(level)) for _ in range(2))
+        self._rising, self._falling = (_OneSide(compute_bar(level)) for _ in range(2))
 
     def add(self, difference: float) -> None:
         """Take the next person's difference.

@@ -69,10 +69,10 @@ class ProgressBars:
         for one in reached:
             self.tell(one.describe())
 
-    def tell(self, sentence: str) -> None:
-        """Say something in a line above the bars."""
+    def tell(self, line: str) -> None:
+        """Say something above the bars."""
         if not self._quiet:
-            self._bars.console.print(sentence, markup=False, highlight=False)
+            self._bars.console.print(line, markup=False, highlight=False)
 
     def _draw(self) -> None:
         turns = self._turns_done + self._open_turns

@@ -167,7 +167,7 @@ class Stage:
         executor = self.workers or LocalExecutor(self.participants)
         try:
             with progress, freeze_long_lived_objects():
-                async with sending_waves(self.waves, self.pool):
+                async with sending_waves(self.waves, self.pool, progress.tell):
                     yield Performance(self.participants, folder, progress, executor)
             if self.workers is not None:
                 await self.workers.leave()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hallulab.scenarios.text.wording import format_count
-from hallulab.simulator.decide.decision import PairState, Step
+from hallulab.simulator.decide.decision import BatchStep, PairState
 from hallulab.simulator.report.dots import choose_axis_steps
 from hallulab.simulator.report.html import Tick, render_part
 
@@ -49,13 +49,13 @@ class NarrowingPlot:
     """A mark a batch."""
 
 
-def draw_narrowing(a: str, b: str, steps: Sequence[Step], margin: float) -> str:
+def draw_narrowing(a: str, b: str, steps: Sequence[BatchStep], margin: float) -> str:
     """Return how the difference of two chatbots narrowed, as an SVG element."""
     plot = lay_out_narrowing(a, b, steps, margin)
     return render_part(__package__, "narrowing.html", plot=plot, box=sys.modules[__name__])
 
 
-def lay_out_narrowing(a: str, b: str, steps: Sequence[Step], margin: float) -> NarrowingPlot:
+def lay_out_narrowing(a: str, b: str, steps: Sequence[BatchStep], margin: float) -> NarrowingPlot:
     """Lay out such a chart. What leads beyond its height, as first intervals do, is cut there."""
     found = [(step.persons, pair) for step in steps for pair in step.pairs if (pair.a, pair.b) == (a, b)]
     most = found[-1][0]

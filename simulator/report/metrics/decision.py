@@ -11,7 +11,7 @@ from rich.text import Text
 from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.decide.course import Ending, retrace
-from hallulab.simulator.decide.decision import Decision
+from hallulab.simulator.decide.decision import Standing
 from hallulab.simulator.decide.talks import Talks
 from hallulab.simulator.measure.hallucinations import ByDetector
 from hallulab.simulator.report.columns import TWO_DECIMALS, Column, build_terminal_table
@@ -56,7 +56,7 @@ class DecisionReport(Frozen):
     """Why it ended: `decided`, `budget` (spent), `personas` (all have talked); None: it has not ended."""
     sentence: str
     """What is decided, in one sentence."""
-    found: Decision
+    found: Standing
     """What is decided, and what was known after each batch."""
 
 
@@ -72,7 +72,7 @@ class DecisionMetric(Metric):
 
     SECTION = DecisionSection
     TABLES = (("Decision", COLUMNS),)
-    ORDER = TERMINAL_ORDER = 4
+    ORDER, TERMINAL_ORDER = 4, 14
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -148,7 +148,7 @@ class DecisionMetric(Metric):
         if decision is None or not decision.found.steps:
             return ()
         batches = len(decision.found.steps)
-        heading = f"Differences after {batches} {choose_noun(batches, 'batch', 'batches')}:"
+        heading = f"\nDifferences after {batches} {choose_noun(batches, 'batch', 'batches')}:"
         return Text(heading), build_terminal_table(COLUMNS, [decision.found.pairs], narrow=narrow)
 
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.decide.decision import Decider, Decision, describe_decision, find_worse
+from hallulab.simulator.decide.decision import Decider, Standing, describe_decision, find_worse
 
 
-def decide(persons: int, rates: dict[str, float]) -> Decision:
+def decide(persons: int, rates: dict[str, float]) -> Standing:
     decider = Decider(list(rates))
     for number in range(persons):
         decider.add(str(number), rates)
@@ -23,7 +23,7 @@ def test_one_that_is_better_than_all_others_is_best() -> None:
 
     assert (decision.kind, decision.best, decision.worse) == ("best", "b", ("a", "c"))
     assert describe_decision(decision) == (
-        "b hallucinates least: it is better than every other chatbot, after 60 persons."
+        "b hallucinates least: it is better than every other chatbot, after 60 personas."
     )
 
 
@@ -32,7 +32,7 @@ def test_equal_ones_are_alike_once_the_intervals_are_inside_the_margin() -> None
 
     assert (decision.kind, decision.alike, decision.best) == ("alike", ("a", "b"), None)
     assert describe_decision(decision) == (
-        "a and b are alike: they differ by less than 0.2 a turn, after 200 persons."
+        "a and b are alike: they differ by less than 0.2 a turn, after 200 personas."
     )
 
 
@@ -47,7 +47,7 @@ def test_few_persons_decide_nothing() -> None:
 
     assert (decision.kind, decision.best, decision.worse, decision.alike) == ("open", None, (), ())
     assert describe_decision(decision) == (
-        "It is still open which chatbot hallucinates least, after 10 persons."
+        "It is still open which chatbot hallucinates least, after 10 personas."
     )
 
 
@@ -105,7 +105,7 @@ def test_steps_are_what_was_known_after_each_batch() -> None:
 def test_a_decision_survives_json() -> None:
     decision = decide(30, {"a": 0.5, "b": 1.0})
 
-    assert Decision.model_validate_json(decision.model_dump_json()) == decision
+    assert Standing.model_validate_json(decision.model_dump_json()) == decision
 
 
 def test_one_that_is_only_worse_than_some_leaders_is_not_worse() -> None:
