@@ -19,6 +19,7 @@ ROOMS = {
         {"experiment", "runs"},
         {"measure", "authoring"},
         {"report", "bench"},
+        {"compare"},
         {"stress"},
         {"cli"},
     ],
