@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.text.wording import join_names
+from hallulab.scenarios.text.wording import format_count, join_names
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.compare.differences import (
     DifferenceLine,
@@ -154,7 +154,9 @@ def compare_runs(summaries: Sequence[RunSummary]) -> RunsCompared:
             conversations of a chatbot with the same scenario, persona and seed.
     """
     if not 2 <= len(summaries) <= len(LETTERS):
-        raise UsageError(f"{len(summaries)} runs: give 2 to {len(LETTERS)}, the reference first.")
+        raise UsageError(
+            f"{format_count(len(summaries), 'run')}: give 2 to {len(LETTERS)}, the reference first."
+        )
     reference, *others = summaries
     compared = [
         _compare_run(reference, one, letter) for one, letter in zip(others, LETTERS[1:], strict=False)

@@ -177,12 +177,13 @@ def _describe_not_found(compared: RunsCompared, run: RunCompared) -> list[str]:
         )
     if short:
         personas = max(line.personas for line in short)
-        least = compute_least_pairs(max(1, compared.lines))
+        tests = sum(len(one.differences) for one in compared.runs)
+        least = compute_least_pairs(tests)
         are = choose_noun(personas, "is", "are")
         said.append(
             f"Not told apart in hallucinations: {_name_lines(short, run)}. "
             f"{format_count(personas, 'persona')} {are} too few: any difference could still be there, and a "
-            f"test of {compared.lines} lines needs {least} at least."
+            f"test of {tests} lines needs {least} at least."
         )
     if unscored:
         said.append(f"Nothing was scored in one of the runs: {_name_lines(unscored, run)}.")

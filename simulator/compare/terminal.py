@@ -8,7 +8,7 @@ from rich.text import Text
 
 from hallulab.scenarios.text.wording import format_count, render_one_line
 from hallulab.simulator.compare.runs import RunCompared, RunsCompared
-from hallulab.simulator.compare.sentences import describe_run
+from hallulab.simulator.compare.sentences import describe_changes, describe_run
 from hallulab.simulator.compare.tables import (
     COSTS,
     COVERAGE,
@@ -35,13 +35,15 @@ def print_comparison(compared: RunsCompared, console: Console | None = None) -> 
     for number, run in enumerate(compared.runs):
         if number:
             console.print()
-        if not run.not_comparable:
-            print_line(console, f"{run.run} beside {compared.reference}, the reference:")
+        print_line(console, f"{run.run} beside {compared.reference}, the reference:")
+        if run.not_comparable:
+            print_line(console, "They cannot be compared.")
+            print_line(console, describe_changes(run))
+            continue
         for sentence in describe_run(compared, run):
             print_line(console, sentence)
-        if not run.not_comparable:
-            _print_turns(run, console)
-            _print_tables(run, console)
+        _print_turns(run, console)
+        _print_tables(run, console)
 
 
 def _print_turns(run: RunCompared, console: Console) -> None:
