@@ -72,7 +72,7 @@ class CoverageLine(Frozen):
     """In the run."""
 
 
-class Cost(Frozen):
+class AverageCost(Frozen):
     """What a chatbot or detector cost in a conversation of one run, on average."""
 
     conversations: int
@@ -92,9 +92,9 @@ class CostLine(Frozen):
     """`chatbot` or `detector`."""
     name: str
     """Its name."""
-    before: Cost
+    before: AverageCost
     """In the reference."""
-    after: Cost
+    after: AverageCost
     """In the run."""
 
 
@@ -326,10 +326,10 @@ def _compare_costs(
     return lines
 
 
-def _average(costs: Sequence[CostSummary]) -> Cost:
+def _average(costs: Sequence[CostSummary]) -> AverageCost:
     total: Spent = sum_spent(cost.spent() for cost in costs)
     number = len(costs)
-    return Cost(
+    return AverageCost(
         conversations=number,
         calls=total.calls / number if number else None,
         tokens=None if total.tokens is None or not number else total.tokens / number,
