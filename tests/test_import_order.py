@@ -20,6 +20,7 @@ ROOMS = {
         {"measure", "authoring"},
         {"report", "bench"},
         {"compare"},
+        {"viewer"},
         {"stress"},
         {"cli"},
     ],
