@@ -12,6 +12,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.decide.course import find_deciding
 from hallulab.simulator.measure.prediction_powered import Annotations
 from hallulab.simulator.measure.prevalence import DetectorErrors, derive_from_calibration
 from hallulab.simulator.report.metrics.metric import Flaws, RunFacts
@@ -40,6 +41,7 @@ def build_facts(
         read_how=saved.read_how or (),
         endpoints=saved.endpoints or (),
         branched_from=saved.branched_from,
+        deciding=find_deciding(saved),
     )
 
 
