@@ -20,6 +20,7 @@ ROOMS = {
         {"measure", "authoring"},
         {"report", "bench"},
         {"compare"},
+        {"gate"},
         {"stress"},
         {"cli"},
     ],

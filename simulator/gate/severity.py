@@ -1,0 +1,121 @@
+"""New severe hallucinations: in turns that had none of that severity in the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from hallulab.scenarios.text.wording import format_count
+from hallulab.simulator.compare.summary import ConversationSummary, RunSummary
+from hallulab.simulator.compare.turns import ChangedTurn, FoundInTurn
+from hallulab.simulator.gate.result import Check, GateLine
+
+Place = tuple[str, str, str, int, int | None]
+"""Chatbot, scenario, persona, seed and branch of a conversation."""
+
+
+def find_severe(
+    before: RunSummary,
+    now: RunSummary,
+    changed: Iterable[ChangedTurn],
+    guard: float,
+    lines: Iterable[GateLine],
+) -> tuple[ChangedTurn, ...]:
+    """Find the turns with new severe hallucinations, those by noise alone last.
+
+    A conversation that the baseline does not have, such as one with another seed, has only new ones.
+
+    Args:
+        before: the baseline.
+        now: the run.
+        changed: turns of conversations in both whose verdicts changed.
+        guard: severity from which a hallucination counts.
+        lines: the chatbots and detectors that are judged.
+    """
+    judged = {(line.chatbot, line.detector) for line in lines}
+    crossed = [
+        turn
+        for turn in changed
+        if _reaches(turn.after.severity, guard) and not _reaches(turn.before.severity, guard)
+    ]
+    held = set(map(_locate, before.conversations))
+    others = [one for one in now.conversations if _locate(one) not in held]
+    found = [*crossed, *(turn for one in others for turn in _list_severe(one, guard))]
+    wanted = [turn for turn in found if (turn.chatbot, turn.detector) in judged]
+    return tuple(sorted(wanted, key=lambda turn: (turn.noise, -(turn.after.severity or 0.0))))
+
+
+def _reaches(severity: float | None, guard: float) -> bool:
+    return severity is not None and severity >= guard
+
+
+def _locate(conversation: ConversationSummary) -> Place:
+    return (
+        conversation.chatbot,
+        conversation.scenario,
+        conversation.persona,
+        conversation.seed,
+        conversation.branch,
+    )
+
+
+def _list_severe(conversation: ConversationSummary, guard: float) -> Iterator[ChangedTurn]:
+    for index, turn in enumerate(conversation.turns):
+        for detector, verdict in turn.verdicts.items():
+            if _reaches(verdict.severity, guard):
+                yield ChangedTurn(
+                    kind="new",
+                    noise=False,
+                    chatbot=conversation.chatbot,
+                    detector=detector,
+                    scenario=conversation.scenario,
+                    persona=conversation.persona,
+                    seed=conversation.seed,
+                    turn=index + (conversation.branch or 0),
+                    index=index,
+                    conversation_before="",
+                    conversation_after=conversation.id,
+                    before=FoundInTurn(),
+                    after=FoundInTurn(
+                        outcome=verdict.outcome,
+                        flagged=verdict.flagged,
+                        spans=verdict.spans,
+                        severity=verdict.severity,
+                    ),
+                )
+
+
+def check_severe(
+    runs: Iterable[RunSummary], guard: float, lines: Iterable[GateLine], severe: Sequence[ChangedTurn]
+) -> Iterator[Check]:
+    """Yield a check for each line whose detector rates severities, or one that says that none does.
+
+    Args:
+        runs: the baseline and the run.
+        guard: severity from which a hallucination counts.
+        lines: the chatbots and detectors that are judged.
+        severe: what `find_severe` found.
+    """
+    rating = {name for run in runs for name in _list_rating_detectors(run)}
+    judged = [line for line in lines if line.detector in rating]
+    for line in judged:
+        own = [turn for turn in severe if (turn.chatbot, turn.detector) == (line.chatbot, line.detector)]
+        blocking = sum(not turn.noise for turn in own)
+        yield Check(
+            rule="severe",
+            chatbot=line.chatbot,
+            detector=line.detector,
+            outcome="failed" if blocking else "passed",
+            message=f"{format_count(blocking, 'turn')} with new hallucinations of severity {guard:g} or more",
+        )
+    if not judged:
+        yield Check(
+            rule="severe",
+            outcome="not tested",
+            message="no hallucination has a severity: no detector here rates it",
+        )
+
+
+def _list_rating_detectors(run: RunSummary) -> Iterator[str]:
+    for conversation in run.conversations:
+        for turn in conversation.turns:
+            yield from (name for name, verdict in turn.verdicts.items() if verdict.severities)
