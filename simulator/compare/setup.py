@@ -11,6 +11,7 @@ from pydantic import Field
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.experiment.config import Component, Experiment
+from hallulab.simulator.experiment.sources import Sources
 from hallulab.simulator.runs.experiment_json import SavedExperiment
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}")
@@ -18,6 +19,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}")
 _SECRET = re.compile(r"key|secret|password|authori[sz]ation|header|credential|env$", re.IGNORECASE)
 """Names of options that may hold a key: neither they nor their hash are kept."""
 _PERSONA = "persona "
+MOST_DOCUMENTS = 1000
+"""Documents of larger packs are not told apart, so that a baseline stays small."""
 _SETTINGS = ("min_turns", "max_turns", "reply_tokens", "top_k", "embedding_model", "decision_samples")
 
 
@@ -49,8 +52,8 @@ class RunSetup(Frozen):
     """Role → served name of its model."""
     revision: str = ""
     """Revision of the served model; empty: not known."""
-    user: str = ""
-    """Version of the simulated user; empty: not known."""
+    user: ComponentSetup = ComponentSetup()
+    """The simulated user, with the rules of a conversation."""
     chatbots: dict[str, ComponentSetup] = Field(default_factory=dict)
     """By name."""
     detectors: dict[str, ComponentSetup] = Field(default_factory=dict)
@@ -95,11 +98,12 @@ def describe_setup(
     experiment, identity = saved.experiment, saved.identity
     pack, _, version = str(identity.get("scenario", "")).rpartition(" ")
     made_by = {} if saved.made_by is None else saved.made_by.chatbots
-    prompts = {bot: check.prompts for bot, check in saved.claim_checks.chatbots.items() if check is not None}
+    sources = saved.sources or Sources()
     asked = {judge: check.prompts for judge, check in saved.claim_checks.detectors.items()}
     return RunSetup(
         scenario=name or pack,
         scenario_version=version,
+        documents=sources.documents if len(sources.documents) <= MOST_DOCUMENTS else {},
         personas={
             key.removeprefix(_PERSONA): str(value)
             for key, value in sorted(identity.items())
@@ -107,8 +111,10 @@ def describe_setup(
         },
         models=_list_models(experiment),
         revision=saved.model_revision or "",
-        user="" if saved.made_by is None else saved.made_by.user,
-        chatbots=_describe_components(experiment.chatbots, made_by, prompts),
+        user=ComponentSetup(
+            version="" if saved.made_by is None else saved.made_by.user, prompts=sources.user
+        ),
+        chatbots=_describe_components(experiment.chatbots, made_by, sources.chatbots),
         detectors=_describe_components(experiment.detectors, {**saved.detectors, **judged}, asked),
         settings={
             **{field: _render_setting(getattr(experiment, field)) for field in _SETTINGS},
@@ -134,9 +140,12 @@ def _iterate_changes(before: RunSetup, after: RunSetup) -> Iterator[SetupChange]
         for name in _join(before.detectors, after.detectors)
     ]
     pairs = [
-        (f"{role} {name}", one[name], other[name])
-        for role, name, one, other in (*bots, *judges)
-        if name in one and name in other
+        *(
+            (f"{role} {name}", one[name], other[name])
+            for role, name, one, other in (*bots, *judges)
+            if name in one and name in other
+        ),
+        ("simulated user", before.user, after.user),
     ]
     explained: set[str] = set()
     for change in _iterate_component_changes(pairs):
@@ -155,7 +164,6 @@ def _iterate_changes(before: RunSetup, after: RunSetup) -> Iterator[SetupChange]
         for change in _compare_one("version", one.version, other.version, owner):
             if owner not in explained:
                 yield change
-    yield from _compare_one("version", before.user, after.user, "simulated user")
     yield from _compare("package", before.packages, after.packages)
 
 
