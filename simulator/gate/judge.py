@@ -36,7 +36,7 @@ def judge_run(now: RunSummary, before: RunSummary, rules: GateRules) -> GateResu
     lines = build_lines(compared.differences, old_totals, totals)
     changed = compared.turns.turns
     guard = rules.severity_guard
-    severe = () if guard is None else find_severe(before, now, changed, guard, lines)
+    severe = () if guard is None else find_severe(before, now, guard, lines)
     checks: Sequence[Check] = [
         *check_comparable(before, now, compared, lines, old_totals, totals),
         *(check_calibrated(now, rules.planted) if rules.require_calibrated else ()),

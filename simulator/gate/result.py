@@ -111,10 +111,8 @@ class GateResult(Frozen):
         """The verdict as a sentence."""
         against = f"{self.run} against the baseline {self.baseline}"
         if self.verdict == "passed":
-            seen = (
-                "" if any(not line.is_blind for line in self.lines) else ", but it could not see a regression"
-            )
-            return f"Passed: {against}{seen}."
+            blind = all(line.is_blind for line in self.lines)
+            return f"Passed: {against}{', but a regression could not be seen' if blind else ''}."
         if self.verdict == "blocked":
             return f"Blocked: {against}."
         return f"Not comparable: {against} cannot be judged."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from hallulab.scenarios.text.wording import format_count
-from hallulab.simulator.compare.summary import ConversationSummary, RunSummary
+from hallulab.simulator.compare.summary import ConversationSummary, RunSummary, TurnSummary
 from hallulab.simulator.compare.turns import ChangedTurn, FoundInTurn
 from hallulab.simulator.gate.result import Check, GateLine
 
@@ -14,11 +14,7 @@ Place = tuple[str, str, str, int, int | None]
 
 
 def find_severe(
-    before: RunSummary,
-    now: RunSummary,
-    changed: Iterable[ChangedTurn],
-    guard: float,
-    lines: Iterable[GateLine],
+    before: RunSummary, now: RunSummary, guard: float, lines: Iterable[GateLine]
 ) -> tuple[ChangedTurn, ...]:
     """Find the turns with new severe hallucinations, those by noise alone last.
 
@@ -27,25 +23,19 @@ def find_severe(
     Args:
         before: the baseline.
         now: the run.
-        changed: turns of conversations in both whose verdicts changed.
         guard: severity from which a hallucination counts.
         lines: the chatbots and detectors that are judged.
     """
     judged = {(line.chatbot, line.detector) for line in lines}
-    crossed = [
+    held = {_locate(one): one for one in before.conversations}
+    same = before.setup.scenario_version == now.setup.scenario_version
+    found = [
         turn
-        for turn in changed
-        if _reaches(turn.after.severity, guard) and not _reaches(turn.before.severity, guard)
+        for conversation in now.conversations
+        for turn in _list_severe(conversation, held.get(_locate(conversation)), guard, same)
+        if (turn.chatbot, turn.detector) in judged
     ]
-    held = set(map(_locate, before.conversations))
-    others = [one for one in now.conversations if _locate(one) not in held]
-    found = [*crossed, *(turn for one in others for turn in _list_severe(one, guard))]
-    wanted = [turn for turn in found if (turn.chatbot, turn.detector) in judged]
-    return tuple(sorted(wanted, key=lambda turn: (turn.noise, -(turn.after.severity or 0.0))))
-
-
-def _reaches(severity: float | None, guard: float) -> bool:
-    return severity is not None and severity >= guard
+    return tuple(sorted(found, key=lambda turn: (turn.noise, -(turn.after.severity or 0.0))))
 
 
 def _locate(conversation: ConversationSummary) -> Place:
@@ -58,30 +48,52 @@ def _locate(conversation: ConversationSummary) -> Place:
     )
 
 
-def _list_severe(conversation: ConversationSummary, guard: float) -> Iterator[ChangedTurn]:
+def _list_severe(
+    conversation: ConversationSummary, earlier: ConversationSummary | None, guard: float, same: bool
+) -> Iterator[ChangedTurn]:
+    """Yield the turns of a conversation with a severe hallucination where the baseline has none.
+
+    Args:
+        conversation: of the run.
+        earlier: the same of the baseline; None: it has none.
+        guard: severity from which a hallucination counts.
+        same: whether the documents are the same.
+    """
     for index, turn in enumerate(conversation.turns):
+        other = earlier.turns[index] if earlier is not None and index < len(earlier.turns) else None
+        same = same and other is not None and (other.user, other.reply) == (turn.user, turn.reply)
         for detector, verdict in turn.verdicts.items():
-            if _reaches(verdict.severity, guard):
-                yield ChangedTurn(
-                    kind="new",
-                    noise=False,
-                    chatbot=conversation.chatbot,
-                    detector=detector,
-                    scenario=conversation.scenario,
-                    persona=conversation.persona,
-                    seed=conversation.seed,
-                    turn=index + (conversation.branch or 0),
-                    index=index,
-                    conversation_before="",
-                    conversation_after=conversation.id,
-                    before=FoundInTurn(),
-                    after=FoundInTurn(
-                        outcome=verdict.outcome,
-                        flagged=verdict.flagged,
-                        spans=verdict.spans,
-                        severity=verdict.severity,
-                    ),
-                )
+            old = _find(other, detector)
+            if not _reaches(verdict.severity, guard) or _reaches(old.severity, guard):
+                continue
+            yield ChangedTurn(
+                kind="worse" if old.hallucinated else "new",
+                noise=same and other is not None and other.passages == turn.passages,
+                chatbot=conversation.chatbot,
+                detector=detector,
+                scenario=conversation.scenario,
+                persona=conversation.persona,
+                seed=conversation.seed,
+                turn=index + (conversation.branch or 0),
+                index=index,
+                conversation_before="" if earlier is None else earlier.id,
+                conversation_after=conversation.id,
+                before=old,
+                after=_find(turn, detector),
+            )
+
+
+def _find(turn: TurnSummary | None, detector: str) -> FoundInTurn:
+    verdict = None if turn is None else turn.verdicts.get(detector)
+    if verdict is None:
+        return FoundInTurn()
+    return FoundInTurn(
+        outcome=verdict.outcome, flagged=verdict.flagged, spans=verdict.spans, severity=verdict.severity
+    )
+
+
+def _reaches(severity: float | None, guard: float) -> bool:
+    return severity is not None and severity >= guard
 
 
 def check_severe(
