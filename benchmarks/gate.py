@@ -89,7 +89,7 @@ def render(recorded: RunSummary, repeats: int, personas: Sequence[int] = PERSONA
     made = make_run(np.random.default_rng(0), pool, recorded, 36)
     for name, run in (("the headline run", recorded), ("a made run of 36 personas", made)):
         passed = count_self_passes(run, repeats)
-        yield f"{name} against itself, with other seeds of bootstrap and exchanges: {passed} of {repeats} pass"
+        yield f"{name} against itself, other seeds of bootstrap and exchanges: {passed} of {repeats} pass"
 
     def share(number: int, worse: float = 0.0, severe: float = 0.0, rules: GateRules = TESTED_ONLY) -> str:
         blocked = count_blocked(pool, recorded, number, repeats, worse, severe, rules)

@@ -58,6 +58,7 @@ def assert_no_regression(
         AssertionError: the run is blocked, or cannot be compared; the message has the turns to look at.
         UsageError: an argument is wrong, or a file cannot be used.
     """
+    __tracebackhide__ = True  # pytest shows the line of the test instead
     rules = GateRules(
         severity_guard=severity_guard,
         max_hpt=max_hpt,
