@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.text.wording import join_names
+from hallulab.scenarios.text.wording import format_count, join_names
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.compare.differences import (
     DifferenceLine,
@@ -109,6 +109,8 @@ class RunCompared(Frozen):
     """What of it cannot be compared, and why."""
     changes: tuple[SetupChange, ...] = ()
     """What was changed between the runs, by their manifests."""
+    has_manifests: bool
+    """Whether both runs have an experiment.json; else `changes` lacks what only that could say."""
     turns: TurnChanges = TurnChanges(conversations=0, counts=(), turns=())
     """Which hallucinated turns have changed."""
     differences: tuple[DifferenceLine, ...] = ()
@@ -132,11 +134,11 @@ class RunsCompared(Frozen):
     @property
     def not_comparable(self) -> tuple[str, ...]:
         """A sentence for each run that cannot be compared."""
-        return tuple(
-            f"{one.run} cannot be compared with {self.reference}: {'; '.join(one.not_comparable)}."
-            for one in self.runs
-            if one.not_comparable
-        )
+        return tuple(self.explain(one) for one in self.runs if one.not_comparable)
+
+    def explain(self, run: RunCompared) -> str:
+        """Say why a run cannot be compared."""
+        return f"{run.run} cannot be compared with {self.reference}: {'; '.join(run.not_comparable)}."
 
     def text(self) -> str:
         """Return it as JSON."""
@@ -152,7 +154,9 @@ def compare_runs(summaries: Sequence[RunSummary]) -> RunsCompared:
             conversations of a chatbot with the same scenario, persona and seed.
     """
     if not 2 <= len(summaries) <= len(LETTERS):
-        raise UsageError(f"{len(summaries)} runs: give 2 to {len(LETTERS)}, the reference first.")
+        raise UsageError(
+            f"{format_count(len(summaries), 'run')}: give 2 to {len(LETTERS)}, the reference first."
+        )
     reference, *others = summaries
     compared = [
         _compare_run(reference, one, letter) for one, letter in zip(others, LETTERS[1:], strict=False)
@@ -188,9 +192,10 @@ def explain_not_comparable(before: RunSummary, after: RunSummary) -> list[str]:
 def _compare_run(reference: RunSummary, run: RunSummary, letter: str) -> RunCompared:
     name = _name_run(run, letter)
     changes = list_changes(reference.setup, run.setup)
+    manifests = bool(reference.setup.settings and run.setup.settings)
     reasons = explain_not_comparable(reference, run)
     if reasons:
-        return RunCompared(run=name, not_comparable=tuple(reasons), changes=changes)
+        return RunCompared(run=name, not_comparable=tuple(reasons), changes=changes, has_manifests=manifests)
     chatbots = _find_shared(reference.chatbots, run.chatbots)
     detectors = _find_shared_detectors(reference, run)
     held = {one: (count_summary(reference, one), count_summary(run, one)) for one in detectors}
@@ -209,6 +214,7 @@ def _compare_run(reference: RunSummary, run: RunSummary, letter: str) -> RunComp
         run=name,
         left_out=tuple(_list_left_out(reference, run, name.letter)),
         changes=changes,
+        has_manifests=manifests,
         turns=list_changed_turns(reference, run, chatbots, detectors),
         differences=tuple(chain.from_iterable(differences)),
         coverage=tuple(coverage),

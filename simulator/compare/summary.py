@@ -177,7 +177,7 @@ class RunSummary(Frozen):
     def text(self) -> str:
         """Return the text of a baseline file: a line for each conversation, so that a diff can be read."""
         head = self.model_dump(mode="json", by_alias=True, exclude={"conversations"}, exclude_defaults=True)
-        beginning = json.dumps({"schema": self.layout, **head}, indent=1, sort_keys=True, ensure_ascii=False)
+        beginning = json.dumps({"schema": self.layout, **head}, indent=1, ensure_ascii=False)
         lines = ",\n".join(
             json.dumps(
                 one.model_dump(mode="json", exclude_defaults=True), separators=(",", ":"), ensure_ascii=False

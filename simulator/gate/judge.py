@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.compare.runs import compare_runs
+from hallulab.simulator.compare.sentences import render_changes
 from hallulab.simulator.compare.summary import RunSummary
 from hallulab.simulator.gate.calibrated import check_calibrated
-from hallulab.simulator.gate.changes import describe_setup_change
 from hallulab.simulator.gate.comparable import check_comparable
 from hallulab.simulator.gate.lines import build_lines
 from hallulab.simulator.gate.result import Check, GateLine, GateResult, conclude
@@ -52,7 +52,7 @@ def judge_run(now: RunSummary, before: RunSummary, rules: GateRules) -> GateResu
         checks=tuple(checks),
         severe=severe,
         changed=changed,
-        setup=tuple(map(describe_setup_change, compared.changes)),
+        setup=tuple(render_changes(compared.changes)),
         warnings=tuple(list_warnings(before, now, lines, severe, compared.turns)),
     )
 

@@ -16,16 +16,14 @@ from hallulab.scenarios.text.wording import (
     format_with_interval,
     render_one_line,
 )
+from hallulab.simulator.compare.markdown import LONGEST, escape_markdown
 from hallulab.simulator.compare.turns import ChangedTurn, FoundInTurn
 from hallulab.simulator.gate.result import GateLine, GateResult
 
-_APART = "\N{WORD JOINER}"
-"""Behind an @, it keeps GitHub from seeing a name there; a backslash does not."""
 SHOWN = 10
-"""Most turns that are listed of each kind: a comment is read, and GitHub cuts one of 65,536 characters."""
+"""Most turns that are listed of each kind."""
 QUOTED = 2
 """Most hallucinations of a turn that are quoted."""
-_PUNCTUATION = re.compile(r"([\\`*_{}\[\]()#|~>]|(?<=:)/|(?<=www)\.)")
 _MARKS = {"passed": "✅", "blocked": "❌", "not comparable": "⚠️"}
 _KINDS = {
     "new": "New hallucinations",
@@ -38,21 +36,21 @@ _KINDS = {
 def render_markdown(result: GateResult) -> str:
     """Return the comment: the verdict, what blocked, changed verdicts, the numbers, and what was changed."""
     parts = [
-        f"### {_MARKS[result.verdict]} hallulab gate: {escape_text(result.headline)}",
-        *_render_list([f"**{escape_text(f'{one.subject}: {one.message}')}**" for one in result.blocking]),
-        *(f"> **Warning:** {escape_text(warning)}" for warning in result.warnings),
+        f"### {_MARKS[result.verdict]} hallulab gate: {escape_markdown(result.headline)}",
+        *_render_list([f"**{escape_markdown(f'{one.subject}: {one.message}')}**" for one in result.blocking]),
+        *(f"> **Warning:** {escape_markdown(warning)}" for warning in result.warnings),
         *_render_severe([turn for turn in result.severe if not turn.noise]),
         *_render_changes(result.changed),
         *_render_lines(result.lines),
         *_render_setup(result.setup),
     ]
-    return "\n\n".join(parts) + "\n"
-
-
-def escape_text(text: str) -> str:
-    """Return a line as Markdown shows it letter for letter: no HTML, link, mention, list or table cell."""
-    line = render_one_line(text).replace("&", "&amp;").replace("<", "&lt;")
-    return _PUNCTUATION.sub(r"\\\1", line).replace("@", f"@{_APART}")
+    text = ""
+    for part in parts:
+        if len(text) + len(part) > LONGEST:
+            text += "The rest is left out: a comment has no room for it. `--json` writes all.\n\n"
+            break
+        text += f"{part}\n\n"
+    return f"{text.rstrip()}\n"
 
 
 def quote_code(text: str, longest: int = 160) -> str:
@@ -119,8 +117,8 @@ def _render_lines(lines: Sequence[GateLine]) -> Iterator[str]:
     ]
     for line in lines:
         cells = (
-            escape_text(line.chatbot),
-            escape_text(line.detector),
+            escape_markdown(line.chatbot),
+            escape_markdown(line.detector),
             f"{line.personas} of {line.personas_needed}" if line.is_blind else str(line.personas),
             format_number(line.before, 2),
             format_number(line.now, 2),
@@ -141,7 +139,7 @@ def format_percent(share: float | None) -> str:
 
 def _render_setup(changes: Sequence[str]) -> Iterator[str]:
     if changes:
-        listed = "\n".join(f"- {escape_text(change)}" for change in changes)
+        listed = "\n".join(f"- {escape_markdown(change)}" for change in changes)
         yield _fold("What was changed", listed)
     else:
         yield "Prompts, models, documents and versions are the same, as far as both runs say."
@@ -160,7 +158,7 @@ def _render_list(lines: Sequence[str], number: int = 0) -> Iterator[str]:
 
 def _render_place(turn: ChangedTurn) -> str:
     seed = f", seed {turn.seed}" if turn.seed else ""
-    by = escape_text(f"{turn.chatbot} by {turn.detector}")
+    by = escape_markdown(f"{turn.chatbot} by {turn.detector}")
     return f"{by}, {quote_code(turn.persona)}{seed}, turn {turn.turn}"
 
 

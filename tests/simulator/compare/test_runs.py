@@ -110,6 +110,6 @@ def test_the_demo_against_itself_has_no_difference(demo_replay: RunFolder) -> No
 
 
 def test_one_run_alone_and_more_than_there_are_letters_are_refused() -> None:
-    for number in (1, 27):
-        with pytest.raises(UsageError, match=f"{number} runs: give 2 to 26"):
+    for number, told in ((1, "1 run"), (27, "27 runs")):
+        with pytest.raises(UsageError, match=f"{told}: give 2 to 26, the reference first"):
             compare_runs([RUN] * number)

@@ -74,7 +74,7 @@ def test_a_run_with_other_seeds_is_paired_by_persona() -> None:
 def test_what_was_changed_is_told() -> None:
     before = run_of(0, name="before", documents={"fees": "1"}, models={"user": "m"})
     now = run_of(0, documents={"fees": "2"}, models={"user": "n"})
-    assert judge(now, before).setup == ("document fees: 1 → 2", "model user: m → n")
+    assert judge(now, before).setup == ("document fees", "model user: m → n")
 
 
 def test_new_hallucinations_stand_first_among_the_changed_turns() -> None:

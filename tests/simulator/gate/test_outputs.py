@@ -8,7 +8,7 @@ import pytest
 
 from hallulab.simulator.compare.turns import TurnTexts
 from hallulab.simulator.gate.junit import render_junit
-from hallulab.simulator.gate.markdown import escape_text, quote_code, render_markdown
+from hallulab.simulator.gate.markdown import quote_code, render_markdown
 from hallulab.simulator.gate.result import Check, GateResult
 from tests.simulator.gate.runs import judge, run_of
 
@@ -65,12 +65,6 @@ def test_a_hostile_quotation_stays_in_its_line() -> None:
     [line] = [line for line in text.splitlines() if "onerror" in line]
     assert line.strip().startswith("```` ")
     assert line.strip().endswith(" ````")
-
-
-def test_names_are_shown_letter_for_letter() -> None:
-    assert escape_text("<b> a|b [x](y) *c* `d` & www.e.org http://f @g") == (
-        "&lt;b\\> a\\|b \\[x\\]\\(y\\) \\*c\\* \\`d\\` &amp; www\\.e.org http:\\//f @\u2060g"
-    )
 
 
 def test_junit_has_a_testcase_for_each_line_and_rule() -> None:
