@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from hallulab.simulator.compare.summary import RunSummary
-from hallulab.simulator.gate.result import Check
+from hallulab.simulator.gate.result import GateCheck
 from hallulab.simulator.measure.prevalence import (
     Accuracy,
     DetectorErrors,
@@ -20,7 +20,7 @@ from hallulab.simulator.report.facts import derive_detector_errors
 REMEDY = "fit it with `hallulab calibrate`, or measure it on planted errors and give --planted (docs/gate.md)"
 
 
-def check_calibrated(now: RunSummary, planted: Path | None) -> Iterator[Check]:
+def check_calibrated(now: RunSummary, planted: Path | None) -> Iterator[GateCheck]:
     """Yield a check for each detector of a run.
 
     Args:
@@ -40,7 +40,7 @@ def check_calibrated(now: RunSummary, planted: Path | None) -> Iterator[Check]:
     }
     for name in now.detectors:
         refused, message = _describe_errors(known.get(name))
-        yield Check(
+        yield GateCheck(
             rule="calibrated",
             detector=name,
             outcome="not comparable" if refused else "passed",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hallulab.simulator.compare.runs import RunCompared
 from hallulab.simulator.compare.summary import RunSummary
-from hallulab.simulator.gate.result import Check, GateLine
+from hallulab.simulator.gate.result import GateCheck, GateLine
 from hallulab.simulator.gate.totals import LineKey, Totals
 
 ANEW = "make the baseline anew with `hallulab baseline RUN`"
@@ -19,7 +19,7 @@ def check_comparable(
     lines: Sequence[GateLine],
     old_totals: Mapping[LineKey, Totals],
     totals: Mapping[LineKey, Totals],
-) -> Iterator[Check]:
+) -> Iterator[GateCheck]:
     """Yield a check for all that the baseline has and the run lacks, or one that nothing is lacking.
 
     A gate that passes what it could not measure would be none: a chatbot that is gone because it failed
@@ -38,11 +38,11 @@ def check_comparable(
     else:
         refused = [*_list_missing(before, now), *_list_unmeasured(lines, old_totals, totals)]
     yield from refused or [
-        Check(rule="comparable", outcome="passed", message="all that the baseline has was measured again")
+        GateCheck(rule="comparable", outcome="passed", message="all that the baseline has was measured again")
     ]
 
 
-def _list_missing(before: RunSummary, now: RunSummary) -> Iterator[Check]:
+def _list_missing(before: RunSummary, now: RunSummary) -> Iterator[GateCheck]:
     """Yield a refusal for each chatbot and detector of the baseline that the run lacks."""
     for chatbot in before.chatbots:
         if chatbot not in now.chatbots:
@@ -57,18 +57,19 @@ def _list_missing(before: RunSummary, now: RunSummary) -> Iterator[Check]:
 
 def _explain_versions(before: RunSummary, now: RunSummary, detector: str) -> str:
     """Say that a detector judged in another version; nothing where it did not."""
-    one, two = (run.setup.detectors[detector].version for run in (before, now))
-    if one == two:
+    one, two = (run.setup.detectors.get(detector) for run in (before, now))
+    if one is not None and two is not None and one.version == two.version:
         return ""
+    old, new = ("unknown" if made is None else made.version or "unknown" for made in (one, two))
     return (
-        f"version {two or 'unknown'} judged the run, {one or 'unknown'} the baseline (other options, "
+        f"version {new} judged the run, {old} the baseline (other options, "
         f"prompts, threshold, model or code), so their numbers mean different things: {ANEW}"
     )
 
 
 def _list_unmeasured(
     lines: Sequence[GateLine], old_totals: Mapping[LineKey, Totals], totals: Mapping[LineKey, Totals]
-) -> Iterator[Check]:
+) -> Iterator[GateCheck]:
     """Yield a refusal for each line that the baseline can tell a regression of, and the run cannot."""
     for line in lines:
         key = (line.chatbot, line.detector)
@@ -82,7 +83,7 @@ def _list_unmeasured(
             )
 
 
-def _refuse(message: str, chatbot: str | None = None, detector: str | None = None) -> Check:
-    return Check(
+def _refuse(message: str, chatbot: str | None = None, detector: str | None = None) -> GateCheck:
+    return GateCheck(
         rule="comparable", chatbot=chatbot, detector=detector, outcome="not comparable", message=message
     )

@@ -11,7 +11,7 @@ from hallulab.simulator.compare.summary import RunSummary
 from hallulab.simulator.gate.calibrated import check_calibrated
 from hallulab.simulator.gate.comparable import check_comparable
 from hallulab.simulator.gate.lines import build_lines
-from hallulab.simulator.gate.result import Check, GateLine, GateResult, conclude
+from hallulab.simulator.gate.result import GateCheck, GateLine, GateResult, conclude
 from hallulab.simulator.gate.rules import GateRules
 from hallulab.simulator.gate.severity import check_severe, find_severe
 from hallulab.simulator.gate.significance import LEVEL
@@ -37,7 +37,7 @@ def judge_run(now: RunSummary, before: RunSummary, rules: GateRules) -> GateResu
     changed = compared.turns.turns
     guard = rules.severity_guard
     severe = () if guard is None else find_severe(before, now, guard, lines)
-    checks: Sequence[Check] = [
+    checks: Sequence[GateCheck] = [
         *check_comparable(before, now, compared, lines, old_totals, totals),
         *(check_calibrated(now, rules.planted) if rules.require_calibrated else ()),
         *map(_check_worse, lines),
@@ -57,7 +57,7 @@ def judge_run(now: RunSummary, before: RunSummary, rules: GateRules) -> GateResu
     )
 
 
-def _check_worse(line: GateLine) -> Check:
+def _check_worse(line: GateLine) -> GateCheck:
     is_worse = line.p_worse is not None and line.p_worse < LEVEL
     if line.is_blind or line.before is None or line.now is None or line.p_worse is None:
         found = f"cannot see a regression: {describe_blindness(line)}"
@@ -66,7 +66,7 @@ def _check_worse(line: GateLine) -> Check:
             f"HPT-1 {line.before:.2f} → {line.now:.2f} on {format_count(line.personas, 'persona')}, "
             f"p = {line.p_worse:.2g}; below {LEVEL:g} blocks"
         )
-    return Check(
+    return GateCheck(
         rule="worse",
         chatbot=line.chatbot,
         detector=line.detector,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from hallulab.simulator.gate.result import Check, GateResult
+from hallulab.simulator.gate.result import GateCheck, GateResult
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 has no way to write."""
@@ -35,7 +35,7 @@ def render_junit(result: GateResult) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 
 
-def _add_testcase(suite: ElementTree.Element, check: Check) -> None:
+def _add_testcase(suite: ElementTree.Element, check: GateCheck) -> None:
     case = ElementTree.SubElement(
         suite,
         "testcase",

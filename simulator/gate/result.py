@@ -19,7 +19,7 @@ EXIT_CODES: dict[GateVerdict, int] = {"passed": 0, "blocked": 1, "not comparable
 """Exit code of `hallulab gate`; 2 is a usage error."""
 
 
-class Check(Frozen):
+class GateCheck(Frozen):
     """One question and its answer: a testcase of JUnit."""
 
     rule: Rule
@@ -85,7 +85,7 @@ class GateResult(Frozen):
     """Name of the run that the baseline was made of."""
     lines: tuple[GateLine, ...]
     """Chatbots under detectors."""
-    checks: tuple[Check, ...]
+    checks: tuple[GateCheck, ...]
     """What was asked, and the answers."""
     severe: tuple[ChangedTurn, ...] = ()
     """Turns with new hallucinations of the guard's severity; those by noise alone do not block."""
@@ -102,7 +102,7 @@ class GateResult(Frozen):
         return EXIT_CODES[self.verdict]
 
     @property
-    def blocking(self) -> tuple[Check, ...]:
+    def blocking(self) -> tuple[GateCheck, ...]:
         """The checks that did not pass, whatever the reason."""
         return tuple(check for check in self.checks if check.outcome in ("failed", "not comparable"))
 
@@ -118,7 +118,7 @@ class GateResult(Frozen):
         return f"Not comparable: {against} cannot be judged."
 
 
-def conclude(checks: Iterable[Check]) -> GateVerdict:
+def conclude(checks: Iterable[GateCheck]) -> GateVerdict:
     """Return the verdict of checks: a failed one blocks, also where others could not be made."""
     outcomes = {check.outcome for check in checks}
     if "failed" in outcomes:

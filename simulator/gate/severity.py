@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.compare.summary import ConversationSummary, RunSummary, TurnSummary
 from hallulab.simulator.compare.turns import ChangedTurn, FoundInTurn
-from hallulab.simulator.gate.result import Check, GateLine
+from hallulab.simulator.gate.result import GateCheck, GateLine
 
 Place = tuple[str, str, str, int, int | None]
 """Chatbot, scenario, persona, seed and branch of a conversation."""
@@ -98,7 +98,7 @@ def _reaches(severity: float | None, guard: float) -> bool:
 
 def check_severe(
     runs: Iterable[RunSummary], guard: float, lines: Iterable[GateLine], severe: Sequence[ChangedTurn]
-) -> Iterator[Check]:
+) -> Iterator[GateCheck]:
     """Yield a check for each line whose detector rates severities, or one that says that none does.
 
     Args:
@@ -112,7 +112,7 @@ def check_severe(
     for line in judged:
         own = [turn for turn in severe if (turn.chatbot, turn.detector) == (line.chatbot, line.detector)]
         blocking = sum(not turn.noise for turn in own)
-        yield Check(
+        yield GateCheck(
             rule="severe",
             chatbot=line.chatbot,
             detector=line.detector,
@@ -120,7 +120,7 @@ def check_severe(
             message=f"{format_count(blocking, 'turn')} with new hallucinations of severity {guard:g} or more",
         )
     if not judged:
-        yield Check(
+        yield GateCheck(
             rule="severe",
             outcome="not tested",
             message="no hallucination has a severity: no detector here rates it",

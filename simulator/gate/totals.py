@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hallulab.simulator.compare.summary import RunSummary
-from hallulab.simulator.gate.result import Check
+from hallulab.simulator.gate.result import GateCheck
 from hallulab.simulator.gate.rules import GateRules
 from hallulab.simulator.measure.hallucinations import merge_branches
 
@@ -65,12 +65,12 @@ def _count(run: RunSummary, chatbot: str, detector: str) -> Totals:
     )
 
 
-def check_limits(totals: dict[LineKey, Totals], rules: GateRules) -> Iterator[Check]:
+def check_limits(totals: dict[LineKey, Totals], rules: GateRules) -> Iterator[GateCheck]:
     """Yield a check for each limit and each chatbot under each detector."""
     for (chatbot, detector), own in totals.items():
         if rules.max_hpt is not None:
             hpt = own.hpt_1
-            yield Check(
+            yield GateCheck(
                 rule="max-hpt",
                 chatbot=chatbot,
                 detector=detector,
@@ -80,7 +80,7 @@ def check_limits(totals: dict[LineKey, Totals], rules: GateRules) -> Iterator[Ch
             )
         if rules.min_coverage is not None:
             coverage = own.coverage or 0.0
-            yield Check(
+            yield GateCheck(
                 rule="min-coverage",
                 chatbot=chatbot,
                 detector=detector,

@@ -8,7 +8,7 @@ from typing import Any
 from hallulab.scenarios.transcript import Span
 from hallulab.simulator.compare.summary import RunSummary
 from hallulab.simulator.gate.judge import judge_run
-from hallulab.simulator.gate.result import Check, GateResult, Rule
+from hallulab.simulator.gate.result import GateCheck, GateResult, Rule
 from hallulab.simulator.gate.rules import GateRules
 from tests.builders import conversation, scored
 from tests.simulator.compare.made import found, summarized
@@ -40,6 +40,6 @@ def judge(now: RunSummary, before: RunSummary, **rules: Any) -> GateResult:
     return judge_run(now, before, GateRules(**rules))
 
 
-def checks_of(result: GateResult, rule: Rule) -> list[Check]:
+def checks_of(result: GateResult, rule: Rule) -> list[GateCheck]:
     """The checks of a rule."""
     return [check for check in result.checks if check.rule == rule]

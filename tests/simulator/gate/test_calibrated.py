@@ -9,11 +9,11 @@ import pytest
 
 from hallulab.detectors.base.thresholds import Fitted, GroupCounts, UnitCounts, locate_fitted_file
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.gate.result import Check
+from hallulab.simulator.gate.result import GateCheck
 from tests.simulator.gate.runs import checks_of, judge, run_of
 
 
-def checks(planted: Path | None = None) -> list[Check]:
+def checks(planted: Path | None = None) -> list[GateCheck]:
     """What is said of the detector of a run."""
     return checks_of(judge(run_of(0), run_of(0), require_calibrated=True, planted=planted), "calibrated")
 

@@ -9,7 +9,7 @@ import pytest
 from hallulab.simulator.compare.turns import TurnTexts
 from hallulab.simulator.gate.junit import render_junit
 from hallulab.simulator.gate.markdown import quote_code, render_markdown
-from hallulab.simulator.gate.result import Check, GateResult
+from hallulab.simulator.gate.result import GateCheck, GateResult
 from tests.simulator.gate.runs import judge, run_of
 
 HOSTILE = "x ``` <img src=x onerror=alert(1)> [l](http://e.org) @you | a\n\n# b \x00\x1b[2J\u202e\ud800 `y`"
@@ -100,7 +100,7 @@ def test_junit_calls_what_cannot_be_compared_an_error() -> None:
 
 @pytest.mark.parametrize("letter", ["\x00", "\x1b", "\ufffe", "\ud800", "<", "]]>", "\n", "🙂"])
 def test_any_character_leaves_the_xml_valid(letter: str) -> None:
-    check = Check(rule="worse", chatbot=letter, outcome="failed", message=f"a{letter}b")
+    check = GateCheck(rule="worse", chatbot=letter, outcome="failed", message=f"a{letter}b")
     result = blocked().model_copy(update={"checks": (check,), "warnings": (letter,)})
     [suite] = ElementTree.fromstring(render_junit(result).encode())
     assert [case.tag for case in suite] == ["testcase", "system-out"]
