@@ -43,3 +43,14 @@ def test_the_guard_blocks_what_the_test_does_not(recorded: RunSummary) -> None:
 def test_a_share_has_its_exact_interval() -> None:
     assert render_share(0, 200) == "0.0% [0.0%, 1.8%]"
     assert render_share(5, 200) == "2.5% [0.8%, 5.7%]"
+
+
+@pytest.mark.slow
+def test_a_run_passes_against_itself_200_times_of_200(recorded: RunSummary) -> None:
+    made = make_run(np.random.default_rng(0), build_pool(recorded), recorded, 20)
+    assert count_self_passes(made, 200) == 200
+
+
+@pytest.mark.slow
+def test_two_runs_of_one_bot_are_blocked_at_most_10_times_of_200(recorded: RunSummary) -> None:
+    assert count_blocked(build_pool(recorded), recorded, 20, 200, rules=GateRules()) <= 10
