@@ -37,7 +37,7 @@ def render_markdown(result: GateResult) -> str:
     """Return the comment: the verdict, what blocked, changed verdicts, the numbers, and what was changed."""
     parts = [
         f"### {_MARKS[result.verdict]} hallulab gate: {escape_markdown(result.headline)}",
-        *_render_list([f"**{escape_markdown(f'{one.subject}: {one.message}')}**" for one in result.blocking]),
+        *_render_list([f"**{escape_markdown(reason)}**" for reason in result.reasons]),
         *(f"> **Warning:** {escape_markdown(warning)}" for warning in result.warnings),
         *_render_severe([turn for turn in result.severe if not turn.noise]),
         *_render_changes(result.changed),

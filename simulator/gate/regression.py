@@ -77,7 +77,7 @@ def assert_no_regression(
 
 def _explain(result: GateResult) -> Iterator[str]:
     yield result.headline
-    yield from (f"  {check.subject}: {check.message}" for check in result.blocking)
+    yield from (f"  {reason}" for reason in result.reasons)
     yield from _list_turns("new severe hallucinations", [turn for turn in result.severe if not turn.noise])
     for kind in ("new", "worse"):
         yield from _list_turns(kind, [turn for turn in result.changed if turn.kind == kind])

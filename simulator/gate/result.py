@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from hallulab.scenarios.text.wording import join_names
 from hallulab.scenarios.transcript import Count, Frozen
 from hallulab.simulator.compare.turns import ChangedTurn
 from hallulab.simulator.measure.intervals import Interval, Rounded
@@ -105,6 +106,14 @@ class GateResult(Frozen):
     def blocking(self) -> tuple[GateCheck, ...]:
         """The checks that did not pass, whatever the reason."""
         return tuple(check for check in self.checks if check.outcome in ("failed", "not comparable"))
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it did not pass, a sentence for each reason with all that it is about."""
+        subjects: dict[str, list[str]] = {}
+        for check in self.blocking:
+            subjects.setdefault(check.message, []).append(check.subject)
+        return tuple(f"{join_names(own)}: {message}" for message, own in subjects.items())
 
     @property
     def headline(self) -> str:

@@ -33,8 +33,8 @@ _HEADINGS = (
 def print_gate(result: GateResult, console: Console) -> None:
     """Print the verdict, why, the numbers, and which verdicts changed."""
     print_line(console, result.headline)
-    for check in result.blocking:
-        print_line(console, f"  {check.subject}: {check.message}")
+    for reason in result.reasons:
+        print_line(console, f"  {reason}")
     for warning in result.warnings:
         print_line(console, f"warning: {warning}")
     if result.lines:

@@ -79,3 +79,13 @@ def test_what_failed_a_limit_blocks_though_another_line_cannot_be_compared() -> 
     bot = {("asha", 0): [2]}
     result = judge(found({"a": bot}, "now"), found({"a": bot, "b": bot}, "before"), max_hpt=1.0)
     assert (result.verdict, result.exit_code) == ("blocked", 1)
+
+
+def test_one_reason_of_several_lines_is_said_once() -> None:
+    bot = {(f"p{number}", 0): [0] for number in range(2)}
+    baseline = {(f"p{number}", 0): [0] for number in range(7)}
+    result = judge(found({"a": bot, "b": bot}, "now"), found({"a": baseline, "b": baseline}, "before"))
+    assert result.reasons == (
+        "a by d and b by d: of the baseline's 7 personas only 2 are scored in the run, 7 needed: run them, "
+        f"or {ANEW}",
+    )
