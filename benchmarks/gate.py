@@ -46,6 +46,8 @@ WORSE = (0.2, 0.5)
 SEVERE = (0.0, 0.001, 0.01, 0.05)
 """Share of turns with a severe hallucination."""
 BOT = "bot"
+CHANGES = (("agent", "vanilla"), ("prompt-engineered", "vanilla"), ("vanilla", "agent"))
+"""Recorded chatbots that stand for a bot before and after a change."""
 TESTED_ONLY = GateRules(severity_guard=None)
 
 Pool = Sequence[Sequence[ConversationSummary]]
@@ -95,6 +97,7 @@ def render(recorded: RunSummary, repeats: int, personas: Sequence[int] = PERSONA
         blocked = count_blocked(pool, recorded, number, repeats, worse, severe, rules)
         return render_share(blocked, repeats)
 
+    yield render_recorded(recorded)
     yield format_table(
         ["personas", "nothing was changed", *(f"worse by {worse:g} a turn" for worse in WORSE)],
         [[str(number), *(share(number, worse) for worse in (0.0, *WORSE))] for number in personas],
@@ -103,6 +106,33 @@ def render(recorded: RunSummary, repeats: int, personas: Sequence[int] = PERSONA
         ["severe turns of either run", f"blocked, of {GUARDED} personas"],
         [[f"{severe:.1%}", share(GUARDED, severe=severe, rules=GateRules())] for severe in SEVERE],
     )
+
+
+def render_recorded(recorded: RunSummary) -> str:
+    """Return a table of gates on the recorded conversations: one bot that was made in two ways."""
+    rows = []
+    for one, other in CHANGES:
+        before, now = (take_chatbot(recorded, name) for name in (one, other))
+        result = judge_run(now, before, TESTED_ONLY)
+        rows += [
+            [
+                f"{one} → {other}",
+                line.detector,
+                f"{line.before:.2f} → {line.now:.2f}",
+                f"{line.p_worse:.3f}",
+                result.verdict,
+            ]
+            for line in result.lines
+        ]
+    return format_table(["the bot before → after", "judged by", "HPT-1", "p", "verdict"], rows)
+
+
+def take_chatbot(recorded: RunSummary, name: str) -> RunSummary:
+    """Return the run of one of the chatbots alone, under another name."""
+    own = [one for one in recorded.conversations if one.chatbot == name]
+    setup = recorded.setup.model_copy(update={"chatbots": {BOT: recorded.setup.chatbots[name]}})
+    conversations = tuple(one.model_copy(update={"chatbot": BOT}) for one in own)
+    return recorded.model_copy(update={"setup": setup, "conversations": conversations})
 
 
 def build_pool(recorded: RunSummary) -> Pool:

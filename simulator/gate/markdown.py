@@ -159,7 +159,7 @@ def _render_list(lines: Sequence[str], number: int = 0) -> Iterator[str]:
 def _render_place(turn: ChangedTurn) -> str:
     seed = f", seed {turn.seed}" if turn.seed else ""
     by = escape_markdown(f"{turn.chatbot} by {turn.detector}")
-    return f"{by}, {quote_code(turn.persona)}{seed}, turn {turn.turn}"
+    return f"{by}, {quote_code(turn.persona)}{seed}, turn {turn.turn + 1}"
 
 
 def _render_quotation(turn: ChangedTurn) -> str:

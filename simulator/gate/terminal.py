@@ -85,5 +85,5 @@ def describe_turn(turn: ChangedTurn) -> str:
     seed = f", seed {turn.seed}" if turn.seed else ""
     flagged = () if turn.texts is None else turn.texts.spans_after
     said = f": {shorten_line(flagged[0])}" if flagged else ""
-    where = f"{turn.chatbot} by {turn.detector}, {turn.persona}{seed}, turn {turn.turn}"
+    where = f"{turn.chatbot} by {turn.detector}, {turn.persona}{seed}, turn {turn.turn + 1}"
     return f"{where}, {describe_change(turn)}{said}"

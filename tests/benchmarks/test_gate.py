@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.gate import build_pool, count_blocked, count_self_passes, make_run, render_share
+from benchmarks.gate import (
+    build_pool,
+    count_blocked,
+    count_self_passes,
+    make_run,
+    render_recorded,
+    render_share,
+)
 from hallulab.simulator.compare.summary import RunSummary, summarize_run
 from hallulab.simulator.gate.rules import GateRules
 from hallulab.simulator.runs.folder import RunFolder
@@ -38,6 +45,12 @@ def test_the_guard_blocks_what_the_test_does_not(recorded: RunSummary) -> None:
     pool = build_pool(recorded)
     assert count_blocked(pool, recorded, 20, 5, severe=0.2) == 0
     assert count_blocked(pool, recorded, 20, 5, severe=0.2, rules=GateRules()) == 5
+
+
+def test_a_recorded_chatbot_is_the_bot_before_and_after_a_change(recorded: RunSummary) -> None:
+    assert render_recorded(recorded).splitlines()[2] == (
+        "| agent → vanilla | halludetect | 1.00 → 1.25 | 1.000 | passed |"
+    )
 
 
 def test_a_share_has_its_exact_interval() -> None:

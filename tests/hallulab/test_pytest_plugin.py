@@ -77,11 +77,11 @@ def test_what_a_failure_says(demo_replay: RunFolder, tmp_path: Path) -> None:
     assert lines[0] == "Blocked: demo against the baseline demo."
     assert "new:" in lines
     assert lines[1] == (
-        "  vanilla by halludetect, prompt-engineered by halludetect, editor by halludetect and fact-checker by "
-        "halludetect: HPT-1 1.25; at most 1.2 is allowed"
+        "  vanilla by halludetect, prompt-engineered by halludetect, editor by halludetect and fact-checker "
+        "by halludetect: HPT-1 1.25; at most 1.2 is allowed"
     )
     assert (
-        "  vanilla by halludetect, upi-failed-transfer, turn 1, 0 → 2 hallucinations: If you are not "
+        "  vanilla by halludetect, upi-failed-transfer, turn 2, 0 → 2 hallucinations: If you are not "
         "satisfied with the response, you can file a complaint to the consumer commission."
     ) in lines
 

@@ -33,11 +33,11 @@ def test_the_comment_has_verdict_changes_and_numbers_in_this_order() -> None:
         "",
         "#### New hallucinations: 6 turns",
         "",
-        "- bot by d, ` p0 `, turn 0, 0 → 1 hallucinations  ",
+        "- bot by d, ` p0 `, turn 1, 0 → 1 hallucinations  ",
         "  ` Rs 500 `",
-        "- bot by d, ` p1 `, turn 0, 0 → 1 hallucinations",
-        "- bot by d, ` p2 `, turn 0, 0 → 1 hallucinations",
-        "- bot by d, ` p3 `, turn 0, 0 → 1 hallucinations",
+        "- bot by d, ` p1 `, turn 1, 0 → 1 hallucinations",
+        "- bot by d, ` p2 `, turn 1, 0 → 1 hallucinations",
+        "- bot by d, ` p3 `, turn 1, 0 → 1 hallucinations",
     ]
     assert "| bot | d | 6 | 0.00 | 1.00 | 1.00 [1.00, 1.00] | 0.016 | 100% | 100% |" in text.splitlines()
 
