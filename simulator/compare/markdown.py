@@ -24,6 +24,8 @@ from hallulab.simulator.report.columns import Column
 
 MOST_OF_A_KIND = 10
 """Changed turns of each kind that are listed."""
+MOST_SPANS = 3
+"""Flagged texts of a turn in one run."""
 LONGEST = 60_000
 """Characters that a comment may have; GitHub takes 65,536."""
 
@@ -106,7 +108,7 @@ def _render_turn(turn: ChangedTurn) -> str:
             lines.append(f"  - before: {escape_markdown(texts.reply_before)}")
         if texts.reply_after is not None:
             lines.append(f"  - after: {escape_markdown(texts.reply_after)}")
-        lines += [f"  - {label}: {escape_markdown(text)}" for label, text in list_flagged(texts)]
+        lines += [f"  - {label}: {escape_markdown(text)}" for label, text in list_flagged(texts, MOST_SPANS)]
     return "\n".join(lines)
 
 

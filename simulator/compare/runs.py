@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.text.wording import format_count, join_names
+from hallulab.scenarios.text.wording import choose_noun, format_count, join_names
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.compare.differences import (
     DifferenceLine,
@@ -72,7 +72,7 @@ class CoverageLine(Frozen):
     """In the run."""
 
 
-class Cost(Frozen):
+class AverageCost(Frozen):
     """What a chatbot or detector cost in a conversation of one run, on average."""
 
     conversations: int
@@ -86,15 +86,15 @@ class Cost(Frozen):
 
 
 class CostLine(Frozen):
-    """What a chatbot or detector cost in both runs, on the conversations of chatbots that both have."""
+    """What a chatbot or detector cost in both runs, on conversations with chatbots and personas of both."""
 
     role: str
     """`chatbot` or `detector`."""
     name: str
     """Its name."""
-    before: Cost
+    before: AverageCost
     """In the reference."""
-    after: Cost
+    after: AverageCost
     """In the run."""
 
 
@@ -106,7 +106,7 @@ class RunCompared(Frozen):
     not_comparable: tuple[str, ...] = ()
     """Why it cannot be compared at all; then all but `changes` is empty."""
     left_out: tuple[str, ...] = ()
-    """What of it cannot be compared, and why."""
+    """What of it cannot be compared, or not in pairs, and why."""
     changes: tuple[SetupChange, ...] = ()
     """What was changed between the runs, by their manifests."""
     has_manifests: bool
@@ -234,6 +234,11 @@ def _list_persons(summary: RunSummary) -> set[tuple[str, str]]:
     return {(one.scenario, one.persona) for one in summary.conversations}
 
 
+def _list_meetings(summary: RunSummary) -> set[tuple[str, str, str]]:
+    """Return which chatbot talked to whom."""
+    return {(one.chatbot, one.scenario, one.persona) for one in summary.conversations}
+
+
 def _find_shared(before: Iterable[str], after: Iterable[str]) -> list[str]:
     there = set(after)
     return [name for name in before if name in there]
@@ -273,8 +278,14 @@ def _list_left_out(before: RunSummary, after: RunSummary, letter: str) -> list[s
     ):
         for side, names, there in ((LETTERS[0], one, other), (letter, other, one)):
             said += [f"{what} {name} is only in {side}" for name in names if name not in there]
+    met, met_after = _list_persons(before), _list_persons(after)
+    for side, number in ((LETTERS[0], len(met - met_after)), (letter, len(met_after - met))):
+        if number:
+            said.append(
+                f"{format_count(number, 'persona')} {choose_noun(number, 'is', 'are')} only in {side}"
+            )
     said += [
-        f"detector {name} has another version in {letter}, so its verdicts are not compared"
+        f"detector {name} in the same version; its verdicts are not compared"
         for name in _find_shared(before.detectors, after.detectors)
         if name not in comparable
     ]
@@ -300,7 +311,11 @@ def _measure_coverage(tallies: Sequence[Tally]) -> Coverage:
 def _compare_costs(
     before: RunSummary, after: RunSummary, chatbots: Sequence[str], detectors: Sequence[str]
 ) -> list[CostLine]:
-    held = [[one for one in run.conversations if one.chatbot in chatbots] for run in (before, after)]
+    shared = _list_meetings(before) & _list_meetings(after)
+    held = [
+        [one for one in run.conversations if (one.chatbot, one.scenario, one.persona) in shared]
+        for run in (before, after)
+    ]
     lines = []
     for chatbot in chatbots:
         one, other = (_average([chat.cost for chat in run if chat.chatbot == chatbot]) for run in held)
@@ -311,10 +326,10 @@ def _compare_costs(
     return lines
 
 
-def _average(costs: Sequence[CostSummary]) -> Cost:
+def _average(costs: Sequence[CostSummary]) -> AverageCost:
     total: Spent = sum_spent(cost.spent() for cost in costs)
     number = len(costs)
-    return Cost(
+    return AverageCost(
         conversations=number,
         calls=total.calls / number if number else None,
         tokens=None if total.tokens is None or not number else total.tokens / number,

@@ -30,7 +30,7 @@ def describe_run(compared: RunsCompared, run: RunCompared) -> list[str]:
         *(() if same else _describe_not_found(compared, run)),
         *describe_changed_turns(run),
         describe_changes(run),
-        *(f"Not compared: {reason}." for reason in run.left_out),
+        *(f"Not in both: {reason}." for reason in run.left_out),
     ]
 
 

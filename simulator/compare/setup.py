@@ -173,7 +173,8 @@ def _iterate_component_changes(
     """Yield what was changed in chatbots and detectors that both runs have, prompts first."""
     held = list(pairs)
     for owner, one, other in held:
-        yield from _compare("prompt", one.prompts, other.prompts, owner)
+        if not (one.kind and other.kind) or one.kind == other.kind:  # another kind has other files anyway
+            yield from _compare("prompt", one.prompts, other.prompts, owner)
     for owner, one, other in held:
         yield from _compare_one("kind", one.kind, other.kind, owner)
         if one.kind and one.kind == other.kind:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, Self
 
@@ -23,6 +24,10 @@ from hallulab.simulator.runs.folder import RunFolder
 
 LARGEST = 1_000_000_000
 """Bytes that a baseline may have at most."""
+
+
+VerdictOutcome = Literal["scored", "not localised", "abstained", "failed"]
+"""What came of a verdict."""
 
 
 class CostSummary(Frozen):
@@ -50,7 +55,7 @@ class CostSummary(Frozen):
 class VerdictSummary(Frozen):
     """A detector's verdict on a turn, without texts. Where there is none, the verdict is missing."""
 
-    outcome: Literal["scored", "not localised", "abstained", "failed"] = "scored"
+    outcome: VerdictOutcome = "scored"
     """What came of it; `not localised`: it was scored without saying where, so that no number counts it."""
     flagged: bool = False
     """Whether the reply is flagged."""
@@ -271,16 +276,37 @@ def _summarize_turns(turns: Iterable[Turn], verdicts: ByDetector) -> Iterator[Tu
 
 def _summarize_verdict(turn: Turn, verdict: Verdict) -> VerdictSummary:
     if verdict.outcome != "scored":
-        return VerdictSummary(outcome=verdict.outcome)
+        return _share_verdict(verdict.outcome)
     if verdict.spans is None or not verdict.localised:
-        return VerdictSummary(outcome="not localised", flagged=bool(verdict.flagged))
+        return _share_verdict("not localised", bool(verdict.flagged))
     rated = [span.severity for span in verdict.spans if span.severity is not None]
+    return _share_verdict(
+        "scored",
+        bool(verdict.flagged),
+        len(verdict.spans),
+        sum(span.start is None for span in verdict.spans),
+        count_hallucinated(turn.reply, verdict.spans),
+        tuple(sorted(rated, reverse=True)),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _share_verdict(
+    outcome: VerdictOutcome,
+    flagged: bool = False,
+    spans: int = 0,
+    unlocated: int = 0,
+    tokens: int = 0,
+    severities: tuple[float, ...] = (),
+) -> VerdictSummary:
+    """Return a verdict, the same object for the same values: most verdicts of a large run are alike."""
     return VerdictSummary(
-        flagged=bool(verdict.flagged),
-        spans=len(verdict.spans),
-        unlocated=sum(span.start is None for span in verdict.spans),
-        tokens=count_hallucinated(turn.reply, verdict.spans),
-        severities=tuple(sorted(rated, reverse=True)),
+        outcome=outcome,
+        flagged=flagged,
+        spans=spans,
+        unlocated=unlocated,
+        tokens=tokens,
+        severities=severities,
     )
 
 

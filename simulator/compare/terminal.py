@@ -27,6 +27,8 @@ from hallulab.simulator.report.terminal import build_console
 
 MOST_OF_A_KIND = 5
 """Changed turns of each kind that are listed."""
+MOST_SPANS = 1
+"""Flagged texts of a turn in one run."""
 
 
 def print_comparison(compared: RunsCompared, console: Console | None = None) -> None:
@@ -70,11 +72,7 @@ def _print_turn(turn: ChangedTurn, console: Console) -> None:
     texts = turn.texts
     if texts is None:
         return
-    if texts.reply_before is not None and texts.reply_before != texts.reply_after:
-        _print_text("before", texts.reply_before, console)
-    if texts.reply_after is not None:
-        _print_text("after", texts.reply_after, console)
-    for label, text in list_flagged(texts):
+    for label, text in list_flagged(texts, MOST_SPANS):
         _print_text(label, text, console)
 
 

@@ -33,13 +33,18 @@ def choose_shown(turns: Sequence[ChangedTurn], most: int) -> list[ChangedTurn]:
     return [turn for kind in KINDS for turn in [one for one in turns if one.kind == kind][:most]]
 
 
-def list_flagged(texts: TurnTexts) -> list[tuple[str, str]]:
-    """Return what was flagged in either run, once where it is the same in both, each with its label."""
+def list_flagged(texts: TurnTexts, most: int | None = None) -> list[tuple[str, str]]:
+    """Return what was flagged in either run, once where it is the same in both, each with its label.
+
+    Args:
+        texts: of the turn.
+        most: how many of each run are returned; None: all.
+    """
     if texts.spans_before == texts.spans_after:
-        return [("flagged", text) for text in texts.spans_after]
+        return [("flagged", text) for text in texts.spans_after[:most]]
     return [
-        *(("flagged before", text) for text in texts.spans_before),
-        *(("flagged after", text) for text in texts.spans_after),
+        *(("flagged before", text) for text in texts.spans_before[:most]),
+        *(("flagged after", text) for text in texts.spans_after[:most]),
     ]
 
 

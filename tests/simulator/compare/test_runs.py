@@ -51,7 +51,7 @@ def test_a_run_that_cannot_be_compared_leaves_the_others() -> None:
 
 def test_what_only_one_run_has_is_left_out_and_said() -> None:
     before = found({"bot": {("asha", 0): [1]}, "old": {("asha", 0): [1]}})
-    after = found({"bot": {("asha", 0): [1]}, "fresh": {("asha", 0): [1]}})
+    after = found({"bot": {("asha", 0): [1]}, "fresh": {("ravi", 0): [1]}})
     chat = conversation("c", ["one two"], "bot")
     judged = [scored("c", 0), scored("c", 0, detector="e")]
     one = summarized([chat], judged)
@@ -60,9 +60,10 @@ def test_what_only_one_run_has_is_left_out_and_said() -> None:
     assert compare_runs([before, after]).runs[0].left_out == (
         "chatbot old is only in A",
         "chatbot fresh is only in B",
+        "1 persona is only in B",
     )
     compared = compare_runs([one, other]).runs[0]
-    assert compared.left_out == ("detector e has another version in B, so its verdicts are not compared",)
+    assert compared.left_out == ("detector e in the same version; its verdicts are not compared",)
     assert {line.detector for line in compared.differences} == {"d"}
 
 
@@ -83,6 +84,7 @@ def test_coverage_counts_every_turn() -> None:
 
 
 def test_costs_are_means_of_a_conversation_of_shared_chatbots() -> None:
+    both = found({"bot": {("asha", 0): [1], ("ravi", 0): [1]}})
     asked = [call("chatbot.generate", 100, 20, 1.5)]
     chats = [
         conversation("c", ["r", "r"], "bot", calls=asked),
@@ -91,10 +93,20 @@ def test_costs_are_means_of_a_conversation_of_shared_chatbots() -> None:
     judged = [scored("c", 0, calls=[call("detector.ask", 10, 2, 4.0)]), scored("e", 0)]
     alone = conversation("x", ["r"], "alone", calls=asked * 9)
     run = summarized([*chats, alone], [*judged, scored("x", 0)])
-    bot, detector = compare_runs([RUN, run]).runs[0].costs
+    bot, detector = compare_runs([both, run]).runs[0].costs
     assert (bot.role, bot.name, detector.role, detector.name) == ("chatbot", "bot", "detector", "d")
     assert (bot.before.calls, bot.after.calls, bot.after.tokens, bot.after.seconds) == (0.0, 1.5, 180.0, 2.25)
     assert (detector.after.conversations, detector.after.calls, detector.after.tokens) == (2, 0.5, 6.0)
+
+
+def test_costs_are_of_personas_that_both_runs_have() -> None:
+    chats = [
+        conversation(name, ["r"] * turns, "bot", name, calls=[call("chatbot.generate")])
+        for name, turns in (("asha", 1), ("ravi", 5))
+    ]
+    run = summarized(chats, [scored(chat.id, 0) for chat in chats])
+    bot, _ = compare_runs([RUN, run]).runs[0].costs
+    assert (bot.after.conversations, bot.after.calls) == (1, 1.0)
 
 
 def test_the_demo_against_itself_has_no_difference(demo_replay: RunFolder) -> None:

@@ -90,7 +90,7 @@ def test_what_was_not_scored_and_what_was_left_out_is_told() -> None:
     after = found({"bot": {(one, 0): [None] for one in TEN}})
     said = described(before, after)
     assert said[0] == "Nothing was scored in one of the runs: bot by d."
-    assert said[-1] == "Not compared: chatbot old is only in A."
+    assert said[-1] == "Not in both: chatbot old is only in A."
 
 
 def test_a_run_that_cannot_be_compared_has_its_reason_alone() -> None:

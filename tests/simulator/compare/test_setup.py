@@ -34,6 +34,11 @@ def bot(**fields: Any) -> RunSetup:
         (bot(prompts={"a": "1"}), bot(prompts={"a": "2"}), ("prompt", "chatbot bot", "a", "1", "2")),
         (bot(prompts={}, version="1"), bot(prompts={"a": "2"}, version="1"), None),
         (bot(kind="a"), bot(kind="b"), ("kind", "chatbot bot", "", "a", "b")),
+        (
+            bot(kind="a", prompts={"f": "1"}),
+            bot(kind="b", prompts={"g": "2"}),
+            ("kind", "chatbot bot", "", "a", "b"),
+        ),
         (bot(kind="a"), bot(kind="a", options={"k": "3"}), ("option", "chatbot bot", "k", None, "3")),
         (bot(version="1"), bot(version="2"), ("version", "chatbot bot", "", "1", "2")),
         (bot(version="1"), bot(), None),
