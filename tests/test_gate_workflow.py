@@ -25,7 +25,7 @@ def test_the_page_shows_the_file() -> None:
 
 
 def test_it_runs_on_pull_requests_and_may_comment_only() -> None:
-    # YAML 1.1 reads the key `on` as true. `pull_request_target` would give strangers' code a token that writes.
+    # YAML 1.1 reads the key `on` as true. `pull_request_target` would give strangers' code a writing token.
     assert WORKFLOW[True] == "pull_request"
     assert WORKFLOW["permissions"] == {"contents": "read", "pull-requests": "write"}
 

@@ -21,6 +21,7 @@ ROOMS = {
         {"report", "bench"},
         {"compare"},
         {"gate"},
+        {"viewer"},
         {"stress"},
         {"cli"},
     ],
