@@ -21,6 +21,7 @@ ROOMS = {
         {"decide"},
         {"report", "bench"},
         {"compare"},
+        {"gate"},
         {"viewer"},
         {"stress"},
         {"cli"},
