@@ -36,6 +36,7 @@ from hallulab.simulator.decide.sequence import (
     compute_capital,
     compute_growth,
 )
+from hallulab.simulator.experiment.deciding import BATCH
 from hallulab.simulator.measure.hallucinations import Tally, count_verdicts, index_by_detector
 from hallulab.simulator.runs.folder import RunFolder
 
@@ -43,8 +44,6 @@ EXPERIMENTS = 2_000
 """Experiments of a setting."""
 HORIZON = 600
 """Persons after which an experiment ends."""
-BATCH = 10
-"""Persons after which an experiment is looked at, and may end."""
 POWERS = (0.8, 0.8, 0.99)
 """Of the fixed designs: for the margin, and two for the difference that is known."""
 TURNS = (2, 8)

@@ -49,7 +49,7 @@ def exclude_by_central_limit(raw: Floats, clipped: Floats, mean: float) -> Boole
 
 
 def exclude_by_symmetry(raw: Floats, clipped: Floats, mean: float) -> Booleans:
-    """Self-normalised, for differences that are symmetric about their mean: Howard et al. 2020, table 3."""
+    """Self-normalised, for differences symmetric about their mean: de la Peña 1999, Gaussian mixture."""
     shifted = raw - mean
     total, squares = shifted.cumsum(axis=1), (shifted**2).cumsum(axis=1)
     spread = 0.25

@@ -15,7 +15,7 @@ ORDER = ["scenarios", "agents", "detectors", "chatbots", "simulator", "hallulab"
 
 ROOMS = {
     "simulator": [
-        {"options", "decide"},
+        {"options"},
         {"experiment", "runs"},
         {"measure", "authoring"},
         {"decide"},

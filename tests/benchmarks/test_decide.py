@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from benchmarks.decide import (
-    BATCH,
     SETTINGS,
     Setting,
     follow,
@@ -15,6 +14,7 @@ from benchmarks.decide import (
     read_setting,
 )
 from hallulab.simulator.decide.decision import Decider
+from hallulab.simulator.experiment.deciding import BATCH
 from hallulab.simulator.runs.folder import RunFolder
 from tests.places import ROOT
 
@@ -49,6 +49,21 @@ def test_what_is_decided_is_right(setting: Setting) -> None:
     line = dict(zip(("right", "wrong", "ever"), measure(setting, 40, 200)[2:5], strict=True))
 
     assert line == {"right": "100.0", "wrong": "0.0", "ever": "0.0"}
+
+
+@pytest.mark.parametrize("setting", [SETTINGS[0], SETTINGS[3]], ids=["equal", "at the margin"])
+def test_few_are_ever_wrong_where_it_is_hardest(setting: Setting) -> None:
+    found = follow(setting.draw(300, 150, np.random.default_rng(3)), np.array(setting.rates))
+
+    assert 0 < found.ever_wrong.mean() <= 0.05
+
+
+def test_a_wider_margin_is_reached_sooner() -> None:
+    rates = EQUAL.draw(20, 150, np.random.default_rng(3))
+
+    persons = [follow(rates, np.array(EQUAL.rates), margin).persons.mean() for margin in (0.2, 0.4)]
+
+    assert persons[1] < persons[0] / 2
 
 
 def test_a_decision_for_the_worse_one_is_wrong() -> None:

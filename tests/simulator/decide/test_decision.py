@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.decide.decision import Decider, Standing, describe_decision, find_worse
@@ -117,6 +119,24 @@ def test_one_that_is_worse_than_the_only_leader_is_worse() -> None:
     a_beats_both = np.array([[0, 1, 1], [0, 0, 0], [0, 0, 0]], dtype=np.bool_)
 
     assert find_worse(a_beats_both).tolist() == [False, True, True]
+
+
+@given(
+    st.permutations(["a", "b", "c"]),
+    st.lists(st.tuples(*[st.sampled_from([0.0, 0.5, 1.0, 2.0])] * 3), min_size=1, max_size=3),
+)
+@settings(max_examples=5, deadline=None)
+def test_the_order_of_chatbots_decides_nothing(names: list[str], kinds: list[tuple[float, ...]]) -> None:
+    found = []
+    for chatbots in (["a", "b", "c"], names):
+        decider = Decider(chatbots)
+        for number in range(45):
+            rates = dict(zip("abc", kinds[number % len(kinds)], strict=True))
+            decider.add(str(number), {name: rates[name] for name in chatbots})
+        decision = decider.state()
+        found.append((decision.kind, decision.best, set(decision.alike), set(decision.worse)))
+
+    assert found[0] == found[1]
 
 
 def test_findings_in_a_circle_make_nobody_worse() -> None:

@@ -40,6 +40,15 @@ def test_intervals_of_a_constant() -> None:
     assert follow([0.5] * 100)[10::30] == [(-0.75, 1.39), (0.13, 0.77), (0.28, 0.66), (0.34, 0.61)]
 
 
+@pytest.mark.parametrize(("difference", "persons"), [(1.0, 16), (0.5, 29), (0.3, 47)])
+def test_a_constant_difference_takes_so_many_persons(difference: float, persons: int) -> None:
+    assert [low >= 0 for low, _ in follow([difference] * persons)[-2:]] == [False, True]
+
+
+def test_no_difference_at_all_takes_65_persons_to_be_below_the_margin() -> None:
+    assert [high <= 0.2 for _, high in follow([0.0] * 65)[-2:]] == [False, True]
+
+
 @given(DIFFERENCES)
 @settings(max_examples=30, deadline=None)
 def test_each_interval_is_inside_those_before_it(differences: list[float]) -> None:
