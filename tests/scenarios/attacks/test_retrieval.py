@@ -21,7 +21,8 @@ from hallulab.scenarios.transcript import Passage, Step
 FEES = Passage(
     id="fees#0",
     document="fees",
-    text="Title: Fees of 2024\nA complaint to the office costs 200 rupees. It must be filed within two years of the sale.",
+    text="Title: Fees of 2024\nA complaint to the office costs 200 rupees. "
+    "It must be filed within two years of the sale.",
     score=0.5,
 )
 CALL = Passage(id="call#0", document="call", text="Title: Help\nThe office of the city helps.", score=0.25)
