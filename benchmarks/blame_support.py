@@ -14,13 +14,19 @@ Whether documents bear on a question is measured on the goals of the built-in pa
 documents mostly answer, and those of other packs do not. The thresholds are chosen on the same goals: the
 lowest share from which documents bear on at most 10% of the goals of other packs, and the highest below which
 at most 5% of their own lie. With `--data`, it is measured on the paragraphs of HotpotQA, too.
+
+Whom the rules blame is measured on sentences of the built-in packs, as they are and with another amount or
+date, each as the reply to a question about its document's title, with four passages: its own among them, or
+those of other documents.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,12 +34,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.command import get_exit_code
-from benchmarks.detectors_table.samples import KEPT, sample
+from benchmarks.detectors_table.samples import KEPT, SEED, sample
+from hallulab.scenarios.attacks.retrieval import make_outdated
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
 from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.text.spans import split_spoken_sentences
-from hallulab.scenarios.transcript import Passage
+from hallulab.scenarios.transcript import Judgement, Passage, Turn
+from hallulab.simulator.measure.blame import BLAMES, Blame, TurnReading
 from hallulab.simulator.measure.detection import Sample, compute_auroc
 from hallulab.simulator.measure.intervals import Floats
 from hallulab.simulator.measure.support import (
@@ -97,14 +105,18 @@ def describe(data: Path) -> str:
         "| data set | statements | right | AUROC | right ones: supported, not, not told "
         "| wrong ones: supported, not, not told | wrong ones that all documents support |",
         "|---|---|---|---|---|---|---|",
-        *(_describe_set(name, tested) for name, (_, tested) in halves.items()),
+        *(describe_set(name, tested) for name, (_, tested) in halves.items()),
         "",
         f"Chosen: documents bear on a question from {bears:.2f}, and do not below {unrelated:.2f} "
         f"(the rules have {BEARS:.2f} and {UNRELATED:.2f}).",
         "",
         "| goals and documents of | goals | documents bear on them | do not | not told |",
         "|---|---|---|---|---|",
-        *_describe_goals(goals),
+        *describe_goals(goals),
+        "",
+        f"| a sentence | to blame | replies | {' | '.join(BLAMES)} | not told |",
+        "|---|---|---|---|---|---|---|",
+        *_describe_blames(),
         *(["", describe_paragraphs(paragraphs)] if paragraphs.is_file() else []),
     ]
     return "\n".join(lines)
@@ -161,7 +173,8 @@ def choose_thresholds(sets: Sequence[Sequence[Judged]]) -> tuple[float, float]:
     return supports, max(lacks, default=GRID[0])
 
 
-def _describe_set(name: str, found: Sequence[Judged]) -> str:
+def describe_set(name: str, found: Sequence[Judged]) -> str:
+    """Return the row of a data set."""
     right = [one for one in found if one.right]
     wrong = [one for one in found if not one.right]
     labels = np.array([one.right for one in found])
@@ -211,11 +224,54 @@ def choose_question_thresholds(goals: Sequence[RatedGoals]) -> tuple[float, floa
     return bears, max((one for one in GRID if np.mean(own < one) <= MOST_LOST), default=GRID[0])
 
 
-def _describe_goals(goals: Sequence[RatedGoals]) -> Iterator[str]:
+def describe_goals(goals: Sequence[RatedGoals]) -> Iterator[str]:
+    """Yield the rows of goals."""
     for title, is_own in (("their own pack", True), ("other packs", False)):
         best = np.concatenate([one.best for one in goals if (one.pack == one.shelf) is is_own])
         bears, lacks = float(np.mean(best >= BEARS)), float(np.mean(best < UNRELATED))
         yield f"| {title} | {len(best)} | {bears:.0%} | {lacks:.0%} | {1 - bears - lacks:.0%} |"
+
+
+CASES: tuple[tuple[str, bool, bool, Blame], ...] = (
+    ("true, without its passage", True, False, "retriever"),
+    ("false, without its passage", False, False, "retriever"),
+    ("false, with its passage", False, True, "writer"),
+    ("true, with its passage", True, True, "supported"),
+)
+"""What is said, whether it is true, whether its passage is given, and who is to blame."""
+PASSAGES = 4
+
+
+def blame_sentences(pack: str) -> dict[str, Counter[Blame | None]]:
+    """Return whom the rules blame for sentences of a pack, in each of the cases."""
+    documents = load_scenario(pack).documents
+    passages = [one for document in documents for one in cut_into_passages(document)]
+    titles = {document.name: document.title for document in documents}
+    index, generator = DocumentIndex(passages), random.Random(SEED)
+    found: dict[str, Counter[Blame | None]] = {case: Counter() for case, *_ in CASES}
+    for passage in passages:
+        others = [one for one in passages if one.document != passage.document]
+        for said in make_outdated(passage, SEED).statements:
+            beside = generator.sample(others, PASSAGES)
+            for case, is_true, is_given, _ in CASES:
+                reply = said.true if is_true else said.false
+                given = (passage, *beside[1:]) if is_given else tuple(beside)
+                question = f"What are the rules on {titles[passage.document]}?"
+                turn = Turn(index=0, user=question, query=question, passages=given, reply=reply)
+                flagged = Judgement(outcome="scored", score=1.0, flagged=True)
+                found[case][TurnReading(index, turn, question).blame(flagged)] += 1
+    return found
+
+
+def _describe_blames() -> Iterator[str]:
+    total: dict[str, Counter[Blame | None]] = {case: Counter() for case, *_ in CASES}
+    for pack in list_built_in_packs():
+        for case, counts in blame_sentences(pack).items():
+            total[case].update(counts)
+    for case, _, _, right in CASES:
+        counts = total[case]
+        shares = [counts[blame] / counts.total() for blame in (*BLAMES, None)]
+        yield f"| {case} | {right} | {counts.total()} | {' | '.join(f'{share:.0%}' for share in shares)} |"
 
 
 def describe_paragraphs(file: Path) -> str:

@@ -36,7 +36,7 @@ BLAMES: tuple[Blame, ...] = ("retriever", "writer", "supported")
 Found = Literal["among the passages", "missed", "not in the documents"]
 """Whether what a question needs was retrieved."""
 
-MOST_EXAMINED = 3_000
+MOST_EXAMINED = 2_000
 """Conversations that are examined; of a larger run, those of a part of the users: reading them all would take
 longer than everything else in a report."""
 

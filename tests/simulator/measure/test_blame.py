@@ -145,7 +145,7 @@ def test_context_counts_what_was_needed_and_what_bears_on_it() -> None:
 
 
 def test_of_a_large_run_the_same_users_are_examined_for_all_chatbots() -> None:
-    library = Library([FEES], 30_000)
+    library = Library([FEES], 20_000)
     users = [
         [library.is_examined(conversation("a", [], chatbot, seed=seed)) for seed in range(2_000)]
         for chatbot in ("vanilla", "agent")
