@@ -19,7 +19,14 @@ from hallulab.simulator.measure.intervals import (
 from hallulab.simulator.measure.sums import PersonSums
 from hallulab.simulator.report.columns import CHATBOT, DETECTOR, PERCENT, Column, group_rows, is_lacking
 from hallulab.simulator.report.document import RunReport
-from hallulab.simulator.report.metrics.metric import CsvTable, Flaws, RunFacts, TableMetric, Tallied
+from hallulab.simulator.report.metrics.metric import (
+    LAST,
+    CsvTable,
+    Flaws,
+    RunFacts,
+    TableMetric,
+    Tallied,
+)
 
 
 class BlameRow(Frozen):
@@ -97,7 +104,7 @@ class Blames(TableMetric[BlameRow]):
     TITLE = "Whose fault hallucinated replies are"
     ROW = BlameRow
     COLUMNS = COLUMNS
-    ORDER, TERMINAL_ORDER = 22, 40
+    ORDER, TERMINAL_ORDER = 22, LAST + 1
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
