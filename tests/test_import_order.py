@@ -20,6 +20,8 @@ ROOMS = {
         {"measure", "authoring"},
         {"decide"},
         {"report", "bench"},
+        {"compare"},
+        {"gate"},
         {"viewer"},
         {"stress"},
         {"cli"},

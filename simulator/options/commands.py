@@ -248,6 +248,41 @@ class ImportOptions:
 
 
 @dataclass(frozen=True)
+class GateOptions:
+    """What `hallulab gate` takes."""
+
+    run: Annotated[StrPath, Flag("A run folder.", argument=True, metavar="RUN")]
+    _: KW_ONLY
+    against: Annotated[
+        StrPath, Flag("The baseline: a file of `hallulab baseline`, or a run folder.", metavar="BASELINE")
+    ]
+    severity_guard: Annotated[
+        str,
+        Flag("Block on any new hallucination of at least this severity, 1 to 5; or off.", metavar="N|off"),
+    ] = "5"
+    max_hpt: Annotated[
+        float | None, Flag("Block where a chatbot has more hallucinations a turn (HPT-1).")
+    ] = None
+    min_coverage: Annotated[
+        float | None, Flag("Block where a smaller share of a chatbot's turns is scored, such as 0.9.")
+    ] = None
+    require_calibrated: Annotated[
+        bool,
+        Flag(
+            "Refuse detectors whose sensitivity and specificity on this model are unknown (exit code 3).",
+            names=("--require-calibrated",),
+        ),
+    ] = False
+    planted: Annotated[
+        StrPath | None,
+        Flag("JSON of `hallulab bench` on planted errors, from which they are known."),
+    ] = None
+    markdown: Annotated[StrPath | None, Flag("Write the answer here, for a comment.")] = None
+    junit: Annotated[StrPath | None, Flag("Write it here as JUnit XML.")] = None
+    json_file: Annotated[StrPath | None, Flag("Write it here as JSON.", names=("--json",))] = None
+
+
+@dataclass(frozen=True)
 class StressOptions(ModelOptions, FolderOptions, RecordingOptions):
     """What `hallulab stress` takes."""
 

@@ -42,6 +42,7 @@ from hallulab.agents.served_model import ClaimChecks
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.decide.course import Deciding
+from hallulab.simulator.measure.blame import Library
 from hallulab.simulator.measure.corrections import UNKNOWN
 from hallulab.simulator.measure.hallucinations import ByDetector, Row
 from hallulab.simulator.measure.prediction_powered import Annotations
@@ -112,6 +113,8 @@ class RunFacts:
     """Those of detectors, by name, as far as they are known."""
     why_unknown: str = UNKNOWN
     """Why others are not."""
+    library: Library | None = None
+    """The documents that were searched; None: they are not known."""
 
 
 @dataclass(frozen=True)
