@@ -40,7 +40,8 @@ def print_comparison(compared: RunsCompared, console: Console | None = None) -> 
         print_line(console, f"{run.run} beside {compared.reference}, the reference:")
         if run.not_comparable:
             print_line(console, "They cannot be compared.")
-            print_line(console, describe_changes(run))
+            if run.changes:
+                print_line(console, describe_changes(run))
             continue
         for sentence in describe_run(compared, run):
             print_line(console, sentence)
