@@ -18,6 +18,7 @@ ROOMS = {
         {"options"},
         {"experiment", "runs"},
         {"measure", "authoring"},
+        {"decide"},
         {"report", "bench"},
         {"compare"},
         {"gate"},

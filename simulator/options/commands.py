@@ -54,6 +54,26 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
     detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
     _: KW_ONLY
     batch: Annotated[BatchService | None, _BATCH] = None
+    until_decided: Annotated[
+        bool,
+        Flag("Draw personas in batches until the chatbots are told apart.", names=("--until-decided",)),
+    ] = False
+    margin: Annotated[
+        float | None, Flag("Hallucinations a turn below which --until-decided calls chatbots alike.")
+    ] = None
+    budget: Annotated[
+        str | None,
+        Flag("What --until-decided may use: 40personas, 200000tokens or 30minutes.", metavar="AMOUNT"),
+    ] = None
+    keep_all: Annotated[
+        bool,
+        Flag("Let chatbots that are clearly worse go on in --until-decided.", names=("--keep-all",)),
+    ] = False
+
+    def collect_deciding_fields(self) -> dict[str, Any]:
+        """Return those of `until_decided` of an experiment that were given."""
+        given = {"margin": self.margin, "budget": self.budget, "keep_all": self.keep_all or None}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
