@@ -13,6 +13,7 @@ from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.decide.course import find_deciding
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.plan import compute_scenario_version
 from hallulab.simulator.measure.blame import Library
@@ -54,6 +55,7 @@ def build_facts(
         read_how=saved.read_how or (),
         endpoints=saved.endpoints or (),
         branched_from=saved.branched_from,
+        deciding=find_deciding(saved),
         library=None if scenario is None or imported else build_library(saved.experiment, scenario),
     )
 

@@ -17,6 +17,7 @@ from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.experiment.config import Experiment, describe
 from hallulab.simulator.experiment.makers import ComponentVersions
+from hallulab.simulator.experiment.sources import Sources
 
 
 class BranchedFrom(Frozen):
@@ -40,6 +41,17 @@ class Imported(Frozen):
     documents: str | None = None
     """Folder of the documents that evidence was searched in, as it was given; the run folder has a copy.
     None: there are none, or they are the scenario's."""
+
+
+class Drawn(Frozen):
+    """Whom a run has talked to that goes on until it is decided (docs/decide.md)."""
+
+    personas: tuple[str, ...] = ()
+    """Identifiers of those drawn, in their order."""
+    of: int = 0
+    """How many there are to be drawn."""
+    seconds: tuple[float, ...] = ()
+    """How long each batch took; none where the budget is not one of minutes."""
 
 
 class SavedExperiment(Frozen):
@@ -71,12 +83,17 @@ class SavedExperiment(Frozen):
     """What each of several endpoints did; empty: there was one."""
     made_by: ComponentVersions | None = None
     """Versions of the user and the chatbots that make the conversations; None: not known."""
+    sources: Sources | None = None
+    """The prompt files and documents that the conversations are made of; None: not known."""
     planted: AttackRecord | None = None
     """What an attack put into the scenario; None without one."""
     imported: Imported | None = None
     """Where the conversations were imported from; None: they were simulated."""
     branched_from: BranchedFrom | None = None
     """The run that the conversations branch off from; None: they begin at their beginning."""
+
+    drawn: Drawn | None = None
+    """Whom it has talked to; None: it does not go on until it is decided."""
 
     @field_validator("experiment")
     @classmethod
@@ -92,7 +109,7 @@ class SavedExperiment(Frozen):
 
     def text(self) -> str:
         """Return the text of the file."""
-        optional = ("made_by", "planted", "branched_from", "imported")
+        optional = ("made_by", "sources", "planted", "branched_from", "imported", "drawn")
         unknown = {name for name in optional if getattr(self, name) is None}
         values = self.model_dump(mode="json", by_alias=True, exclude=unknown)
         return json.dumps(values, indent=2, sort_keys=True, allow_nan=False) + "\n"
