@@ -21,7 +21,6 @@ from hallulab.simulator.report.columns import CHATBOT, DETECTOR, PERCENT, Column
 from hallulab.simulator.report.document import RunReport
 from hallulab.simulator.report.metrics.metric import (
     LAST,
-    CsvTable,
     Flaws,
     RunFacts,
     TableMetric,
@@ -153,11 +152,6 @@ class Blames(TableMetric[BlameRow]):
             "documents of the pack, by words and numbers. Where that is not clear, it is not told "
             f"(docs/blame.md). Of large runs, the conversations of a part of the users are examined.{few}"
         ]
-
-    @classmethod
-    def csv(cls, report: RunReport) -> CsvTable | None:
-        """Return the rows for `report-blame.csv`; nothing where the documents are not known."""
-        return super().csv(report) if cls.rows(report) else None
 
     def _rows(self) -> Iterator[BlameRow]:
         for detector in self.run.detectors:

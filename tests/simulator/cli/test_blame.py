@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import hallulab
+from hallulab.simulator.report.write import write_reports
+from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing.scripted import ScriptedModel, last_user
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 
@@ -103,3 +105,16 @@ def test_a_writer_that_repeats_an_outdated_passage_is_not_to_blame(pack: Path) -
     assert (folder / "attacks.csv").read_text().splitlines()[1:] == [
         "vanilla,outdated passage,search,all,1,1,0,1,1.0,,"
     ]
+
+
+def test_a_later_report_has_the_same_unless_the_documents_are_others_now(pack: Path) -> None:
+    said = "The water in the kettle boils at 100 degrees. A kettle of cold water takes 3 minutes."
+    (pack / "documents" / "kettle.md").write_text(f"# The kettle\n\n{said}\n")
+    attack = {"poison_ratio": 1.0, "retrieval": {"empty_ratio": 1.0}}
+    row, folder = run(pack, INVENTED, "halludetect", attack=attack)
+    write_reports(RunFolder(folder))
+    assert json.loads((folder / "report.json").read_text())["blame"] == [row]
+    (pack / "documents" / "pot.md").write_text("# The pot\n\nA pot holds six cups.\n")
+    write_reports(RunFolder(folder))
+    assert json.loads((folder / "report.json").read_text())["blame"] == []
+    assert len((folder / "report-blame.csv").read_text().splitlines()) == 1

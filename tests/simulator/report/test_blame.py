@@ -106,11 +106,14 @@ def test_without_documents_nothing_is_said_of_searches() -> None:
     assert all(one.by != "search" for one in found)
 
 
-def test_page_and_csv_have_the_table_where_there_is_one() -> None:
+def test_the_page_has_the_table_where_there_is_one_and_the_file_has_its_head_always() -> None:
     reports = [
         build_report([ASHA], VERDICTS[:4], chatbots=["vanilla"], detectors=["d"], flaws={}, library=library)
         for library in (LIBRARY, None)
     ]
     sections, files = [Blames.section(one) for one in reports], [Blames.csv(one) for one in reports]
     assert [one and one.title for one in sections] == ["Whose fault hallucinated replies are", None]
-    assert [one and one.file for one in files] == ["report-blame.csv", None]
+    assert [(one.file, len(one.rows)) for one in files if one] == [
+        ("report-blame.csv", 1),
+        ("report-blame.csv", 0),
+    ]
