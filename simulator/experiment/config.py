@@ -31,7 +31,7 @@ from hallulab.scenarios.files.json_text import find_unwritable
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.packs.pack_files import locate_pack
 from hallulab.scenarios.transcript import Frozen, Seed
-from hallulab.simulator.experiment.deciding import UntilDecided
+from hallulab.simulator.experiment.deciding import MaybeUntilDecided, join_deciding, require_decidable
 
 ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
 """The five chatbots of the HalluDetect paper, used by default."""
@@ -46,7 +46,6 @@ DEFAULT_SCENARIO = "consumer-grievance-india"
 """The pack that is used when none is named."""
 
 _SCHEMA = "docs/experiment.md"
-_DECIDING = "until_decided"
 
 
 class Component(Frozen):
@@ -178,7 +177,7 @@ class Experiment(Frozen):
     decision_samples: int = Field(default=1, ge=1, le=100)
     """How often a model is asked for a decision if its endpoint gives no log-probabilities. Once: the printed
     word counts. Several times: its share counts."""
-    until_decided: UntilDecided | None = None
+    until_decided: MaybeUntilDecided = None
     """Personas are drawn in batches until the chatbots are told apart
     (`hallulab.simulator.decide.run`); None: all are taken. `true` is all defaults."""
     timed: bool = True
@@ -229,11 +228,6 @@ class Experiment(Frozen):
         if twice:
             raise ValueError(f"the name {twice[0]!r} stands twice; give each its own `name`")
         return components
-
-    @field_validator("until_decided", mode="before")
-    @classmethod
-    def _true_is_all_defaults(cls, value: Any) -> Any:
-        return ({} if value else None) if isinstance(value, bool) else value
 
     @field_validator("manners")
     @classmethod
@@ -297,16 +291,8 @@ class Experiment(Frozen):
 
     @model_validator(mode="after")
     def _can_be_decided(self) -> Self:
-        if self.until_decided is None:
-            return self
-        if len(self.chatbots) < 2:
-            raise ValueError("`until_decided` tells chatbots apart; give at least two")
-        if not self.detectors:
-            raise ValueError("`until_decided` needs a detector, the first of `detectors`; give one")
-        if self.count is not None:
-            raise ValueError(
-                "`until_decided` and `count` exclude each other; give `until_decided` a budget of personas"
-            )
+        if self.until_decided is not None:
+            require_decidable(len(self.chatbots), len(self.detectors), self.count)
         return self
 
     @model_validator(mode="after")
@@ -383,11 +369,8 @@ def put_over(values: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, A
     """
     endpoints = {"base_url", "base_urls"}
     replaced = endpoints if any(newer.get(name) for name in endpoints) else set()
-    joined = {**{name: value for name, value in values.items() if name not in replaced}, **newer}
-    older, given = values.get(_DECIDING), newer.get(_DECIDING)
-    if isinstance(older, Mapping) and isinstance(given, Mapping):
-        joined[_DECIDING] = {**older, **given}
-    return joined
+    kept = {name: value for name, value in values.items() if name not in replaced}
+    return {**kept, **newer, **join_deciding(values, newer)}
 
 
 def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:

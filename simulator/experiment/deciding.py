@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_serializer, field_validator
+from pydantic import BeforeValidator, Field, field_serializer, field_validator
 
 from hallulab.scenarios.transcript import Frozen
 
@@ -78,3 +79,41 @@ class UntilDecided(Frozen):
     def most(self, unit: Unit) -> int | None:
         """Return the budget if it is one of these; None if it is not."""
         return self.budget.amount if self.budget is not None and self.budget.unit == unit else None
+
+
+def _read_switch(value: Any) -> Any:
+    """Return all defaults for `true`, and nothing for `false`."""
+    return ({} if value else None) if isinstance(value, bool) else value
+
+
+MaybeUntilDecided = Annotated[UntilDecided | None, BeforeValidator(_read_switch)]
+"""The field of an experiment."""
+
+
+def join_deciding(values: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `until_decided` of an experiment's fields with newer ones over it, if both have it."""
+    older, given = values.get("until_decided"), newer.get("until_decided")
+    if isinstance(older, Mapping) and isinstance(given, Mapping):
+        return {"until_decided": {**older, **given}}
+    return {}
+
+
+def require_decidable(chatbots: int, detectors: int, count: int | None) -> None:
+    """Check that an experiment can go on until it is decided.
+
+    Args:
+        chatbots: how many it has.
+        detectors: likewise.
+        count: its field.
+
+    Raises:
+        ValueError: there is nothing to tell apart or nobody who judges, or users are drawn otherwise.
+    """
+    if chatbots < 2:
+        raise ValueError("`until_decided` tells chatbots apart; give at least two")
+    if not detectors:
+        raise ValueError("`until_decided` needs a detector, the first of `detectors`; give one")
+    if count is not None:
+        raise ValueError(
+            "`until_decided` and `count` exclude each other; give `until_decided` a budget of personas"
+        )
