@@ -19,6 +19,7 @@ from benchmarks.detectors_table.samples import FOLDER, KEPT, sample
 from benchmarks.planted_report import judged
 from hallulab.agents.models.recording import Recording
 from hallulab.simulator.bench.chats import LABELS, collect_annotated
+from hallulab.simulator.measure.annotations import Annotations
 from hallulab.simulator.measure.intervals import Floats
 from hallulab.simulator.measure.prediction_powered import (
     JudgedTurn,
@@ -56,9 +57,9 @@ def _turns(detector: str) -> tuple[list[JudgedTurn], dict[str, float]]:
     recording = Recording.replay(FOLDER / f"gold.{detector}.jsonl.gz")
     evaluation = asyncio.run(judged(detector, sample("gold", KEPT, 200), recording))
     conversations, verdicts = collect_annotated([evaluation])
-    annotations = {
-        (one.conversation, one.turn): len(one.spans or ()) for one in verdicts if one.detector == LABELS
-    }
+    annotations = Annotations(
+        {(one.conversation, one.turn): len(one.spans or ()) for one in verdicts if one.detector == LABELS}
+    )
     turns = collect_judged_turns(conversations, verdicts, annotations)
     chatbots = sorted({turn.chatbot for turn in turns[LABELS]})
     numbers = _numbers(turns[LABELS], chatbots)

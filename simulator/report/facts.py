@@ -12,7 +12,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.measure.prediction_powered import Annotations
+from hallulab.simulator.measure.annotations import Annotations
 from hallulab.simulator.measure.prevalence import DetectorErrors, derive_from_calibration
 from hallulab.simulator.report.metrics.metric import Flaws, RunFacts
 from hallulab.simulator.runs.experiment_json import SavedExperiment
