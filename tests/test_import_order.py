@@ -19,7 +19,7 @@ ROOMS = {
         {"experiment", "runs"},
         {"measure", "authoring"},
         {"report", "bench"},
-        {"stress"},
+        {"stress", "annotate"},
         {"cli"},
     ],
     "agents": [{"models", "machine"}, {"retrieval", "serving"}, {"users"}],

@@ -23,7 +23,7 @@ from hallulab.simulator.cli.options import PassingOn
 
 ORDER = (
     *("serve", "run", "simulate", "detect", "branch", "report", "view", "import", "export", "compact"),
-    *("audit", "realism", "bench", "plant", "calibrate", "stress", "build", "list", "summarize"),
+    *("annotate", "audit", "realism", "bench", "plant", "calibrate", "stress", "build", "list", "summarize"),
     "init-scenario",
 )
 """Commands as `--help` lists them; others follow by name."""

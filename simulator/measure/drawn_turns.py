@@ -3,15 +3,16 @@
 `hallulab annotate` draws turns within cells of a chatbot and a class of the detector's score, some cells more
 densely than others. An annotated turn then counts 1 / π turns, where π is its propensity, the probability
 with which it was drawn: inverse propensity weights, as in Zrnic and Candès (2024, Active statistical
-inference, arXiv 2403.03208). With sums over a draw's annotated turns, and R turns that nobody had annotated before it,
+inference, arXiv 2403.03208). With sums over a draw's annotated turns, and R turns that nobody had annotated
+before it,
 
     mean of y over all turns = (y of those annotated before + R Σ(y / π) / Σ(1 / π)) / turns
 
 is right on average given what was annotated before, whatever made people look there; likewise of f. So each
 draw estimates both means, and so does what was annotated without any draw, which is taken for drawn at
-random. They are averaged with weights by how many equally likely turns each is worth, (Σ 1/π)² / Σ 1/π² (Kish 1965,
-Survey sampling), and θ = mean of y + λ (mean of f over all turns - that estimate of it). Lines whose turn was
-drawn but not annotated are missing at random within their draw.
+random. They are averaged with weights by how many equally likely turns each is worth, (Σ 1/π)² / Σ 1/π²
+(Kish 1965, Survey sampling), and θ = mean of y + λ (mean of f over all turns - that estimate of it). Turns
+that were drawn but not annotated are taken for missing at random.
 
 λ is the slope of y on f within chatbots, of drawn turns, as if `PRIOR` more turns had the slope 1. Of twenty
 labels, the slope that fits them best also fits their noise: θ would lie too low, since counts are skewed, and

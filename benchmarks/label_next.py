@@ -1,0 +1,234 @@
+"""How much narrower chosen labels make the corrected interval: `python -m benchmarks.label_next`.
+
+The output stands in docs/annotate.md. The data set gold has 57 turns of five chatbots, all labelled. A
+simulated annotator, who gives these labels, labels 20 of them: those that `hallulab annotate --next 20`
+draws, or 20 at random, 200 times. Intervals are of what labels of all turns give, which is known. A draw that
+leaves a chatbot without two labels corrects nothing and is drawn again; chosen draws never do. Then the same
+on made-up runs of many conversations, as in benchmarks/coverage.py. "In two halves": half of the labels are
+drawn first, and the others by what these tell. The model's answers are replayed from tests/recordings.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks.command import build_parser, format_head, format_row
+from benchmarks.corrected_gold import read_gold
+from benchmarks.coverage import made_up
+from hallulab.scenarios.datasets.gold import Draw
+from hallulab.simulator.annotate.plan import Plan, ScoredTurn, draw_cells, plan_draw
+from hallulab.simulator.annotate.turns import collect_scored_turns
+from hallulab.simulator.measure.corrections import LEAST_ANNOTATED
+from hallulab.simulator.measure.drawn_turns import estimate_drawn_error
+from hallulab.simulator.measure.prediction_powered import (
+    JudgedTurn,
+    collect_judged_turns,
+    estimate_means,
+    sum_judged_turns,
+)
+from hallulab.simulator.measure.prevalence import compute_t_interval
+from hallulab.simulator.runs.journals import Journals
+
+DETECTORS = ("halludetect", "metarag")
+DRAWS = 200
+LABELS = 20
+SEED = 0
+MADE_UP = (((0.6, 0.95), 0.3), ((0.6, 0.99), 0.03), ((0.9, 0.99), 0.03))
+"""Sensitivity and specificity at sentences of a made-up detector, and the share of hallucinated sentences."""
+CONVERSATIONS = 100
+CHATBOTS = 2
+MADE_UP_LABELS = 60
+
+Drawn = dict[int, Draw]
+"""Place of a turn → how it was drawn."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The turns of a run with all labels, as a draw sees them and as numbers are made of them."""
+
+    scored: list[ScoredTurn]
+    judged: list[JudgedTurn]
+
+    def hide(self, drawn: Drawn) -> list[ScoredTurn]:
+        """Return the turns with those labels alone that were drawn."""
+        return [turn if at in drawn else replace(turn, annotated=None) for at, turn in enumerate(self.scored)]
+
+
+Design = Callable[[Sample, int, np.random.Generator], Drawn]
+"""What draws so many turns of a run."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What draws of labels gave."""
+
+    width: float
+    """Mean width of the intervals."""
+    covered: float
+    """Share of the intervals that have the number by all labels."""
+    bias: float
+    """Mean error of the corrected number."""
+    error: float
+    """Its standard deviation over draws."""
+    without: float
+    """Share of the draws without an interval."""
+
+
+def choose(run: Sample, number: int, random: np.random.Generator) -> Drawn:
+    """Draw as `hallulab annotate --next` does, with no label yet."""
+    return _draw(plan_draw(run.hide({}), number), 1, random)
+
+
+def choose_twice(run: Sample, number: int, random: np.random.Generator) -> Drawn:
+    """Draw a half, and then the other half by what its labels tell."""
+    first = choose(run, number // 2, random)
+    return {**first, **_draw(plan_draw(run.hide(first), number - len(first)), 2, random)}
+
+
+def draw_evenly(run: Sample, number: int, random: np.random.Generator) -> Drawn:
+    """Draw with equal probability, so that each chatbot has labels enough to be corrected."""
+    names = {turn.chatbot for turn in run.scored}
+    while True:
+        places = random.choice(len(run.scored), number, replace=False)
+        bots = [run.scored[place].chatbot for place in places]
+        if all(bots.count(name) >= LEAST_ANNOTATED for name in names):
+            return {int(place): Draw(1, 0, number / len(run.scored)) for place in places}
+
+
+def _draw(plan: Plan, number: int, random: np.random.Generator) -> Drawn:
+    return {place: Draw(number, cell.stratum, cell.propensity) for cell, place in draw_cells(plan, random)}
+
+
+DESIGNS: dict[str, Design] = {
+    "at random": draw_evenly,
+    "chosen": choose,
+    "chosen, in two halves": choose_twice,
+}
+
+
+def measure(run: Sample, number: int, design: Design, draws: int) -> Outcome:
+    """Draw labels of a run many times, and correct HPT-1 of all its chatbots by them."""
+    return summarize([correct(run, design(run, number, one), None) for one in _generators(draws)])
+
+
+def _generators(draws: int) -> Iterator[np.random.Generator]:
+    return (np.random.default_rng((SEED, draw)) for draw in range(draws))
+
+
+Corrected = tuple[float, tuple[float, float] | None]
+"""Error of the corrected number, and the interval of that error."""
+
+
+def correct(run: Sample, drawn: Drawn, part: int | None) -> Corrected:
+    """Correct HPT-1 by labels.
+
+    Args:
+        part: the chatbot; None: all.
+    """
+    names = sorted({turn.chatbot for turn in run.judged})
+    known = [
+        replace(turn, draw=drawn[at]) if at in drawn else replace(turn, annotated=None)
+        for at, turn in enumerate(run.judged)
+    ]
+    panel = sum_judged_turns(known).panel(names, None)
+    looked = panel.looked_spans
+    value = estimate_means(looked, panel.draws)[-1 if part is None else part].value
+    error = estimate_drawn_error(looked.sum(axis=0), panel.draws, part)
+    ci95 = None if error is None else compute_t_interval(value, error.error, error.freedom, share=False)
+    own = [turn.annotated or 0 for turn in run.judged if part is None or turn.chatbot == names[part]]
+    truth = sum(own) / len(own)
+    return value - truth, None if ci95 is None else (ci95[0] - truth, ci95[1] - truth)
+
+
+def summarize(found: Sequence[Corrected]) -> Outcome:
+    """Summarize what many draws gave."""
+    errors = np.array([error for error, _ in found])
+    intervals = np.array([ci95 for _, ci95 in found if ci95 is not None]).reshape(-1, 2)
+    if not len(intervals):
+        return Outcome(np.nan, np.nan, float(errors.mean()), float(errors.std()), 1.0)
+    return Outcome(
+        width=float((intervals[:, 1] - intervals[:, 0]).mean()),
+        covered=float(((intervals[:, 0] <= 0) & (intervals[:, 1] >= 0)).mean()),
+        bias=float(errors.mean()),
+        error=float(errors.std()),
+        without=1 - len(intervals) / len(found),
+    )
+
+
+def read_sample(detector: str) -> Sample:
+    """Return the turns of the data set gold that a detector scored."""
+    conversations, verdicts, annotations = read_gold(detector)
+    journals = Journals(conversations, verdicts)
+    judged = collect_judged_turns(conversations, verdicts, annotations)[detector]
+    return Sample(collect_scored_turns(journals, detector, annotations), judged)
+
+
+def make_up(detector: tuple[float, float], rate: float, draw: int) -> Sample:
+    """Make up a run of `CHATBOTS` chatbots, as benchmarks/coverage.py does."""
+    random = np.random.default_rng((SEED, round(100 * rate), round(100 * detector[0]), draw))
+    scored, judged = [], []
+    for bot in "ab"[:CHATBOTS]:
+        runs = made_up(random, 1, CONVERSATIONS, rate, detector)
+        for person, depth in np.argwhere(runs.sentences[0] > 0).tolist():
+            said, true = int(runs.said[0, person, depth]), int(runs.wrong[0, person, depth])
+            scored.append(ScoredTurn(f"{bot}{person}", depth, bot, said, float(said), true))
+            turn = JudgedTurn(bot, ("", f"p{person}"), 0, said > 0, said, 1, 0, true)
+            judged.append(turn)
+    return Sample(scored, judged)
+
+
+def lines(draws: int) -> Iterator[list[str]]:
+    """Yield the rows of the table of the data set gold."""
+    for detector in DETECTORS:
+        run = read_sample(detector)
+        names = [None, *range(len({turn.chatbot for turn in run.judged}))]
+        for title, design in DESIGNS.items():
+            drawn = [design(run, LABELS, random) for random in _generators(draws)]
+            together, *each = (summarize([correct(run, one, part) for one in drawn]) for part in names)
+            yield [f"`{detector}`", title, *_format(together), _format_each(each)]
+
+
+def made_up_lines(draws: int) -> Iterator[list[str]]:
+    """Yield the rows of the table of made-up runs: each draw is of another run."""
+    for detector, rate in MADE_UP:
+        for title, design in DESIGNS.items():
+            found = []
+            for draw, random in enumerate(_generators(draws)):
+                run = make_up(detector, rate, draw)
+                found.append(correct(run, design(run, MADE_UP_LABELS, random), None))
+            yield [", ".join(map(str, detector)), f"{4 * rate:.1f}", title, *_format(summarize(found))]
+
+
+def _format(one: Outcome) -> list[str]:
+    without = f"; {one.without:.1%} none" if one.without else ""
+    return [f"{one.width:.2f}{without}", f"{one.covered:.1%}", f"{one.bias:+.3f}", f"{one.error:.3f}"]
+
+
+def _format_each(found: Sequence[Outcome]) -> str:
+    width, without = (np.mean([getattr(one, name) for one in found]) for name in ("width", "without"))
+    return f"{width:.2f}; {without:.0%} none"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; return the exit code."""
+    parser = build_parser("label_next", __doc__)
+    parser.add_argument("--draws", type=int, default=DRAWS, help=f"draws of labels (default: {DRAWS})")
+    given = parser.parse_args(arguments)
+    numbers = ["mean width", "coverage", "bias", "standard error"]
+    print(*format_head(["detector", f"{LABELS} labels", *numbers, "mean width for a chatbot"]), sep="\n")
+    for line in lines(given.draws):
+        print(format_row(line), flush=True)
+    head = ["sensitivity, specificity", "true HPT-1", f"{MADE_UP_LABELS} labels", *numbers]
+    print("", *format_head(head), sep="\n")
+    for line in made_up_lines(given.draws):
+        print(format_row(line), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
