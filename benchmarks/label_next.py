@@ -111,38 +111,32 @@ DESIGNS: dict[str, Design] = {
 }
 
 
-def measure(run: Sample, number: int, design: Design, draws: int) -> Outcome:
-    """Draw labels of a run many times, and correct HPT-1 of all its chatbots by them."""
-    return summarize([correct(run, design(run, number, one), None) for one in _generators(draws)])
-
-
 def _generators(draws: int) -> Iterator[np.random.Generator]:
     return (np.random.default_rng((SEED, draw)) for draw in range(draws))
 
 
 Corrected = tuple[float, tuple[float, float] | None]
-"""Error of the corrected number, and the interval of that error."""
+"""Error of a corrected number, and the interval of that error."""
 
 
-def correct(run: Sample, drawn: Drawn, part: int | None) -> Corrected:
-    """Correct HPT-1 by labels.
-
-    Args:
-        part: the chatbot; None: all.
-    """
+def correct(run: Sample, drawn: Drawn) -> list[Corrected]:
+    """Correct HPT-1 by labels: of all chatbots together, then of each."""
     names = sorted({turn.chatbot for turn in run.judged})
     known = [
         replace(turn, draw=drawn[at]) if at in drawn else replace(turn, annotated=None)
         for at, turn in enumerate(run.judged)
     ]
     panel = sum_judged_turns(known).panel(names, None)
-    looked = panel.looked_spans
-    value = estimate_means(looked, panel.draws)[-1 if part is None else part].value
-    error = estimate_drawn_error(looked.sum(axis=0), panel.draws, part)
-    ci95 = None if error is None else compute_t_interval(value, error.error, error.freedom, share=False)
-    own = [turn.annotated or 0 for turn in run.judged if part is None or turn.chatbot == names[part]]
-    truth = sum(own) / len(own)
-    return value - truth, None if ci95 is None else (ci95[0] - truth, ci95[1] - truth)
+    *of_each, of_all = estimate_means(panel.looked_spans, panel.draws)
+    totals = panel.looked_spans.sum(axis=0)
+    found: list[Corrected] = []
+    for part, estimate in [(None, of_all), *enumerate(of_each)]:
+        error = estimate_drawn_error(totals, panel.draws, part)
+        own = [turn.annotated or 0 for turn in run.judged if part is None or turn.chatbot == names[part]]
+        truth, value = sum(own) / len(own), estimate.value
+        ci95 = None if error is None else compute_t_interval(value, error.error, error.freedom, share=False)
+        found.append((value - truth, None if ci95 is None else (ci95[0] - truth, ci95[1] - truth)))
+    return found
 
 
 def summarize(found: Sequence[Corrected]) -> Outcome:
@@ -182,36 +176,37 @@ def make_up(detector: tuple[float, float], rate: float, draw: int) -> Sample:
     return Sample(scored, judged)
 
 
+def measure(run: Sample, number: int, design: Design, draws: int) -> list[Outcome]:
+    """Draw labels of a run many times, and correct HPT-1 by them: of all chatbots together, then of each."""
+    found = [correct(run, design(run, number, random)) for random in _generators(draws)]
+    return [summarize(part) for part in zip(*found, strict=True)]
+
+
 def lines(draws: int) -> Iterator[list[str]]:
     """Yield the rows of the table of the data set gold."""
     for detector in DETECTORS:
         run = read_sample(detector)
-        names = [None, *range(len({turn.chatbot for turn in run.judged}))]
         for title, design in DESIGNS.items():
-            drawn = [design(run, LABELS, random) for random in _generators(draws)]
-            together, *each = (summarize([correct(run, one, part) for one in drawn]) for part in names)
-            yield [f"`{detector}`", title, *_format(together), _format_each(each)]
+            together, *each = measure(run, LABELS, design, draws)
+            own = 1 - sum(one.without for one in each) / len(each)
+            yield [f"`{detector}`", title, *_format(together), f"{own:.0%}"]
 
 
 def made_up_lines(draws: int) -> Iterator[list[str]]:
     """Yield the rows of the table of made-up runs: each draw is of another run."""
     for detector, rate in MADE_UP:
+        runs = [make_up(detector, rate, draw) for draw in range(draws)]
         for title, design in DESIGNS.items():
-            found = []
-            for draw, random in enumerate(_generators(draws)):
-                run = make_up(detector, rate, draw)
-                found.append(correct(run, design(run, MADE_UP_LABELS, random), None))
-            yield [", ".join(map(str, detector)), f"{4 * rate:.1f}", title, *_format(summarize(found))]
+            found = [
+                correct(run, design(run, MADE_UP_LABELS, random))[0]
+                for run, random in zip(runs, _generators(draws), strict=True)
+            ]
+            yield [", ".join(map(str, detector)), f"{4 * rate:.2f}", title, *_format(summarize(found))]
 
 
 def _format(one: Outcome) -> list[str]:
     without = f"; {one.without:.1%} none" if one.without else ""
     return [f"{one.width:.2f}{without}", f"{one.covered:.1%}", f"{one.bias:+.3f}", f"{one.error:.3f}"]
-
-
-def _format_each(found: Sequence[Outcome]) -> str:
-    width, without = (np.mean([getattr(one, name) for one in found]) for name in ("width", "without"))
-    return f"{width:.2f}; {without:.0%} none"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -220,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--draws", type=int, default=DRAWS, help=f"draws of labels (default: {DRAWS})")
     given = parser.parse_args(arguments)
     numbers = ["mean width", "coverage", "bias", "standard error"]
-    print(*format_head(["detector", f"{LABELS} labels", *numbers, "mean width for a chatbot"]), sep="\n")
+    print(*format_head(["detector", f"{LABELS} labels", *numbers, "chatbots with an interval"]), sep="\n")
     for line in lines(given.draws):
         print(format_row(line), flush=True)
     head = ["sensitivity, specificity", "true HPT-1", f"{MADE_UP_LABELS} labels", *numbers]
