@@ -171,9 +171,10 @@ def add_sheet(folder: RunFolder, path: Path) -> Added:
                 )
             lines[line.place] = line
         new = [one for one in lines.values() if (one.place, one.annotator, one.guideline) not in there]
-        with LineWriter(folder.annotations) as writer:
-            for line in new:
-                writer.append(line.model_dump_json(exclude_none=True))
+        if new:
+            with LineWriter(folder.annotations) as writer:
+                for line in new:
+                    writer.append(line.model_dump_json(exclude_none=True))
     return Added(len(new), len(lines) - len(new), len(sheet.turns) - len(filled))
 
 
