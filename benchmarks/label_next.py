@@ -18,14 +18,17 @@ import numpy as np
 
 from benchmarks.command import build_parser, format_head, format_row
 from benchmarks.corrected_gold import read_gold
-from benchmarks.coverage import made_up
+from benchmarks.coverage import made_up, truth
 from hallulab.scenarios.datasets.gold import Draw
+from hallulab.scenarios.text.wording import format_number
 from hallulab.simulator.annotate.plan import Plan, ScoredTurn, draw_cells, plan_draw
 from hallulab.simulator.annotate.turns import collect_scored_turns
-from hallulab.simulator.measure.corrections import LEAST_ANNOTATED
+from hallulab.simulator.measure.corrections import LEAST_ANNOTATED, estimate_by_people
 from hallulab.simulator.measure.drawn_turns import estimate_drawn_error
 from hallulab.simulator.measure.prediction_powered import (
     JudgedTurn,
+    Panel,
+    PPIEstimate,
     collect_judged_turns,
     estimate_means,
     sum_judged_turns,
@@ -119,24 +122,40 @@ Corrected = tuple[float, tuple[float, float] | None]
 """Error of a corrected number, and the interval of that error."""
 
 
-def correct(run: Sample, drawn: Drawn) -> list[Corrected]:
+def estimate(run: Sample, drawn: Drawn) -> tuple[Panel, list[PPIEstimate]]:
     """Correct HPT-1 by labels: of all chatbots together, then of each."""
-    names = sorted({turn.chatbot for turn in run.judged})
     known = [
         replace(turn, draw=drawn[at]) if at in drawn else replace(turn, annotated=None)
         for at, turn in enumerate(run.judged)
     ]
-    panel = sum_judged_turns(known).panel(names, None)
+    panel = sum_judged_turns(known).panel(sorted({turn.chatbot for turn in run.judged}), None)
     *of_each, of_all = estimate_means(panel.looked_spans, panel.draws)
+    return panel, [of_all, *of_each]
+
+
+def correct(run: Sample, drawn: Drawn) -> list[Corrected]:
+    """Correct HPT-1 by labels, likewise, and hold it against what all labels give."""
+    names = [None, *sorted({turn.chatbot for turn in run.judged})]
+    panel, estimates = estimate(run, drawn)
     totals = panel.looked_spans.sum(axis=0)
     found: list[Corrected] = []
-    for part, estimate in [(None, of_all), *enumerate(of_each)]:
-        error = estimate_drawn_error(totals, panel.draws, part)
-        own = [turn.annotated or 0 for turn in run.judged if part is None or turn.chatbot == names[part]]
-        truth, value = sum(own) / len(own), estimate.value
+    for at, (name, one) in enumerate(zip(names, estimates, strict=True)):
+        error = estimate_drawn_error(totals, panel.draws, at - 1 if at else None)
+        own = [turn.annotated or 0 for turn in run.judged if name in (None, turn.chatbot)]
+        all_labels, value = sum(own) / len(own), one.value
         ci95 = None if error is None else compute_t_interval(value, error.error, error.freedom, share=False)
-        found.append((value - truth, None if ci95 is None else (ci95[0] - truth, ci95[1] - truth)))
+        found.append(_compare(value, ci95, all_labels))
     return found
+
+
+def correct_for_all(run: Sample, drawn: Drawn, true: float) -> Corrected:
+    """Correct HPT-1 of all chatbots, and hold it against that of all personas that there could be."""
+    value, ci95, _ = estimate_by_people(estimate(run, drawn)[1][0], share=False)
+    return _compare(value, ci95, true)
+
+
+def _compare(value: float, ci95: tuple[float, float] | None, true: float) -> Corrected:
+    return value - true, None if ci95 is None else (ci95[0] - true, ci95[1] - true)
 
 
 def summarize(found: Sequence[Corrected]) -> Outcome:
@@ -186,10 +205,13 @@ def lines(draws: int) -> Iterator[list[str]]:
     """Yield the rows of the table of the data set gold."""
     for detector in DETECTORS:
         run = read_sample(detector)
+        plan = plan_draw(run.hide({}), LABELS)
+        expected = {"at random": plan.random_width, "chosen": plan.width}
         for title, design in DESIGNS.items():
             together, *each = measure(run, LABELS, design, draws)
             own = 1 - sum(one.without for one in each) / len(each)
-            yield [f"`{detector}`", title, *_format(together), f"{own:.0%}"]
+            width = format_number(expected.get(title), 2)
+            yield [f"`{detector}`", title, width, *_format(together), f"{own:.0%}"]
 
 
 def made_up_lines(draws: int) -> Iterator[list[str]]:
@@ -197,11 +219,21 @@ def made_up_lines(draws: int) -> Iterator[list[str]]:
     for detector, rate in MADE_UP:
         runs = [make_up(detector, rate, draw) for draw in range(draws)]
         for title, design in DESIGNS.items():
-            found = [
-                correct(run, design(run, MADE_UP_LABELS, random))[0]
+            drawn = [
+                design(run, MADE_UP_LABELS, random)
                 for run, random in zip(runs, _generators(draws), strict=True)
             ]
-            yield [", ".join(map(str, detector)), f"{4 * rate:.2f}", title, *_format(summarize(found))]
+            labelled = list(zip(runs, drawn, strict=True))
+            found = summarize([correct(run, one)[0] for run, one in labelled])
+            of_all = summarize([correct_for_all(run, one, truth(rate, share=False)) for run, one in labelled])
+            yield [
+                ", ".join(map(str, detector)),
+                f"{truth(rate, share=False):.2f}",
+                title,
+                *_format(found),
+                f"{of_all.width:.2f}",
+                f"{of_all.covered:.1%}",
+            ]
 
 
 def _format(one: Outcome) -> list[str]:
@@ -215,10 +247,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--draws", type=int, default=DRAWS, help=f"draws of labels (default: {DRAWS})")
     given = parser.parse_args(arguments)
     numbers = ["mean width", "coverage", "bias", "standard error"]
-    print(*format_head(["detector", f"{LABELS} labels", *numbers, "chatbots with an interval"]), sep="\n")
+    print(
+        *format_head(
+            ["detector", f"{LABELS} labels", "expected width", *numbers, "chatbots with an interval"]
+        ),
+        sep="\n",
+    )
     for line in lines(given.draws):
         print(format_row(line), flush=True)
-    head = ["sensitivity, specificity", "true HPT-1", f"{MADE_UP_LABELS} labels", *numbers]
+    head = [
+        "sensitivity, specificity",
+        "true HPT-1",
+        f"{MADE_UP_LABELS} labels",
+        *numbers,
+        "width, all personas",
+        "its coverage",
+    ]
     print("", *format_head(head), sep="\n")
     for line in made_up_lines(given.draws):
         print(format_row(line), flush=True)

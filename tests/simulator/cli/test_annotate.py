@@ -59,7 +59,7 @@ def test_a_sheet_is_drawn_filled_in_and_added_and_numbers_are_corrected(
 ) -> None:
     guideline = tmp_path / "guideline.md"
     guideline.write_text("Count what the documents contradict.")
-    drawn = hallulab("annotate", run.path, "--next", 16, "--guideline", guideline)
+    drawn = hallulab("annotate", run.path, "--next", "16", "--guideline", guideline)
     assert (drawn.code, drawn.err) == (0, "")
     assert "a: 8 drawn; 0 of 16 turns annotated before" in drawn.out
     assert "with these labels, and" in " ".join(drawn.out.split())
@@ -95,7 +95,7 @@ def test_a_sheet_is_drawn_filled_in_and_added_and_numbers_are_corrected(
 def test_adding_twice_adds_once_and_what_stood_there_stays(hallulab: CommandLine, run: RunFolder) -> None:
     before = '{"conversation": "a0", "turn": 0, "key": "k", "spans": [], "claims": true}\n'
     run.annotations.write_text(before)
-    hallulab("annotate", run.path, "--next", 6)
+    hallulab("annotate", run.path, "--next", "6")
     sheet = fill_in(run)
     assert "5 added" in hallulab("annotate", run.path, "--add", sheet).out
     assert "0 added" in hallulab("annotate", run.path, "--add", sheet).out
@@ -104,9 +104,9 @@ def test_adding_twice_adds_once_and_what_stood_there_stays(hallulab: CommandLine
 
 
 def test_the_next_draw_is_of_the_turns_that_are_left(hallulab: CommandLine, run: RunFolder) -> None:
-    hallulab("annotate", run.path, "--next", 10)
+    hallulab("annotate", run.path, "--next", "10")
     hallulab("annotate", run.path, "--add", fill_in(run))
-    assert hallulab("annotate", run.path, "--next", 40).code == 0
+    assert hallulab("annotate", run.path, "--next", "40").code == 0
     places = {(line["conversation"], line["turn"]) for line in read_lines(run)}
     second = read_sheet(run, 2)["turns"]
     assert len(second) == 32 - len(places)
@@ -117,7 +117,7 @@ def test_the_next_draw_is_of_the_turns_that_are_left(hallulab: CommandLine, run:
 def test_equal_seeds_draw_equal_turns(hallulab: CommandLine, run: RunFolder) -> None:
     sheets = []
     for seed in (1, 1, 2):
-        hallulab("annotate", run.path, "--next", 8, "--seed", seed)
+        hallulab("annotate", run.path, "--next", "8", "--seed", str(seed))
         path = run.path / "to-annotate-1.yaml"
         sheets.append(path.read_text())
         path.unlink()
@@ -125,7 +125,7 @@ def test_equal_seeds_draw_equal_turns(hallulab: CommandLine, run: RunFolder) -> 
 
 
 def test_labels_of_a_model_are_said_to_be_its(hallulab: CommandLine, run: RunFolder) -> None:
-    hallulab("annotate", run.path, "--next", 16, "--annotator", "model:m-7b")
+    hallulab("annotate", run.path, "--next", "16", "--annotator", "model:m-7b")
     hallulab("annotate", run.path, "--add", fill_in(run))
     said = " ".join(hallulab("report", run.path).out.split())
     assert "Labelled: 15 turns by model m-7b, not by people." in said
@@ -156,9 +156,12 @@ def test_another_guideline_that_names_another_chatbot_is_warned_of(
     ("flags", "said"),
     [
         ((), "give either --next NUMBER or --add FILE"),
-        (("--next", 2, "--detector", "e"), "--detector e: it did not judge"),
-        (("--next", 2, "--annotator", "me"), "--annotator: 'me' is no annotator; give `person`, or `model:`"),
-        (("--next", 2, "--guideline", "none.md"), "none.md: cannot be read"),
+        (("--next", "2", "--detector", "e"), "--detector e: it did not judge"),
+        (
+            ("--next", "2", "--annotator", "me"),
+            "--annotator: 'me' is no annotator; give `person`, or `model:`",
+        ),
+        (("--next", "2", "--guideline", "none.md"), "none.md: cannot be read"),
     ],
 )
 def test_wrong_options_are_refused(
@@ -170,9 +173,9 @@ def test_wrong_options_are_refused(
 
 
 def test_a_sheet_that_was_not_added_is_not_overwritten(hallulab: CommandLine, run: RunFolder) -> None:
-    hallulab("annotate", run.path, "--next", 4)
+    hallulab("annotate", run.path, "--next", "4")
     text = (run.path / "to-annotate-1.yaml").read_text()
-    ended = hallulab("annotate", run.path, "--next", 8)
+    ended = hallulab("annotate", run.path, "--next", "8")
     assert ended.code == 2
     assert "Fill it in and add it" in " ".join(ended.err.split())
     assert (run.path / "to-annotate-1.yaml").read_text() == text
@@ -190,7 +193,7 @@ def test_a_sheet_that_was_not_added_is_not_overwritten(hallulab: CommandLine, ru
 def test_a_wrong_sheet_is_refused_with_its_line_and_adds_nothing(
     hallulab: CommandLine, run: RunFolder, old: str, new: str, said: str
 ) -> None:
-    hallulab("annotate", run.path, "--next", 16)
+    hallulab("annotate", run.path, "--next", "16")
     path = fill_in(run)
     path.write_text(path.read_text().replace(old, new))
     ended = hallulab("annotate", run.path, "--add", path)
@@ -201,7 +204,7 @@ def test_a_wrong_sheet_is_refused_with_its_line_and_adds_nothing(
 
 
 def test_other_labels_of_the_same_annotator_are_refused(hallulab: CommandLine, run: RunFolder) -> None:
-    hallulab("annotate", run.path, "--next", 16)
+    hallulab("annotate", run.path, "--next", "16")
     path = fill_in(run)
     hallulab("annotate", run.path, "--add", path)
     lines = run.annotations.read_text()
@@ -221,6 +224,6 @@ def test_where_all_is_annotated_nothing_is_drawn(hallulab: CommandLine, run: Run
             for turn in range(2)
         )
     )
-    ended = hallulab("annotate", run.path, "--next", 4)
+    ended = hallulab("annotate", run.path, "--next", "4")
     assert ended.code == 2
     assert "each turn that d scored is annotated already" in " ".join(ended.err.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations, product
 
 import numpy as np
@@ -27,7 +28,7 @@ Turn = tuple[int, int | None, Draw | None]
 """What the detector says, what annotators say, how the turn was drawn."""
 
 
-def judged(turns: list[Turn], chatbot: str = "a") -> list[JudgedTurn]:
+def judged(turns: Sequence[Turn], chatbot: str = "a") -> list[JudgedTurn]:
     """Each turn is of another persona."""
     return [
         JudgedTurn(chatbot, ("s", f"p{place:02}"), 0, said > 0, said, 1, 0, true, draw)
