@@ -64,7 +64,8 @@ def render_commands() -> str:
     parts = [
         "# Commands\n\n"
         "What `hallulab COMMAND --help` says, for each command. Exit codes: 0 done, 1 an operational error "
-        "(a server, a disk), 2 a mistake in what was asked for, 130 interrupted.\n"
+        "(a server, a disk), 2 a mistake in what was asked for, 3 runs that cannot be compared, 130 "
+        "interrupted.\n"
     ]
     parts += [_render_command(path, command) for path, command in _list_commands(group, "hallulab")]
     return "\n".join(parts)

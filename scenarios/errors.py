@@ -2,17 +2,31 @@
 
 HallulabError
 ├── UsageError             the user's input is at fault (exit code 2)
+├── NotComparable          runs cannot be held against each other (exit code 3)
 └── OperationalError       the world is at fault (exit code 1)
 ReplayMiss                 a recording cannot be followed (exit code 1)
 """
+
+from typing import ClassVar
 
 
 class HallulabError(Exception):
     """Base of all errors that this project raises on purpose; `str(error)` is one clear sentence."""
 
+    EXIT_CODE: ClassVar[int] = 1
+    """What a command that ends with it exits with."""
+
 
 class UsageError(HallulabError):
     """Bad input: names the file, line or field at fault and the remedy. Exit code 2."""
+
+    EXIT_CODE = 2
+
+
+class NotComparable(HallulabError):
+    """Runs have too little in common: says what. Exit code 3."""
+
+    EXIT_CODE = 3
 
 
 class OperationalError(HallulabError):

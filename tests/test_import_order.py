@@ -19,6 +19,8 @@ ROOMS = {
         {"experiment", "runs"},
         {"measure", "authoring"},
         {"report", "bench"},
+        {"compare"},
+        {"viewer"},
         {"stress", "annotate"},
         {"cli"},
     ],

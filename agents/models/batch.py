@@ -10,8 +10,9 @@ import asyncio
 import json
 import math
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -24,6 +25,7 @@ from hallulab.agents.models.wave_files import Asked, Service, Wave, WaveResult, 
 from hallulab.agents.models.work import PATIENCE_S, WorkUnderWay, waiting_for_model
 from hallulab.scenarios.errors import get_first_error
 from hallulab.scenarios.files.data_files import read_json
+from hallulab.scenarios.text.wording import format_count
 
 MOST_REQUESTS = 50_000
 """Requests of one batch at most, as OpenAI limits them; a wave of more is several batches."""
@@ -137,8 +139,14 @@ class BatchTransport(PatientTransport):
             return await asyncio.shield(self._waiting[asked.id][2])
 
     @asynccontextmanager
-    async def sending_waves(self, base_urls: Iterable[str]) -> AsyncIterator[None]:
+    async def sending_waves(
+        self, base_urls: Iterable[str], tell: Callable[[str], None]
+    ) -> AsyncIterator[None]:
         """Send requests to these addresses in waves while the block runs; others still go one by one.
+
+        Args:
+            base_urls: the addresses.
+            tell: gets a line for people when a wave is handed over, and when it is answered.
 
         Raises:
             OperationalError: a wave was not answered as a whole. The block is cancelled then.
@@ -148,13 +156,13 @@ class BatchTransport(PatientTransport):
         self._urls = frozenset(map(normal, base_urls))
         try:
             async with asyncio.TaskGroup() as tasks:
-                sender = tasks.create_task(self._send_waves())
+                sender = tasks.create_task(self._send_waves(tell))
                 yield
                 sender.cancel()
         except BaseExceptionGroup as group:
             raise get_first_error(group) from group
 
-    async def _send_waves(self) -> None:
+    async def _send_waves(self, tell: Callable[[str], None]) -> None:
         while True:
             await self._asked.wait()
             await self.work.until_all_wait()
@@ -162,7 +170,7 @@ class BatchTransport(PatientTransport):
             self._asked.clear()
             async with asyncio.TaskGroup() as tasks:
                 for wave, key, part in self._share_out(waiting):
-                    tasks.create_task(self._answer(wave, key, part))
+                    tasks.create_task(self._answer(wave, key, part, tell))
 
     def _share_out(self, waiting: _Waiting) -> Iterator[tuple[Wave, str, _Waiting]]:
         """Yield waves with their keys and requests: those under way at an API, and new ones."""
@@ -178,9 +186,12 @@ class BatchTransport(PatientTransport):
                 wave = self._store.write(self.runner.service, addressee.base_url, some)
                 yield wave, addressee.api_key, {one.id: waiting[one.id] for one in some}
 
-    async def _answer(self, wave: Wave, key: str, part: _Waiting) -> None:
+    async def _answer(self, wave: Wave, key: str, part: _Waiting, tell: Callable[[str], None]) -> None:
         """Have a wave answered, and give each request its result."""
+        requests = format_count(len(wave.ids), "request")
+        tell(f"wave {wave.number}: {requests} handed over, {datetime.now():%H:%M:%S}")
         await self.runner.run(wave, key)
+        tell(f"wave {wave.number}: answered, {datetime.now():%H:%M:%S}")
         for id, result in self._store.close(wave, make_redaction(key)):
             if id in part:
                 _, _, future = part.pop(id)

@@ -22,7 +22,19 @@ from hallulab.simulator.cli.console import OutputError, forget_unwritten, guard_
 from hallulab.simulator.cli.options import PassingOn
 
 ORDER = (
-    *("serve", "run", "simulate", "detect", "branch", "report", "view", "import", "export", "compact"),
+    *(
+        "serve",
+        "run",
+        "simulate",
+        "detect",
+        "branch",
+        "report",
+        "compare",
+        "view",
+        "import",
+        "export",
+        "compact",
+    ),
     *("annotate", "audit", "realism", "bench", "plant", "calibrate", "stress", "build", "list", "summarize"),
     "init-scenario",
 )
@@ -113,7 +125,7 @@ sentences of a long reply spends most of its time looking through them again and
 
 
 def main() -> None:
-    """Run a command and exit: 0 done, 1 operational error, 2 usage, 130 interrupted."""
+    """Run a command and exit: 0 done, 1 operational error, 2 usage, 3 not comparable, 130 interrupted."""
     signal.signal(signal.SIGTERM, _raise_interrupt)
     gc.set_threshold(*COLLECTED_AFTER)
     try:
@@ -123,7 +135,7 @@ def main() -> None:
             app(arguments)
     except (HallulabError, ReplayMiss) as error:
         _print_error(str(error).replace("\n", " ") if isinstance(error, UsageError) else str(error))
-        sys.exit(2 if isinstance(error, UsageError) else 1)
+        sys.exit(error.EXIT_CODE if isinstance(error, HallulabError) else 1)
     except OSError as error:
         # Libraries put other people's text into errors, and names of files may have several lines.
         _print_error(" ".join(f"{_describe_subject(error)}: {error.strerror or error}.".split()))

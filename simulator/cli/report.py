@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from pathlib import Path
@@ -51,18 +52,32 @@ def report(
     show_report(run, as_json, measured=CorrectionData(accuracies, annotations))
 
 
-def view(folder: RunArgument) -> None:
-    """Derive the page of a run folder anew and open it in the browser."""
+def view(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RUN…]", help="Run folders, or folders that hold them. By default runs/."),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port; by default 8765, or a free one.")
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+) -> None:
+    """Serve pages over run folders on this machine, also while they grow, until Ctrl-C."""
     import webbrowser
 
-    from hallulab.simulator.report.write import write_reports
-    from hallulab.simulator.runs.folder import RunFolder
+    from hallulab.simulator.viewer.runs import ShownRuns
+    from hallulab.simulator.viewer.serve import listen, make_server
 
-    run = RunFolder(folder)
-    # Anybody may have written an existing page, and a browser would run its scripts.
-    write_reports(run)
-    print_lines(run.page)
-    webbrowser.open(run.page.resolve().as_uri())
+    runs = ShownRuns(paths or [Path("runs")])
+    listening = listen(port)
+
+    def tell() -> None:
+        print_lines(listening.address)
+        if browser:
+            webbrowser.open(listening.address)
+
+    with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
+        make_server(runs, listening, tell).run([listening.socket])
 
 
 def show_report(

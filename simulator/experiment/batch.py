@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -133,8 +133,15 @@ async def serve_waves(
 
 
 @asynccontextmanager
-async def sending_waves(waves: BatchTransport | None, pool: ModelPool) -> AsyncIterator[None]:
+async def sending_waves(
+    waves: BatchTransport | None, pool: ModelPool, tell: Callable[[str], None]
+) -> AsyncIterator[None]:
     """Ask the named models of a pool in waves while the block runs, if there are waves.
+
+    Args:
+        waves: what asks in waves, if anything does.
+        pool: the models.
+        tell: see `BatchTransport.sending_waves`.
 
     Raises:
         OperationalError: see `BatchTransport.sending_waves`.
@@ -142,5 +149,6 @@ async def sending_waves(waves: BatchTransport | None, pool: ModelPool) -> AsyncI
     if waves is None:
         yield
         return
-    async with waves.sending_waves(pool.get(name).endpoint.base_url for name in pool.names):
+    addresses = [pool.get(name).endpoint.base_url for name in pool.names]
+    async with waves.sending_waves(addresses, tell):
         yield

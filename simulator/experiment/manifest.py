@@ -30,6 +30,7 @@ from hallulab.simulator.experiment.plan import (
     get_model_name,
     select_personas,
 )
+from hallulab.simulator.experiment.sources import describe_sources
 from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
@@ -175,6 +176,8 @@ class Manifest:
             update["branched_from"] = self.branching and self.branching.saved()
             update["seeds"] = tuple(enumerate_seeds(self.experiment, self.scenario))
             update["made_by"] = self.made_by.joining(before.made_by)
+            sources = describe_sources(self.experiment, self.scenario, self.branching is not None)
+            update["sources"] = sources.joining(before.sources)
             update["planted"] = _merge_attacks(self.planted, before.planted)
         return before.model_copy(update=update)
 

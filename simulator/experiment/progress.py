@@ -66,8 +66,13 @@ class ProgressBars:
 
     def tell_limits(self, reached: Sequence[ReachedLimit]) -> None:
         """Say in a line for each endpoint how many requests it was asked at once in the end."""
-        for one in reached if not self._quiet else ():
-            self._bars.console.print(one.describe(), markup=False, highlight=False)
+        for one in reached:
+            self.tell(one.describe())
+
+    def tell(self, line: str) -> None:
+        """Say something above the bars."""
+        if not self._quiet:
+            self._bars.console.print(line, markup=False, highlight=False)
 
     def _draw(self) -> None:
         turns = self._turns_done + self._open_turns

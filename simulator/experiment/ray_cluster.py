@@ -23,6 +23,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.simulator.experiment.ray_nodes import require_same_installed
 from hallulab.simulator.experiment.worker import serve
 
 LOCAL = "local"
@@ -50,7 +51,8 @@ def join_cluster(address: str, workers: int, resources: Mapping[str, float]) -> 
         resources: what each takes, by Ray's names.
 
     Raises:
-        UsageError: Ray is not installed, or the cluster has not so much.
+        UsageError: Ray is not installed, the cluster has not so much, or its machines have another
+            hallulab.
         OperationalError: the cluster cannot be started or joined.
     """
     ray = _import_ray()
@@ -71,6 +73,8 @@ def join_cluster(address: str, workers: int, resources: Mapping[str, float]) -> 
         with _keeping_sigterm(), _on_loopback() if address == LOCAL else nullcontext():
             ray.init(**here, log_to_driver=False, logging_level="CRITICAL")
         _require_room(address, ray.cluster_resources(), workers, resources)
+        if address != LOCAL:
+            require_same_installed(address)
         yield
     except (ConnectionError, RuntimeError, ValueError) as error:
         if ray.is_initialized():

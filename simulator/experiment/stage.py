@@ -142,7 +142,7 @@ class Stage:
         progress = ProgressBars(self.request.max_turns, detectors, self.settings.quiet)
         try:
             with progress, freeze_long_lived_objects():
-                async with sending_waves(self.waves, self.pool):
+                async with sending_waves(self.waves, self.pool, progress.tell):
                     await execute(self.participants, jobs, folder, progress, journals, self.workers)
             if self.workers is not None:
                 await self.workers.leave()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_number
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 
 def render(package: str, template: str, style: str, script: str | None = None, /, **values: Any) -> str:
@@ -36,10 +36,6 @@ def render(package: str, template: str, style: str, script: str | None = None, /
     )
 
 
-_SHARED = ("frame.html", "table.html", "plot.html", "reader.html", "embedded.html")
-"""Templates that others are made of."""
-
-
 def render_part(package: str, template: str, /, **values: Any) -> str:
     """Render a part of a page from a template of a package."""
     return _load_template(package, template).render(values)
@@ -54,18 +50,28 @@ def mark_safe(markup: str) -> str:
 
 @cache
 def _load_template(package: str, name: str) -> Template:
-    from jinja2 import DictLoader, Environment, StrictUndefined
+    return make_environment(package).get_template(name)
 
-    shared = {shared: load_asset(__package__, shared) for shared in _SHARED}
+
+def make_environment(package: str) -> Environment:
+    """Make what renders the templates of a package, which may extend and include those of this one."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    def load(name: str) -> str | None:
+        for place in (package, __package__):
+            if files(place).joinpath(name).is_file():
+                return load_asset(place, name)
+        return None
+
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        loader=DictLoader({**shared, name: load_asset(package, name)}),
+        loader=FunctionLoader(load),
     )
     environment.globals.update(number=format_number, nothing=NOTHING, noun=choose_noun)
-    return environment.get_template(name)
+    return environment
 
 
 def load_asset(package: str, name: str) -> str:

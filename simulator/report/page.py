@@ -80,7 +80,7 @@ def render_page(
         "page.html",
         load_asset(_PACKAGE, "page.css"),
         None if cases is None else load_asset(_PACKAGE, "page.js"),
-        view=_build_view(report, counts, experiment),
+        view=build_view(report, counts, experiment),
         mark=mark,
         branched=report.of(FixedPrefixSection).fixed_prefix is not None,
         data=None if cases is None else escape_json(cases.data()),
@@ -98,7 +98,14 @@ def _describe_shown(pages: Sequence[PageFile], counts: RunCounts) -> str:
     return f"A sample is shown: {shown} of the {counts.conversations} conversations are"
 
 
-def _build_view(report: RunReport, counts: RunCounts, experiment: str | None) -> PageView:
+def build_view(report: RunReport, counts: RunCounts, experiment: str | None) -> PageView:
+    """Return what pages show of a report.
+
+    Args:
+        report: the result of these counts.
+        counts: the run, counted.
+        experiment: the text of experiment.json, shown as it is; None: not shown.
+    """
     shown = [(metric.ORDER, metric.section(report)) for metric in load_metrics()]
     counted = (
         (len(report.chatbots), "chatbot"),

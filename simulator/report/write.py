@@ -36,7 +36,7 @@ from hallulab.simulator.report.facts import (
 from hallulab.simulator.report.metrics.costs import LengthSection
 from hallulab.simulator.report.metrics.metric import Flaws, RunFacts
 from hallulab.simulator.report.metrics.omissions import OmissionSection
-from hallulab.simulator.report.page import render_page
+from hallulab.simulator.report.page import PageView, build_view, render_page
 from hallulab.simulator.report.parts import count_shards
 from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
 from hallulab.simulator.report.sample import choose_cases
@@ -115,6 +115,18 @@ def report_of(folder: RunFolder, journals: Journals) -> RunReport:
     """
     run = _RunReporter(folder)
     return run.count(journals.current(run.saved), lambda conversation, verdicts, flaws: None).report()
+
+
+def view_run(folder: RunFolder) -> PageView:
+    """Return what pages show of a folder's report. Nothing is written.
+
+    Raises:
+        UsageError: experiment.json or the journals are wrong.
+    """
+    run = _RunReporter(folder)
+    journals = folder.read_journals().current(run.saved)
+    counts = run.count(journals, lambda conversation, verdicts, flaws: None)
+    return build_view(counts.report(), counts, run.saved.text() if run.saved else None)
 
 
 def require_a_reply(journals: Journals) -> None:

@@ -17,6 +17,7 @@ from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.experiment.config import Experiment, describe
 from hallulab.simulator.experiment.makers import ComponentVersions
+from hallulab.simulator.experiment.sources import Sources
 
 
 class BranchedFrom(Frozen):
@@ -71,6 +72,8 @@ class SavedExperiment(Frozen):
     """What each of several endpoints did; empty: there was one."""
     made_by: ComponentVersions | None = None
     """Versions of the user and the chatbots that make the conversations; None: not known."""
+    sources: Sources | None = None
+    """The prompt files and documents that the conversations are made of; None: not known."""
     planted: AttackRecord | None = None
     """What an attack put into the scenario; None without one."""
     imported: Imported | None = None
@@ -92,7 +95,7 @@ class SavedExperiment(Frozen):
 
     def text(self) -> str:
         """Return the text of the file."""
-        optional = ("made_by", "planted", "branched_from", "imported")
+        optional = ("made_by", "sources", "planted", "branched_from", "imported")
         unknown = {name for name in optional if getattr(self, name) is None}
         values = self.model_dump(mode="json", by_alias=True, exclude=unknown)
         return json.dumps(values, indent=2, sort_keys=True, allow_nan=False) + "\n"

@@ -6,9 +6,11 @@ missing, doubled or in another order.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
@@ -21,6 +23,9 @@ from hallulab.scenarios.datasets.jsonl import load_jsonl
 from hallulab.scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Unit, Verdict
 from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.viewer.app import make_app
+from hallulab.simulator.viewer.guard import Access, Guard
+from hallulab.simulator.viewer.runs import ShownRuns
 from hallulab.testing.tiny_pack import make_pack
 from tests.fuzz.anything import TEXTS, damaged, documents, written_leniently
 from tests.fuzz.promises import check_whole, ended, examples, keeping
@@ -229,11 +234,39 @@ def test_reports_are_made_of_a_folder_or_it_is_refused(
 
 @settings(examples(50), suppress_health_check=SHARED)
 @given(data=st.data())
-def test_a_folder_is_shown_or_refused(pack: Path, folder: Path, data: st.DataObject) -> None:
+def test_a_folder_is_shown_or_the_reason_is_told(pack: Path, folder: Path, data: st.DataObject) -> None:
     run = _made(folder, data.draw(folders(pack)))
-    with keeping(folder, derived=REPORTS):
-        said = ended("view", folder)
-    assert _require_all_or_none(run) == (said.code == 0)
+    with keeping(folder), TemporaryDirectory() as indices:
+        runs = ShownRuns([folder.parent], Path(indices))
+        app = make_app(runs, ACCESS)
+        shown = [one for one in runs.list() if one.folder.path == folder]
+        assert bool(shown) == run.has_journal
+        for one in shown:
+            for page in ("", "/conversations", "/conversations?flagged=1"):
+                status, text = ask(app, f"/runs/{one.id}{page}")
+                assert status == 200 or (status == 500 and text.count("\n") == 1), text
+
+
+ACCESS = Access(8765)
+
+
+def ask(app: Guard, address: str) -> tuple[int, str]:
+    """The status and the body of an answer of the viewer."""
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    path, _, query = address.partition("?")
+    cookie = f"{ACCESS.cookie}={ACCESS.token}"
+    headers = [(b"host", b"localhost:8765"), (b"cookie", cookie.encode())]
+    scope: dict[str, Any] = {"type": "http", "method": "GET", "path": path, "headers": headers}
+    scope["query_string"] = query.encode()
+    asyncio.run(app(scope, receive, send))
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent).decode()
 
 
 @settings(examples(100), suppress_health_check=SHARED)

@@ -64,7 +64,13 @@ def refused(asked: Line, status: int) -> Line:
     return {"custom_id": asked["custom_id"], "response": response, "error": None}
 
 
-async def answers(runner: Runner, folder: Path, *texts: str, url: str = LOCAL) -> list[str | BaseException]:
+def say_nothing(line: str) -> None:
+    """Where nobody listens."""
+
+
+async def answers(
+    runner: Runner, folder: Path, *texts: str, url: str = LOCAL, tell: Callable[[str], None] = say_nothing
+) -> list[str | BaseException]:
     """What comes of questions that are asked at the same time, in waves."""
     transport = BatchTransport(runner, patience_s=0.5)
     transport.open(folder, fresh=False)
@@ -76,7 +82,7 @@ async def answers(runner: Runner, folder: Path, *texts: str, url: str = LOCAL) -
             messages = [{"role": "user", "content": text}]
             return (await pool.get().create(messages, extra, CallRecord())).text
 
-    async with transport.sending_waves([LOCAL]):
+    async with transport.sending_waves([LOCAL], tell):
         return await asyncio.gather(*map(ask, texts), return_exceptions=True)
 
 
@@ -87,6 +93,15 @@ async def test_what_is_asked_at_the_same_time_is_one_wave(tmp_path: Path) -> Non
     assert sorted(line["body"]["messages"][0]["content"] for line in asked) == ["a", "b", "c"]
     assert {(line["method"], line["url"]) for line in asked} == {("POST", "/v1/chat/completions")}
     assert asked[0]["custom_id"] == Asked(f"{LOCAL}/chat/completions", asked[0]["body"]).id
+
+
+async def test_a_wave_is_told_when_it_is_handed_over_and_when_it_is_answered(tmp_path: Path) -> None:
+    told: list[str] = []
+    await answers(Runner(), tmp_path, "a", "b", tell=told.append)
+    assert [line.rpartition(", ")[0] for line in told] == [
+        "wave 1: 2 requests handed over",
+        "wave 1: answered",
+    ]
 
 
 async def test_what_is_known_is_not_asked_again_by_another_process(tmp_path: Path) -> None:
@@ -169,7 +184,7 @@ async def test_what_was_asked_before_the_waves_is_known_later(tmp_path: Path) ->
         client = pool_at(transport).get()
         told = await client.create([{"role": "user", "content": "a"}], {}, CallRecord())
         assert told.text == "at once"
-        async with transport.sending_waves([LOCAL]):
+        async with transport.sending_waves([LOCAL], say_nothing):
             pass
     assert runner.one_by_one == 1
     assert WaveStore(tmp_path, fresh=False).open == []

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
+import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -169,28 +172,37 @@ def test_json_is_all_that_stands_on_standard_output(hallulab: Hallulab, tmp_path
     assert ended.err == ""
 
 
-def test_view_makes_the_page_and_opens_it(
-    hallulab: Hallulab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", opened.append)
+def test_view_serves_until_it_is_interrupted(tmp_path: Path) -> None:
     run = saved_run(tmp_path / "run")
-    ended = hallulab("view", run.path)
-    assert (ended.code, ended.out) == (0, f"{run.page}\n")
-    assert opened == [run.page.as_uri()]
-    assert run.page.is_file()
+    command = [sys.executable, "-m", "hallulab", "view", str(run.path), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with browser.open(address, timeout=20) as answer:
+            page = answer.read().decode()
+        process.send_signal(signal.SIGINT)
+        rest, told = process.communicate(timeout=20)
+    assert ">run</a>" in page
+    assert (process.returncode, rest, told) == (0, "", "")
+    assert not run.page.exists()
 
 
-def test_view_opens_no_page_of_somebody_else(
-    hallulab: Hallulab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("webbrowser.open", lambda url: True)
-    run = saved_run(tmp_path / "run")
-    hallulab("report", run.path)
-    made = run.page.read_text()
-    run.page.write_text("<script>steal()</script>")
-    hallulab("view", run.path)
-    assert run.page.read_text() == made
+def test_view_of_no_folder_is_told(hallulab: Hallulab, tmp_path: Path) -> None:
+    none = tmp_path / "none"
+    ended = hallulab("view", none)
+    told = f"error: {none}: there is no such folder. Give run folders, or a folder that holds them.\n"
+    assert (ended.code, ended.err) == (2, told)
+
+
+def test_view_at_a_taken_port_is_told(hallulab: Hallulab, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = hallulab("view", tmp_path, "--port", str(port))
+    assert (ended.code, ended.err) == (
+        1,
+        f"error: port {port} of 127.0.0.1 cannot be used (Address already in use). Give another --port.\n",
+    )
 
 
 def test_what_export_writes_loads_as_labelled_data(hallulab: Hallulab, tmp_path: Path) -> None:

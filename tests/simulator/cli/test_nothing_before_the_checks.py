@@ -100,7 +100,6 @@ def test_journals_are_read_before_and_after_judging_and_the_pack_once(
     "command",
     [
         lambda run, out: ("report", run),
-        lambda run, out: ("view", run),
         lambda run, out: ("export", run, "--out", out),
     ],
 )

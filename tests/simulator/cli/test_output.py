@@ -44,7 +44,6 @@ COMMANDS = [
     ("init-scenario", "{folder}/new"),
     ("report", "{folder}/run"),
     ("report", "{folder}/run", "--json"),
-    ("view", "{folder}/run"),
     ("export", "{folder}/run", "--out", "{folder}/lines.jsonl", "--detector", "metarag"),
     ("bench", "{folder}/data.jsonl", "--detectors", "lexical"),
     ("build", "audit-corpus", "--out", "{folder}/corpus.jsonl"),

@@ -23,6 +23,7 @@ from hallulab.simulator.experiment import ray_cluster
 from hallulab.simulator.experiment.config import Experiment, load_experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.ray_cluster import read_resources
+from hallulab.simulator.experiment.ray_nodes import Installed, compare_installed, identify_installed
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing.endpoint import MODEL, completion, serve_stub
@@ -30,6 +31,7 @@ from hallulab.testing.kill_points import Lines, journal_lines
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors, words_for_vectors_from_now_on
 from tests.demo import EXPERIMENT, RECORDING
 from tests.demo import MODEL as DEMO_MODEL
+from tests.places import ROOT
 from tests.ray_kills import TwoNodes, Victim, kill_once, two_nodes
 from tests.simulator.command_line import CommandLine
 from tests.simulator.experiment.dying_workers import die_in
@@ -180,6 +182,58 @@ def test_documents_are_embedded_by_the_command_alone(
     assert {one.error for one in held} == {None}
     assert all(turn.passages for one in held for turn in one.turns)
     assert len(list((tmp_path / "there" / "knowledge").iterdir())) > 0
+
+
+@pytest.mark.slow
+def test_a_node_with_another_prompt_is_refused(
+    nodes: TwoNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_cluster, "_require_answer", lambda address: None)
+    shutil.copytree(ROOT / "hallulab", tmp_path / "hallulab", ignore=shutil.ignore_patterns("__pycache__"))
+    prompt = tmp_path / "hallulab" / "chatbots" / "prompts" / "generation.txt"
+    prompt.write_text(prompt.read_text() + "Be bold.\n")
+    # Nodes on one machine import from one place, so this process is the one that has something else.
+    monkeypatch.setattr("hallulab.__file__", str(tmp_path / "hallulab" / "__init__.py"))
+    with (
+        pytest.raises(UsageError, match=r"hallulab is .* as here, with other code, prompts or tuned numbers"),
+        ray_cluster.join_cluster(nodes.address, 1, {"CPU": 1.0}),
+    ):
+        pass
+
+
+HERE = Installed("0.2.0", "aa", "3.11")
+
+
+@pytest.mark.parametrize(
+    ("there", "what"),
+    [
+        (None, "hallulab cannot be imported"),
+        (Installed("0.1.0", "bb", "3.11"), "hallulab is 0.1.0, and here it is 0.2.0"),
+        (
+            Installed("0.2.0", "bb", "3.11"),
+            "hallulab is 0.2.0 as here, with other code, prompts or tuned numbers",
+        ),
+        (Installed("0.2.0", "aa", "3.12"), "Python is 3.12, and here it is 3.11"),
+    ],
+)
+def test_a_machine_with_something_else_is_named(there: Installed | None, what: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        compare_installed("auto", HERE, [("10.0.0.1", HERE), ("10.0.0.2", there)])
+    assert str(raised.value) == (
+        f"--ray auto: on machine 10.0.0.2, {what}. Install the same hallulab on all machines."
+    )
+
+
+def test_what_is_installed_depends_on_every_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "hallulab"
+    (package / "chatbots" / "prompts").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "chatbots" / "prompts" / "a.txt").write_text("one")
+    monkeypatch.setattr("hallulab.__file__", str(package / "__init__.py"))
+    before = identify_installed()
+    (package / "chatbots" / "prompts" / "a.txt").write_text("two")
+    assert (before.hallulab, before.python) == identify_installed()[::2]
+    assert before.files != identify_installed().files
 
 
 def embed_no_documents(cache: Path) -> None:

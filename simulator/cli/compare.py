@@ -1,0 +1,68 @@
+"""The command `hallulab compare`: runs beside a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hallulab.scenarios.errors import NotComparable
+from hallulab.simulator.cli.console import print_lines
+
+
+def compare(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="A B [C…]",
+            help="Run folders, or baseline files (`hallulab baseline`). A is the reference.",
+        ),
+    ],
+    json: Annotated[Path | None, typer.Option(help="JSON file to write, with all changed turns.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Markdown file to write, fit for a comment on a pull request.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Page to write.")] = None,
+) -> None:
+    """Hold runs against a reference: changed verdicts, differences, coverage, costs, and what was changed.
+
+    Exit code 3 means that a run cannot be compared with the reference at all, and says why.
+    """
+    from hallulab.scenarios.files.atomic import write_together
+    from hallulab.scenarios.files.data_files import is_folder
+    from hallulab.simulator.compare.markdown import render_markdown
+    from hallulab.simulator.compare.page import render_page
+    from hallulab.simulator.compare.runs import compare_runs
+    from hallulab.simulator.compare.summary import read_summary
+    from hallulab.simulator.compare.terminal import print_comparison
+    from hallulab.simulator.compare.texts import add_texts
+    from hallulab.simulator.runs.folder import RunFolder
+    from hallulab.simulator.runs.outputs import check_outputs
+
+    folders = [RunFolder(path) if is_folder(path) else None for path in runs]
+    read = [
+        file
+        for path, folder in zip(runs, folders, strict=True)
+        for file in (folder.files if folder else [path])
+    ]
+    check_outputs({"--json": json, "--markdown": markdown, "--html": html}, inputs=read)
+    compared = add_texts(compare_runs([read_summary(path) for path in runs]), folders)
+    made: list[tuple[Path | None, Callable[[], str]]] = [
+        (json, compared.text),
+        (markdown, partial(render_markdown, compared)),
+        (html, partial(render_page, compared)),
+    ]
+    texts = {path: render() for path, render in made if path is not None}
+    if texts:
+        write_together(texts)
+    print_comparison(compared)
+    if texts:
+        print_lines(f"\nwritten: {', '.join(map(str, texts))}")
+    if compared.not_comparable:
+        raise NotComparable(" ".join(compared.not_comparable))
+
+
+COMMANDS = {"compare": compare}

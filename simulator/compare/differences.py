@@ -1,0 +1,200 @@
+"""How far two runs differ in their metrics, paired by persona where they can be."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.compare.summary import RunSummary
+from hallulab.simulator.compare.unpaired import compare_unpaired
+from hallulab.simulator.measure.comparison import ALPHA
+from hallulab.simulator.measure.hallucinations import Tally
+from hallulab.simulator.measure.intervals import (
+    LEAST_FOR_INTERVAL,
+    Difference,
+    Interval,
+    Ratio,
+    Rounded,
+    adjust_by_holm,
+    compare_all_pairs,
+    compute_ratio_of_sums,
+    explain_no_interval,
+    sum_by_cluster,
+)
+from hallulab.simulator.measure.pairs import RATES, ByPlace, RateName, index_by_place, pair_places
+from hallulab.simulator.measure.run_sums import HalfSums
+from hallulab.simulator.measure.sums import Person
+
+
+class DifferenceLine(Frozen):
+    """A chatbot in two runs under one detector by one metric."""
+
+    chatbot: str
+    """Name of the chatbot."""
+    detector: str
+    """Name of the detector."""
+    metric: RateName
+    """The metric compared."""
+    paired: bool
+    """Whether personas are paired. If not, both runs have other personas, and the interval is wider."""
+    same_seeds: bool
+    """Whether the paired conversations have the same seeds; else all seeds of a persona stand together."""
+    personas: int
+    """Personas that are paired; of unpaired ones, those of the run that has fewer."""
+    before: Rounded | None
+    """The metric in the reference, over the personas that enter; None: nothing was scored."""
+    after: Rounded | None
+    """The metric in the other run, likewise."""
+    difference: Rounded | None
+    """`after` minus `before`."""
+    ci95: Interval
+    """Bootstrap over personas; None with fewer than `LEAST_FOR_INTERVAL`."""
+    no_interval: str | None
+    """Why there is none."""
+    p_value: Rounded | None
+    """Permutation test, two-sided; None where there are too few personas for one."""
+    p_holm: Rounded | None = None
+    """Adjusted by Holm over all lines of all runs compared."""
+    floor: Rounded | None
+    """The noise floor: how far halves of one run differ that have the same personas and other seeds, the mean
+    of the runs in which each persona has several seeds. None: neither."""
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the test tells the runs apart."""
+        return self.p_holm is not None and self.p_holm < ALPHA
+
+    @property
+    def worse(self) -> bool:
+        """Whether the test finds the run worse than the reference."""
+        return self.told_apart and self.harm > 0
+
+    @property
+    def harm(self) -> float:
+        """The difference, positive where the run is worse than the reference; 0 where there is none."""
+        found = self.difference or 0.0
+        return found if self.metric == "hpt_1" else -found
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """The ratios of both runs, those of the other run first, as `Difference` subtracts."""
+
+    after: Sequence[Ratio]
+    before: Sequence[Ratio]
+    paired: bool
+    same_seeds: bool
+
+
+Tallies = Mapping[str, Sequence[Tally]]
+"""Chatbot → tallies of one detector."""
+
+
+def count_summary(summary: RunSummary, detector: str) -> dict[str, list[Tally]]:
+    """Return the tallies of a run under one detector, by chatbot."""
+    found: dict[str, list[Tally]] = defaultdict(list)
+    for one in summary.conversations:
+        found[one.chatbot].append(one.tally(detector))
+    return dict(found)
+
+
+def compare_tallies(
+    before: Tallies, after: Tallies, chatbots: Sequence[str], detector: str
+) -> list[DifferenceLine]:
+    """Compare chatbots under one detector by every metric; p-values are not adjusted yet.
+
+    Raises:
+        UsageError: a run has two conversations of a chatbot with the same scenario, persona and seed.
+    """
+    keys = [(chatbot, rate) for rate in RATES for chatbot in chatbots]
+    sides = [_choose_sides(before.get(bot, ()), after.get(bot, ()), rate) for bot, rate in keys]
+    paired = iter(compare_all_pairs([(one.after, one.before) for one in sides if one.paired]))
+    tested = [next(paired) if one.paired else compare_unpaired(one.after, one.before) for one in sides]
+    floors = {
+        (bot, rate): _compute_floor((before.get(bot, ()), after.get(bot, ())), rate) for bot, rate in keys
+    }
+    return [
+        _build_line(bot, detector, rate, one, found, floors[bot, rate])
+        for (bot, rate), one, found in zip(keys, sides, tested, strict=True)
+    ]
+
+
+def adjust_lines(lines: Sequence[DifferenceLine]) -> list[DifferenceLine]:
+    """Return the lines with p-values adjusted by Holm over all of them."""
+    adjusted = adjust_by_holm([line.p_value for line in lines])
+    return [
+        line.model_copy(update={"p_holm": None if p is None else round(p, 6)})
+        for line, p in zip(lines, adjusted, strict=True)
+    ]
+
+
+def _build_line(
+    chatbot: str, detector: str, rate: RateName, sides: _Sides, found: Difference, floor: float | None
+) -> DifferenceLine:
+    personas = min(len(sides.after), len(sides.before))
+    return DifferenceLine(
+        chatbot=chatbot,
+        detector=detector,
+        metric=rate,
+        paired=sides.paired,
+        same_seeds=sides.same_seeds,
+        personas=personas,
+        before=compute_ratio_of_sums(sides.before),
+        after=compute_ratio_of_sums(sides.after),
+        difference=found.difference,
+        ci95=found.ci95,
+        no_interval=explain_no_interval(personas),
+        p_value=found.p_value,
+        floor=floor,
+    )
+
+
+def _choose_sides(before: Sequence[Tally], after: Sequence[Tally], rate: RateName) -> _Sides:
+    """Pair the runs by persona, unless only unpaired they have personas enough for an interval."""
+    one, other = _group_by_person(index_by_place(before, rate)), _group_by_person(index_by_place(after, rate))
+    shared = sorted(one.keys() & other.keys())
+    fewest = min(len(one), len(other))
+    if not shared or len(shared) < LEAST_FOR_INTERVAL <= fewest:
+        return _Sides(_sum_persons(other), _sum_persons(one), paired=False, same_seeds=False)
+    pairs, same = [], True
+    for person in shared:
+        places = pair_places(other[person], one[person])
+        if places:
+            sums = zip(*places.values(), strict=True)
+            pairs.append(tuple(_add_up(side) for side in sums))
+        else:
+            same = False
+            pairs.append((_add_up(other[person].values()), _add_up(one[person].values())))
+    return _Sides([pair[0] for pair in pairs], [pair[1] for pair in pairs], paired=True, same_seeds=same)
+
+
+def _group_by_person(ratios: ByPlace) -> dict[Person, ByPlace]:
+    found: dict[Person, ByPlace] = defaultdict(dict)
+    for place, ratio in ratios.items():
+        found[place[0][:2]][place] = ratio
+    return dict(found)
+
+
+def _sum_persons(persons: Mapping[Person, ByPlace]) -> list[Ratio]:
+    return [_add_up(persons[person].values()) for person in sorted(persons)]
+
+
+def _add_up(ratios: Iterable[Ratio]) -> Ratio:
+    return sum_by_cluster(("", ratio) for ratio in ratios)[0]
+
+
+def _compute_floor(runs: Iterable[Sequence[Tally]], rate: RateName) -> float | None:
+    """Return the mean over the runs of how far their halves by repeat differ."""
+    found = []
+    for tallies in runs:
+        halves, persons = HalfSums(), defaultdict(list)
+        for tally in tallies:
+            persons[tally.person].append(tally)
+        for person in sorted(persons):
+            halves.add(persons[person])
+        difference = halves.difference(rate)
+        if difference is not None:
+            found.append(difference)
+    return sum(found) / len(found) if found else None

@@ -1,0 +1,206 @@
+"""What a comparison of runs found, what it did not, and what was changed, in sentences."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+
+from hallulab.scenarios.text.wording import choose_noun, format_count, format_number, join_names
+from hallulab.simulator.compare.differences import DifferenceLine
+from hallulab.simulator.compare.runs import RunCompared, RunsCompared
+from hallulab.simulator.compare.setup import SetupChange
+from hallulab.simulator.compare.turns import KINDS
+from hallulab.simulator.measure.comparison import compute_least_pairs
+
+MOST_CHANGES = 8
+"""Changes of the setup that one sentence names."""
+
+_BY_HASH = ("prompt", "document", "persona", "scenario", "version")
+"""Changes whose values are hashes, which tell people nothing."""
+
+
+def describe_run(compared: RunsCompared, run: RunCompared) -> list[str]:
+    """Say what was found of a run, what was not, and what was changed."""
+    if run.not_comparable:
+        return [compared.explain(run)]
+    same = all(line.difference in (0.0, None) for line in run.differences) and _is_same(run)
+    found = [line for line in run.differences if line.told_apart]
+    return [
+        *(_describe_found(line, run.run.letter) for line in found),
+        *(() if same else _describe_not_found(compared, run)),
+        *describe_changed_turns(run),
+        describe_changes(run),
+        *(f"Not in both: {reason}." for reason in run.left_out),
+    ]
+
+
+def describe_changed_turns(run: RunCompared) -> list[str]:
+    """Say how many hallucinated turns have changed, how many by noise, and how many are not judged."""
+    counts = run.turns.counts
+    if not run.turns.conversations:
+        return [
+            "No conversation has the same chatbot, persona and seed in both runs, so no turns are compared."
+        ]
+    if _is_same(run):
+        compared = sum(one.compared for one in counts)
+        return [f"Every reply that both runs have is the same, and so is every verdict ({compared})."]
+    numbers = {kind: sum(getattr(one, kind) for one in counts) for kind in KINDS}
+    compared, same, noise, unjudged = (
+        sum(getattr(one, name) for one in counts)
+        for name in ("compared", "same_reply", "by_noise", "unjudged")
+    )
+    of = f"of {format_count(compared, 'verdict')} on turns that both runs have"
+    told = ", ".join(f"{number} {kind}" for kind, number in numbers.items())
+    said = [f"Hallucinated turns: {told}, {of}."]
+    if same:
+        said.append(
+            f"The detectors' noise: {format_count(same, 'verdict')} {choose_noun(same, 'is', 'are')} on the "
+            "same reply after the same history, and "
+            f"{noise} of the changes {choose_noun(noise, 'is', 'are')} among these."
+        )
+    if unjudged:
+        said.append(
+            f"{unjudged} hallucinated {choose_noun(unjudged, 'turn')} of the reference "
+            f"{choose_noun(unjudged, 'is', 'are')} not judged in {run.run.letter}, or not there."
+        )
+    return said
+
+
+def _is_same(run: RunCompared) -> bool:
+    """Return whether the turns that both runs have are the same, with their verdicts."""
+    counts = run.turns.counts
+    changed = any(one.new or one.gone or one.worse or one.better or one.unjudged for one in counts)
+    return (
+        not changed
+        and any(one.compared for one in counts)
+        and all(one.same_reply == one.compared for one in counts)
+    )
+
+
+def describe_changes(run: RunCompared) -> str:
+    """Say what was changed between the runs, in one sentence."""
+    told = [*dict.fromkeys(render_changes(run.changes))]
+    known = (
+        "" if run.has_manifests else " One of the runs has no experiment.json, so more may have been changed."
+    )
+    if not told:
+        return (
+            f"By their manifests, nothing was changed between the runs.{known}"
+            if run.has_manifests
+            else known[1:]
+        )
+    more = f"; and {len(told) - MOST_CHANGES} more" if len(told) > MOST_CHANGES else ""
+    return f"Changed between the runs: {'; '.join(told[:MOST_CHANGES])}{more}.{known}"
+
+
+def render_changes(changes: Iterable[SetupChange]) -> list[str]:
+    """Return each change in a few words, one that several components share once."""
+    owners: dict[tuple[str, str, str | None, str | None], list[str]] = defaultdict(list)
+    for one in changes:
+        values = (None, None) if one.what == "version" else (one.before, one.after)
+        owners[one.what, one.name, *values].append(one.of)
+    return [
+        _render_change(what, name, before, after, [one for one in own if one])
+        for (what, name, before, after), own in owners.items()
+    ]
+
+
+def _render_change(what: str, name: str, before: str | None, after: str | None, owners: Sequence[str]) -> str:
+    subject = f"{what} {name}" if name else what
+    if owners:
+        subject = f"{subject} of {_join_owners(owners)}"
+    if what == "version" or (what in _BY_HASH and None not in (before, after)):
+        return subject
+    if what in _BY_HASH:
+        return f"{subject} ({'added' if before is None else 'removed'})"
+    return f"{subject}: {before or 'none'} → {after or 'none'}"
+
+
+def _join_owners(owners: Sequence[str]) -> str:
+    """Join names such as `chatbot vanilla`, those of one kind together."""
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for owner in owners:
+        kind, _, name = owner.partition(" ")
+        kinds[owner if owner == "simulated user" else kind].append("" if owner == "simulated user" else name)
+    return join_names([f"{kind} {join_names(names)}".strip() for kind, names in kinds.items()])
+
+
+def _describe_found(line: DifferenceLine, letter: str) -> str:
+    if line.metric == "hpt_1":
+        verb = f"hallucinates {'more' if line.harm > 0 else 'less'} in {letter}"
+    else:
+        verb = f"has a {'lower' if line.harm > 0 else 'higher'} token accuracy in {letter}"
+    unpaired = "" if line.paired else ", other personas"
+    return f"By {line.detector}, {line.chatbot} {verb}: {render_line(line)}{unpaired}."
+
+
+def render_line(line: DifferenceLine) -> str:
+    """Return the numbers of a line: `0.50 → 1.10 a turn, +0.60 [0.21, 0.98], p = 0.012`."""
+    digits, scale, unit = (2, 1, " a turn") if line.metric == "hpt_1" else (1, 100, "%")
+    signed = build_signed_format(digits, scale)
+    before, after = (format_number(value, digits, scale) for value in (line.before, line.after))
+    interval = "" if line.ci95 is None else f" [{', '.join(map(signed, line.ci95))}]"
+    p = "" if line.p_holm is None else f", p = {line.p_holm:.3g}"
+    return f"{before} → {after}{unit}, {signed(line.difference)}{interval}{p}"
+
+
+def build_signed_format(digits: int, scale: float = 1) -> Callable[[float | None], str]:
+    """Return a format for differences: `+0.25`; None is a dash.
+
+    >>> [build_signed_format(2)(value) for value in (0.251, -0.5, 0.0, -0.001, None)]
+    ['+0.25', '-0.50', '0.00', '0.00', '–']
+    """
+
+    def render(value: float | None) -> str:
+        text = format_number(value, digits, scale)
+        if value is None or not float(text):
+            return text.removeprefix("-")
+        return f"+{text}" if value > 0 else text
+
+    return render
+
+
+def _describe_not_found(compared: RunsCompared, run: RunCompared) -> list[str]:
+    """Say of which chatbots the runs are not told apart in HPT, and how large a difference can still be."""
+    lines = [line for line in run.differences if line.metric == "hpt_1" and not line.told_apart]
+    if not lines:
+        return []
+    unscored = [line for line in lines if line.difference is None]
+    bounded = [line for line in lines if line.ci95 is not None]
+    short = [line for line in lines if line.difference is not None and line.ci95 is None]
+    said = []
+    if bounded:
+        bound = max(max(abs(low), abs(high)) for low, high in (line.ci95 for line in bounded if line.ci95))
+        said.append(
+            f"Not told apart in hallucinations: {_name_lines(bounded, run)}. "
+            f"A difference of up to {bound:.2f} a turn could still be there."
+        )
+    if short:
+        personas = max(line.personas for line in short)
+        tests = sum(len(one.differences) for one in compared.runs)
+        least = compute_least_pairs(tests)
+        are = choose_noun(personas, "is", "are")
+        said.append(
+            f"Not told apart in hallucinations: {_name_lines(short, run)}. "
+            f"{format_count(personas, 'persona')} {are} too few: any difference could still be there, and a "
+            f"test of {tests} lines needs {least} at least."
+        )
+    if unscored:
+        said.append(f"Nothing was scored in one of the runs: {_name_lines(unscored, run)}.")
+    return said
+
+
+def _name_lines(lines: Sequence[DifferenceLine], run: RunCompared) -> str:
+    """Name chatbots by detector; all of them are `all 5 chatbots`."""
+    everybody = {line.chatbot for line in run.differences}
+    chatbots: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for detector in dict.fromkeys(line.detector for line in lines):
+        named = tuple(line.chatbot for line in lines if line.detector == detector)
+        chatbots[named].append(detector)
+    parts = []
+    for named, detectors in chatbots.items():
+        whole = len(named) > 2 and set(named) == everybody
+        parts.append(
+            f"{f'all {len(named)} chatbots' if whole else join_names(named)} by {join_names(detectors)}"
+        )
+    return "; ".join(parts)

@@ -1,0 +1,123 @@
+"""Short texts of changed turns, read from run folders conversation by conversation."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from hallulab.scenarios.text.wording import shorten_line
+from hallulab.simulator.compare.runs import RunCompared, RunsCompared
+from hallulab.simulator.compare.turns import KINDS, ChangedTurn, TurnTexts
+from hallulab.simulator.measure.hallucinations import index_by_detector
+from hallulab.simulator.runs.folder import RunFolder
+
+MOST_OF_A_KIND = 50
+"""Changed turns of each kind and run that are shown with their texts."""
+
+_Key = tuple[str, int, str]
+"""Conversation, turn and detector."""
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What was said in a turn of one run."""
+
+    user: str
+    reply: str
+    spans: tuple[str, ...]
+
+
+def choose_shown(turns: Sequence[ChangedTurn], most: int) -> list[ChangedTurn]:
+    """Return the first turns of each kind."""
+    return [turn for kind in KINDS for turn in [one for one in turns if one.kind == kind][:most]]
+
+
+def list_flagged(texts: TurnTexts, most: int | None = None) -> list[tuple[str, str]]:
+    """Return what was flagged in either run, once where it is the same in both, each with its label.
+
+    Args:
+        texts: of the turn.
+        most: how many of each run are returned; None: all.
+    """
+    if texts.spans_before == texts.spans_after:
+        return [("flagged", text) for text in texts.spans_after[:most]]
+    return [
+        *(("flagged before", text) for text in texts.spans_before[:most]),
+        *(("flagged after", text) for text in texts.spans_after[:most]),
+    ]
+
+
+def add_texts(compared: RunsCompared, folders: Sequence[RunFolder | None]) -> RunsCompared:
+    """Return the comparison with the texts of the changed turns that are shown.
+
+    Args:
+        compared: it.
+        folders: the run folder of each run, the reference first; None: there is only a baseline file.
+
+    Raises:
+        UsageError: a folder has changed since it was summarized.
+    """
+    reference, *others = folders
+    shown = [choose_shown(one.turns.turns, MOST_OF_A_KIND) for one in compared.runs]
+    before = _read(reference, [_get_key(turn, "before") for turns in shown for turn in turns])
+    runs = []
+    for run, folder, turns in zip(compared.runs, others, shown, strict=True):
+        after = _read(folder, [_get_key(turn, "after") for turn in turns])
+        runs.append(_add_to_run(run, {id(turn) for turn in turns}, before, after))
+    return compared.model_copy(update={"runs": tuple(runs)})
+
+
+def _add_to_run(
+    run: RunCompared, shown: Collection[int], before: Mapping[_Key, _Said], after: Mapping[_Key, _Said]
+) -> RunCompared:
+    turns = tuple(
+        turn.model_copy(
+            update={"texts": _join(before.get(_get_key(turn, "before")), after.get(_get_key(turn, "after")))}
+        )
+        if id(turn) in shown
+        else turn
+        for turn in run.turns.turns
+    )
+    return run.model_copy(update={"turns": run.turns.model_copy(update={"turns": turns})})
+
+
+def _get_key(turn: ChangedTurn, side: str) -> _Key:
+    return getattr(turn, f"conversation_{side}"), turn.index, turn.detector
+
+
+def _join(before: _Said | None, after: _Said | None) -> TurnTexts | None:
+    latest = after or before
+    if latest is None:
+        return None
+    return TurnTexts(
+        user=latest.user,
+        reply_before=None if before is None else before.reply,
+        reply_after=None if after is None else after.reply,
+        spans_before=() if before is None else before.spans,
+        spans_after=() if after is None else after.spans,
+    )
+
+
+def _read(folder: RunFolder | None, keys: Sequence[_Key]) -> dict[_Key, _Said]:
+    """Read what was said in turns of a run."""
+    if folder is None or not keys:
+        return {}
+    wanted: dict[str, set[tuple[int, str]]] = defaultdict(set)
+    for conversation, index, detector in keys:
+        wanted[conversation].add((index, detector))
+    journals = folder.read_journals().current(folder.read_experiment())
+    found: dict[_Key, _Said] = {}
+    for chat, verdicts in journals.about(lambda head: head.id in wanted).judged():
+        judged = index_by_detector(verdicts)
+        for index, detector in wanted[chat.id]:
+            if index >= len(chat.turns):
+                continue
+            turn, verdict = chat.turns[index], judged.get(detector, {}).get(index)
+            spans = () if verdict is None else verdict.spans or ()
+            found[chat.id, index, detector] = _Said(
+                user=shorten_line(turn.user),
+                reply=shorten_line(turn.reply),
+                spans=tuple(shorten_line(span.text) for span in spans),
+            )
+    return found

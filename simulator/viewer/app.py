@@ -1,0 +1,245 @@
+"""The viewer as an application: its addresses, and what each shows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.simulator.measure.self_judging import mark
+from hallulab.simulator.report.html import load_asset, make_environment
+from hallulab.simulator.viewer.conversation import show_turns
+from hallulab.simulator.viewer.findings import Findings
+from hallulab.simulator.viewer.guard import Access, Guard, build_policy
+from hallulab.simulator.viewer.index import Rate
+from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+_PACKAGE = "hallulab.simulator.viewer"
+
+A_PAGE = 50
+"""Conversations on a page of the list."""
+
+LOOK_S = 1.0
+"""Seconds between two looks at a run that somebody watches."""
+
+_SCRIPTS = ("htmx.min.js", "viewer.js")
+
+
+def make_app(runs: ShownRuns, access: Access) -> Guard:
+    """Make the application.
+
+    Args:
+        runs: what it shows.
+        access: what requests must bring.
+    """
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    pages = Pages(runs)
+    app = Starlette(
+        routes=[
+            Route("/", pages.show_runs),
+            Route("/runs/{run}", pages.show_run),
+            Route("/runs/{run}/live", pages.show_live),
+            Route("/runs/{run}/conversations", pages.show_list),
+            Route("/runs/{run}/conversations/{chat}", pages.show_conversation),
+            Route("/runs/{run}/conversations/{chat}/{direction}/{turn:int}", pages.find_flagged),
+            Route("/runs/{run}/events", pages.stream_events),
+        ],
+        exception_handlers={UsageError: _tell, OperationalError: _tell},
+    )
+    policy = build_policy([load_asset(_PACKAGE, name) for name in _SCRIPTS], [_style()])
+    return Guard(app, access, policy)
+
+
+@cache
+def _style() -> str:
+    return load_asset("hallulab.simulator.report", "page.css") + load_asset(_PACKAGE, "viewer.css")
+
+
+async def _tell(request: Request, error: Exception) -> Response:
+    from starlette.responses import PlainTextResponse
+
+    return PlainTextResponse(f"{error}\n", 500)
+
+
+class Pages:
+    """What each address shows.
+
+    Args:
+        runs: the runs.
+    """
+
+    def __init__(self, runs: ShownRuns) -> None:
+        self._runs = runs
+        self._findings = Findings()
+
+    def show_runs(self, request: Request) -> Response:
+        """Show the runs."""
+        shown = []
+        for run in self._runs.list():
+            run.index.grow()
+            saved = run.folder.read_experiment()
+            rates = run.index.rate()
+            shown.append(
+                {"run": run, "counts": run.index.count(), "best": find_fewest(rates), "saved": saved}
+            )
+        return _render("runs.html", shown=shown)
+
+    def show_run(self, request: Request) -> Response:
+        """Show a run."""
+        run = self._find(request)
+        return _missing() if run is None else _render("run.html", **self._describe(run))
+
+    def show_live(self, request: Request) -> Response:
+        """Show the part of a run's page that changes while it grows."""
+        run = self._find(request)
+        return _missing() if run is None else _render("live.html", **self._describe(run))
+
+    def show_list(self, request: Request) -> Response:
+        """Show some conversations of a run."""
+        run = self._find(request)
+        if run is None:
+            return _missing()
+        asked = request.query_params
+        chatbot, persona, flagged = asked.get("chatbot", ""), asked.get("persona", ""), "flagged" in asked
+        page = max(1, int(asked["page"])) if re.fullmatch("[0-9]{1,8}", asked.get("page", "")) else 1
+        number, chats = run.index.list_chats(chatbot, persona, flagged, (page - 1) * A_PAGE, A_PAGE)
+        return _render(
+            "list.html",
+            run=run,
+            chats=chats,
+            number=number,
+            page=page,
+            pages=-(-number // A_PAGE),
+            asked={"chatbot": chatbot, "persona": persona, **({"flagged": "1"} if flagged else {})},
+            chatbots=run.index.list_names("chatbot"),
+            personas=run.index.list_names("persona"),
+        )
+
+    def show_conversation(self, request: Request) -> Response:
+        """Show a conversation."""
+        run = self._find(request)
+        found = None if run is None else run.index.read_chat(request.path_params["chat"])
+        if run is None or found is None:
+            return _missing()
+        chat, verdicts = found
+        return _render(
+            "conversation.html",
+            run=run,
+            chat=chat,
+            turns=show_turns(chat, verdicts, _name_detectors(run, [one.detector for one in verdicts])),
+            others=run.index.list_case(chat.id),
+        )
+
+    def find_flagged(self, request: Request) -> Response:
+        """Lead to the next or the previous flagged turn."""
+        from starlette.responses import RedirectResponse
+
+        run = self._find(request)
+        asked = request.path_params
+        if run is None or asked["direction"] not in ("next", "previous"):
+            return _missing()
+        found = run.index.find_flagged(asked["chat"], asked["turn"], asked["direction"] == "next")
+        if found is None:
+            return RedirectResponse(f"/runs/{run.id}/conversations/{asked['chat']}#end", 303)
+        return RedirectResponse(f"/runs/{run.id}/conversations/{found.chat}#turn-{found.turn}", 303)
+
+    async def stream_events(self, request: Request) -> Response:
+        """Say when a run has grown, until the browser leaves."""
+        from starlette.responses import StreamingResponse
+
+        run = self._find(request, grow=False)
+        if run is None:
+            return _missing()
+        return StreamingResponse(_watch(run, request), media_type="text/event-stream")
+
+    def _find(self, request: Request, grow: bool = True) -> ShownRun | None:
+        run = self._runs.get(request.path_params["run"])
+        if run is not None and grow:
+            run.index.grow()
+        return run
+
+    def _describe(self, run: ShownRun) -> dict[str, Any]:
+        counts = run.index.count()
+        return {
+            "run": run,
+            "counts": counts,
+            "rates": run.index.rate(),
+            "findings": self._findings.of(run.folder, counts.conversations),
+        }
+
+
+@dataclass(frozen=True)
+class Fewest:
+    """The chatbot with the fewest hallucinations per turn by a detector."""
+
+    detector: str
+    """The detector."""
+    chatbot: str
+    """The chatbot."""
+    hpt: float
+    """Its hallucinations per scored turn."""
+
+
+def find_fewest(rates: Sequence[Rate]) -> list[Fewest]:
+    """Return for each detector that scored a turn the chatbot with the fewest hallucinations per turn."""
+    found: dict[str, Fewest] = {}
+    for rate in rates:
+        if not rate.turns:
+            continue
+        hpt = rate.hallucinations / rate.turns
+        if rate.detector not in found or hpt < found[rate.detector].hpt:
+            found[rate.detector] = Fewest(rate.detector, rate.chatbot, hpt)
+    return list(found.values())
+
+
+async def _watch(run: ShownRun, request: Request) -> AsyncIterator[str]:
+    """Yield an event each time that the run has grown, else a comment: so a closed line is noticed."""
+    before = None
+    while not await request.is_disconnected():
+        more = await asyncio.to_thread(run.index.grow)
+        counts = await asyncio.to_thread(run.index.count)
+        if counts != before:
+            before = counts
+            said = {"conversations": counts.conversations, "verdicts": counts.verdicts, "more": more}
+            yield f"event: grown\ndata: {json.dumps(said)}\n\n"
+        else:
+            yield ": nothing new\n\n"
+        await asyncio.sleep(0 if more else LOOK_S)
+
+
+def _name_detectors(run: ShownRun, found: list[str]) -> list[str]:
+    """Return the run's detectors, in its order, then others that judged."""
+    saved = run.folder.read_experiment()
+    return list(dict.fromkeys([*(saved.detectors if saved else ()), *sorted(found)]))
+
+
+def _missing() -> Response:
+    from starlette.responses import PlainTextResponse
+
+    return PlainTextResponse("There is no such page.\n", 404)
+
+
+def _render(template: str, **values: Any) -> Response:
+    from starlette.responses import HTMLResponse
+
+    scripts = {name: load_asset(_PACKAGE, name) for name in _SCRIPTS}
+    return HTMLResponse(_load(template).render(values, style=_style(), scripts=scripts))
+
+
+@cache
+def _load(name: str) -> Template:
+    environment = make_environment(_PACKAGE)
+    environment.globals.update(mark=mark)
+    return environment.get_template(name)

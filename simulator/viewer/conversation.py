@@ -1,0 +1,196 @@
+"""What a conversation's page shows: replies cut where flagging changes, and what they were judged by."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from hallulab.scenarios.text.spans import split_sentences
+from hallulab.scenarios.transcript import Conversation, Passage, Span, Step, Turn, Verdict
+from hallulab.simulator.report.reader import cut_scored_words, cut_segments
+
+_WORD = re.compile(r"\w+")
+_QUOTED = re.compile(r"[\"“]([^\"”]{12,})[\"”]")
+"""Words that a reason quotes, if they are more than a name."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of a reply."""
+
+    text: str
+    """It."""
+    findings: tuple[int, ...]
+    """The lane's findings that cover it, by their places."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A hallucination by a detector."""
+
+    span: Span
+    """It."""
+    passage: int | None
+    """Place of the passage that its evidence is about; None: it cites none that the chatbot was given."""
+    sentence: int | None
+    """Place of the sentence of that passage that bears on it most."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A reply as one detector judged it."""
+
+    detector: str
+    """The detector."""
+    state: str
+    """`clean`, `flagged`, `failed`, `abstained`, `not localised` or `missing`."""
+    score: float | None
+    """Score of the whole reply."""
+    error: str | None
+    """Why it was not judged."""
+    pieces: tuple[Piece, ...]
+    """The reply."""
+    findings: tuple[Finding, ...]
+    """The hallucinations, unlocated ones included."""
+    words: tuple[tuple[str, int], ...]
+    """Words with their scores in tenths, for detectors that score words."""
+
+
+@dataclass(frozen=True)
+class ShownPassage:
+    """A passage, cut into sentences."""
+
+    passage: Passage
+    """It."""
+    sentences: tuple[str, ...]
+    """Its sentences; they join to its text."""
+
+
+@dataclass(frozen=True)
+class ShownTurn:
+    """A turn of the page."""
+
+    turn: Turn
+    """It."""
+    depth: int
+    """Exchanges before it."""
+    lanes: tuple[Lane, ...]
+    """One for each detector."""
+    passages: tuple[ShownPassage, ...]
+    """The evidence."""
+    steps: tuple[Step, ...]
+    """The chatbot's steps."""
+    tokens: int
+    """Tokens of the turn's calls."""
+    seconds: float
+    """Sum of their latencies."""
+
+    @property
+    def flagged(self) -> bool:
+        """Whether some detector flags it."""
+        return any(lane.state == "flagged" for lane in self.lanes)
+
+
+def show_turns(chat: Conversation, verdicts: Sequence[Verdict], detectors: Sequence[str]) -> list[ShownTurn]:
+    """Return the turns of a conversation as its page shows them, with a lane for each detector."""
+    by_turn: dict[int, dict[str, Verdict]] = {turn.index: {} for turn in chat.turns}
+    for verdict in verdicts:
+        by_turn.get(verdict.turn, {})[verdict.detector] = verdict
+    return [_show_turn(chat, turn, by_turn[turn.index], detectors) for turn in chat.turns]
+
+
+def _show_turn(
+    chat: Conversation, turn: Turn, verdicts: Mapping[str, Verdict], detectors: Sequence[str]
+) -> ShownTurn:
+    passages = tuple(ShownPassage(one, cut_sentences(one.text)) for one in turn.passages)
+    return ShownTurn(
+        turn=turn,
+        depth=chat.depth(turn.index),
+        lanes=tuple(_show_lane(turn, name, verdicts.get(name), passages) for name in detectors),
+        passages=passages,
+        steps=turn.steps,
+        tokens=sum(call.tokens for call in turn.calls),
+        seconds=sum(call.latency_s for call in turn.calls),
+    )
+
+
+def _show_lane(turn: Turn, detector: str, verdict: Verdict | None, passages: Sequence[ShownPassage]) -> Lane:
+    if verdict is None:
+        return Lane(detector, "missing", None, None, (Piece(turn.reply, ()),), (), ())
+    spans = verdict.spans or ()
+    return Lane(
+        detector=detector,
+        state=_name_state(verdict),
+        score=verdict.score,
+        error=verdict.error,
+        pieces=tuple(Piece(text, covering) for text, covering in cut_segments(turn.reply, spans)),
+        findings=tuple(Finding(span, *find_citation(span, passages)) for span in spans),
+        words=tuple(
+            (text, round(10 * min(1.0, max(0.0, score))))
+            for text, score in cut_scored_words(turn.reply, verdict.word_scores or ())
+        ),
+    )
+
+
+def _name_state(verdict: Verdict) -> str:
+    """Return the state: `clean` only if it was scored and localised, has no span and is not flagged."""
+    if verdict.outcome != "scored":
+        return verdict.outcome
+    if verdict.spans is None:
+        return "not localised"
+    return "flagged" if verdict.spans or verdict.flagged else "clean"
+
+
+def find_citation(span: Span, passages: Sequence[ShownPassage]) -> tuple[int | None, int | None]:
+    """Return the places of the passage and of its sentence that a judgement is about.
+
+    Detectors cite passages, and some quote words in their reason. A sentence with quoted words comes first.
+    Else it is, of the passages that the evidence names or quotes (of all, where it names none), the sentence
+    that shares most with the flagged text; a word counts the less, the more sentences have it. None: no
+    sentence shares a word.
+    """
+    cited = [
+        place
+        for place, shown in enumerate(passages)
+        if span.evidence and (shown.passage.id in span.evidence or _quotes(span.evidence, shown.passage.text))
+    ]
+    words = {
+        (place, number): frozenset(_WORD.findall(sentence.lower()))
+        for place, shown in enumerate(passages)
+        for number, sentence in enumerate(shown.sentences)
+    }
+    quoted = [" ".join(quote.split()) for quote in _QUOTED.findall(span.reason)]
+    for place, number in words:
+        sentence = " ".join(passages[place].sentences[number].split())
+        if any(quote in sentence for quote in quoted) and (not cited or place in cited):
+            return place, number
+    common = Counter(word for own in words.values() for word in own)
+    wanted = frozenset(_WORD.findall(span.text.lower()))
+    shared = {
+        at: sum(1 / common[word] for word in own & wanted)
+        for at, own in words.items()
+        if not cited or at[0] in cited
+    }
+    best = max(shared, key=lambda at: shared[at], default=None)
+    if best is None or not shared[best]:
+        return (cited[0], None) if cited else (None, None)
+    return best
+
+
+def _quotes(evidence: str, text: str) -> bool:
+    quoted = " ".join(evidence.split())
+    return len(quoted) >= 20 and quoted in " ".join(text.split())
+
+
+def cut_sentences(text: str) -> tuple[str, ...]:
+    """Cut a text before each sentence; the parts join to the text.
+
+    >>> cut_sentences("A fee is due. It is small.")
+    ('A fee is due. ', 'It is small.')
+    """
+    starts = [region.start for region in split_sentences(text)]
+    cuts = [0, *starts[1:], len(text)]
+    return tuple(text[left:right] for left, right in pairwise(cuts) if left < right)

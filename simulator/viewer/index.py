@@ -1,0 +1,392 @@
+"""An index of a run's journals in a file of its own: built once, then only what was added is read.
+
+It holds where each conversation and each verdict stands, and what lists and counts need. So a page of a big
+run costs as much as what it shows. The index is in the cache folder, because a run folder may be somebody
+else's, and is made anew when it does not fit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from pydantic import ValidationError
+
+from hallulab.agents.machine.cache import locate_cache
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.journals import build_header, derive_first_try
+from hallulab.simulator.runs.shards import list_shards
+
+LAYOUT = 1
+"""Version of the tables."""
+
+LINES_A_STEP = 500
+"""Lines that are read at most before what was found is written and others may read it."""
+
+_TABLES = """
+CREATE TABLE known (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE files (
+    name TEXT PRIMARY KEY, inode INTEGER NOT NULL, done INTEGER NOT NULL, flaws INTEGER NOT NULL
+);
+CREATE TABLE chats (
+    number INTEGER PRIMARY KEY, base TEXT NOT NULL UNIQUE, id TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
+    place INTEGER NOT NULL, scenario TEXT NOT NULL, persona TEXT NOT NULL, chatbot TEXT NOT NULL,
+    seed INTEGER NOT NULL, depth INTEGER NOT NULL, turns INTEGER NOT NULL, stop TEXT NOT NULL,
+    failed INTEGER NOT NULL
+);
+CREATE INDEX chats_of_case ON chats (scenario, persona, seed, depth);
+CREATE TABLE verdicts (
+    chat TEXT NOT NULL, turn INTEGER NOT NULL, detector TEXT NOT NULL, file TEXT NOT NULL,
+    place INTEGER NOT NULL, outcome TEXT NOT NULL, counts INTEGER NOT NULL, spans INTEGER NOT NULL,
+    flagged INTEGER NOT NULL, PRIMARY KEY (chat, turn, detector)
+) WITHOUT ROWID;
+CREATE INDEX verdicts_flagged ON verdicts (chat, turn) WHERE flagged;
+"""
+
+_HITS = "(SELECT COUNT(DISTINCT turn) FROM verdicts WHERE verdicts.chat = chats.id AND verdicts.flagged)"
+"""Turns of a conversation that some detector flags."""
+
+_WANTED = """
+FROM chats WHERE (?1 = '' OR chatbot = ?1) AND (?2 = '' OR persona = ?2) AND
+(NOT ?3 OR EXISTS (SELECT 1 FROM verdicts WHERE verdicts.chat = chats.id AND verdicts.flagged))
+"""
+"""The conversations of a list: of a chatbot, with a persona, with a flagged turn."""
+
+
+class Chat(NamedTuple):
+    """A conversation in a list."""
+
+    number: int
+    """Its place in the order in which conversations ended."""
+    id: str
+    """Identifier."""
+    persona: str
+    """Its persona."""
+    chatbot: str
+    """Its chatbot."""
+    seed: int
+    """Its seed."""
+    turns: int
+    """Number of turns."""
+    stop: str
+    """Why it ended."""
+    flagged: int
+    """Turns that some detector flags."""
+
+
+class FlaggedTurn(NamedTuple):
+    """Where a flagged turn is."""
+
+    chat: str
+    """Identifier of the conversation."""
+    turn: int
+    """Index of the turn."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How much a run has."""
+
+    conversations: int
+    """Conversations that count."""
+    turns: int
+    """Their turns."""
+    verdicts: int
+    """Verdicts that count."""
+    flagged: int
+    """Turns that some detector flags."""
+    flaws: int
+    """Lines of journals that cannot be read."""
+
+
+class Rate(NamedTuple):
+    """What a detector found at a chatbot."""
+
+    chatbot: str
+    """The chatbot."""
+    detector: str
+    """The detector."""
+    turns: int
+    """Turns that it scored and localised."""
+    hallucinations: int
+    """Spans in them."""
+
+
+class RunIndex:
+    """The index of one run folder. Reading it and growing it may happen at the same time.
+
+    Args:
+        folder: the run.
+        base: folder for indices; None: one in the cache folder.
+    """
+
+    def __init__(self, folder: RunFolder, base: Path | None = None) -> None:
+        self._folder = folder
+        name = digest(str(folder.path.resolve()))[:24]
+        self.path = (base or locate_cache() / "viewer") / f"{name}.sqlite"
+
+    def grow(self) -> bool:
+        """Read some lines that were added to the journals; return whether there may be more.
+
+        Raises:
+            UsageError: experiment.json is damaged.
+            OperationalError: the index or a journal cannot be read or written.
+        """
+        saved = self._folder.read_experiment()
+        made_by = None if saved is None else saved.made_by
+        judges = None if saved is None else dict(saved.detectors)
+        fits = digest([LAYOUT, None if made_by is None else made_by.model_dump(mode="json"), judges])
+        with self._connect() as held:
+            self._prepare(held, fits)
+            for path in self._list_files(self._folder.conversations):
+                for place, line in self._read_added(held, path):
+                    chat = _parse(Conversation, line)
+                    if chat is None:
+                        self._count_flaw(held, path)
+                    elif made_by is None or made_by.made(build_header(chat)):
+                        _add_chat(held, path.name, place, chat)
+            more = self._has_more(held, self._folder.conversations)
+            for path in self._list_files(self._folder.verdicts):
+                for place, line in self._read_added(held, path):
+                    verdict = _parse(Verdict, line)
+                    if verdict is None:
+                        self._count_flaw(held, path)
+                    elif judges is None or judges.get(verdict.detector) == verdict.version:
+                        _add_verdict(held, path.name, place, verdict)
+            return more or self._has_more(held, self._folder.verdicts)
+
+    def count(self) -> Counts:
+        """Count what was read so far."""
+        with self._connect() as held:
+            conversations, turns = _one(held, "SELECT COUNT(*), TOTAL(turns) FROM chats")
+            (verdicts,) = _one(held, "SELECT COUNT(*) FROM verdicts")
+            (flagged,) = _one(
+                held, "SELECT COUNT(*) FROM (SELECT DISTINCT chat, turn FROM verdicts WHERE flagged)"
+            )
+            (flaws,) = _one(held, "SELECT TOTAL(flaws) FROM files")
+        return Counts(conversations, int(turns), verdicts, flagged, int(flaws))
+
+    def rate(self) -> list[Rate]:
+        """Return the hallucinations of each chatbot by each detector, by name."""
+        with self._connect() as held:
+            found = held.execute(
+                "SELECT chatbot, detector, SUM(counts), SUM(spans * counts) FROM verdicts JOIN chats "
+                "ON chats.id = verdicts.chat GROUP BY chatbot, detector ORDER BY detector, chatbot"
+            )
+            return [Rate(*row) for row in found]
+
+    def list_names(self, column: str) -> list[str]:
+        """Return the chatbots or the personas, by name.
+
+        Args:
+            column: `chatbot` or `persona`.
+        """
+        assert column in ("chatbot", "persona")
+        with self._connect() as held:
+            found = held.execute(f"SELECT DISTINCT {column} FROM chats ORDER BY 1")  # noqa: S608 - a column
+            return [name for (name,) in found]
+
+    def list_chats(
+        self, chatbot: str = "", persona: str = "", flagged: bool = False, skip: int = 0, most: int = 50
+    ) -> tuple[int, list[Chat]]:
+        """Return how many conversations there are of a kind, and some of them, in the order of their ends.
+
+        Args:
+            chatbot: only its conversations; empty: of all.
+            persona: only conversations with it; empty: with all.
+            flagged: only those with a flagged turn.
+            skip: leave out so many.
+            most: return so many at most.
+        """
+        with self._connect() as held:
+            (number,) = _one(held, f"SELECT COUNT(*) {_WANTED}", chatbot, persona, flagged)
+            found = held.execute(
+                f"SELECT number, id, persona, chatbot, seed, turns, stop, {_HITS} {_WANTED} "
+                "ORDER BY number LIMIT ?4 OFFSET ?5",
+                (chatbot, persona, flagged, most, skip),
+            )
+            return number, [Chat(*row) for row in found]
+
+    def find_flagged(self, chat: str, turn: int, forward: bool) -> FlaggedTurn | None:
+        """Return the next or the previous flagged turn; None: there is none.
+
+        Args:
+            chat: the conversation from which is looked.
+            turn: the turn in it.
+            forward: whether the next one is wanted.
+        """
+        sign, order = (">", "") if forward else ("<", "DESC")
+        with self._connect() as held:
+            here = held.execute("SELECT number FROM chats WHERE id = ?", (chat,)).fetchone()
+            if here is None:
+                return None
+            row = held.execute(
+                f"SELECT verdicts.chat, turn FROM chats JOIN verdicts ON verdicts.chat = chats.id "  # noqa: S608
+                f"AND verdicts.flagged WHERE number {sign}= ?1 AND (number {sign} ?1 OR turn {sign} ?2) "
+                f"ORDER BY number {order}, turn {order} LIMIT 1",
+                (here[0], turn),
+            ).fetchone()
+        return None if row is None else FlaggedTurn(*row)
+
+    def read_chat(self, id: str) -> tuple[Conversation, list[Verdict]] | None:
+        """Read a conversation and the verdicts on it; None: the index has no such conversation.
+
+        Raises:
+            UsageError: a journal was changed, and not only grew.
+            OperationalError: a journal cannot be read.
+        """
+        with self._connect() as held:
+            at = held.execute("SELECT file, place FROM chats WHERE id = ?", (id,)).fetchone()
+            if at is None:
+                return None
+            places = held.execute(
+                "SELECT file, place FROM verdicts WHERE chat = ? ORDER BY detector, turn", (id,)
+            ).fetchall()
+        chat = _parse(Conversation, self._read_at(*at))
+        verdicts = [_parse(Verdict, self._read_at(*place)) for place in places]
+        if chat is None or chat.id != id or None in verdicts:
+            raise UsageError(f"{self._folder.path}: its journals were changed. Delete {self.path}.")
+        return chat, [verdict for verdict in verdicts if verdict is not None]
+
+    def list_case(self, chat: str) -> list[Chat]:
+        """Return the conversations of all chatbots with the same persona and seed."""
+        with self._connect() as held:
+            found = held.execute(
+                "SELECT number, id, persona, chatbot, seed, turns, stop, 0 FROM chats WHERE "
+                "(scenario, persona, seed, depth) = (SELECT scenario, persona, seed, depth FROM chats "
+                "WHERE id = ?) ORDER BY number",
+                (chat,),
+            )
+            return [Chat(*row) for row in found]
+
+    @contextlib.contextmanager
+    def _connect(self) -> Iterator[sqlite3.Connection]:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            held = sqlite3.connect(self.path, timeout=30)
+            try:
+                held.execute("PRAGMA journal_mode = WAL")
+                held.execute("PRAGMA synchronous = OFF")  # it can be made anew
+                if held.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'known'").fetchone()[0] == 0:
+                    held.executescript(_TABLES)
+                with held:
+                    yield held
+            finally:
+                held.close()
+        except (OSError, sqlite3.Error) as error:
+            raise OperationalError(f"the index {self.path} cannot be used ({error}). Delete it.") from error
+
+    def _prepare(self, held: sqlite3.Connection, fits: str) -> None:
+        """Empty the index unless it is of these journals."""
+        before = held.execute("SELECT value FROM known WHERE name = 'fits'").fetchone()
+        files = held.execute("SELECT name, inode, done FROM files").fetchall()
+        whole = before == (fits,) and all(self._is_same(*file) for file in files)
+        if whole:
+            return
+        for table in ("known", "files", "chats", "verdicts"):
+            held.execute(f"DELETE FROM {table}")  # noqa: S608 - one of ours
+        held.execute("INSERT INTO known VALUES ('fits', ?)", (fits,))
+
+    def _is_same(self, name: str, inode: int, done: int) -> bool:
+        """Return whether a journal only grew since it was read."""
+        try:
+            found = (self._folder.path / name).stat()
+        except OSError:
+            return False
+        return found.st_ino == inode and found.st_size >= done
+
+    def _list_files(self, journal: Path) -> list[Path]:
+        found = list_shards(journal) if self._folder.is_in_shards else [journal]
+        return [path for path in found if path.is_file()]
+
+    def _has_more(self, held: sqlite3.Connection, journal: Path) -> bool:
+        done = dict(held.execute("SELECT name, done FROM files").fetchall())
+        return any(self._ends_behind(path, done.get(path.name, 0)) for path in self._list_files(journal))
+
+    def _ends_behind(self, path: Path, place: int) -> bool:
+        """Return whether a whole line stands behind that place."""
+        with path.open("rb") as file:
+            file.seek(place)
+            return file.readline().endswith(b"\n")
+
+    def _read_added(self, held: sqlite3.Connection, path: Path) -> list[tuple[int, bytes]]:
+        """Return some whole lines that the index lacks, with their places, and note that they were read."""
+        row = held.execute("SELECT done FROM files WHERE name = ?", (path.name,)).fetchone()
+        place = 0 if row is None else int(row[0])
+        found: list[tuple[int, bytes]] = []
+        with path.open("rb") as file:
+            inode = path.stat().st_ino
+            file.seek(place)
+            while len(found) < LINES_A_STEP and (line := file.readline()).endswith(b"\n"):
+                if line.strip():
+                    found.append((place, line))
+                place += len(line)
+        held.execute(
+            "INSERT INTO files VALUES (?1, ?2, ?3, 0) ON CONFLICT (name) DO UPDATE SET done = ?3",
+            (path.name, inode, place),
+        )
+        return found
+
+    def _count_flaw(self, held: sqlite3.Connection, path: Path) -> None:
+        held.execute("UPDATE files SET flaws = flaws + 1 WHERE name = ?", (path.name,))
+
+    def _read_at(self, name: str, place: int) -> bytes:
+        path = self._folder.path / name
+        try:
+            with path.open("rb") as file:
+                file.seek(place)
+                return file.readline()
+        except OSError as error:
+            raise OperationalError(f"cannot read {path}: {error.strerror}.") from error
+
+
+def _one(held: sqlite3.Connection, query: str, *values: object) -> Sequence[int]:
+    row: Sequence[int] = held.execute(query, values).fetchone()
+    return row
+
+
+Line = TypeVar("Line", Conversation, Verdict)
+
+
+def _parse(kind: type[Line], line: bytes) -> Line | None:
+    try:
+        return kind.model_validate_json(line.removeprefix(b"\xef\xbb\xbf"))
+    except ValidationError:
+        return None
+
+
+def _add_chat(held: sqlite3.Connection, file: str, place: int, chat: Conversation) -> None:
+    base = derive_first_try(chat.id)
+    before = held.execute("SELECT failed FROM chats WHERE base = ?", (base,)).fetchone()
+    if before is not None and not before[0]:
+        return  # the first that succeeded counts
+    held.execute("DELETE FROM chats WHERE base = ?", (base,))
+    held.execute(
+        "INSERT OR IGNORE INTO chats (base, id, file, place, scenario, persona, chatbot, seed, depth, turns, "
+        "stop, failed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(base, chat.id, file, place, chat.scenario, chat.persona, chat.chatbot, chat.seed),
+            *(chat.depth(0), len(chat.turns), chat.stop_reason, build_header(chat).failed),
+        ),
+    )
+
+
+def _add_verdict(held: sqlite3.Connection, file: str, place: int, verdict: Verdict) -> None:
+    counts = verdict.outcome == "scored" and verdict.localised
+    spans = len(verdict.spans or ())
+    held.execute(
+        "INSERT INTO verdicts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (chat, turn, detector) "
+        "DO UPDATE SET file = ?4, place = ?5, outcome = ?6, counts = ?7, spans = ?8, flagged = ?9 "
+        "WHERE outcome = 'failed'",
+        (
+            *(verdict.conversation, verdict.turn, verdict.detector, file, place, verdict.outcome),
+            *(counts, spans, bool(verdict.flagged or spans)),
+        ),
+    )

@@ -1,0 +1,87 @@
+"""The run folders that a viewer shows. Requests name them by identifiers that are looked up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.json_text import digest
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.viewer.index import RunIndex
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    """A run folder that is shown."""
+
+    id: str
+    """Its identifier in addresses."""
+    folder: RunFolder
+    """The folder."""
+    index: RunIndex
+    """Its index."""
+
+    @property
+    def name(self) -> str:
+        """What people call it: the name of its folder."""
+        return self.folder.path.resolve().name
+
+    @property
+    def changed(self) -> datetime:
+        """When its journal of conversations or verdicts last grew."""
+        files = [self.folder.conversations, self.folder.verdicts, self.folder.experiment]
+        found = [file.stat().st_mtime for file in files if file.is_file()]
+        return datetime.fromtimestamp(max(found, default=0.0), UTC)
+
+
+class ShownRuns:
+    """Finds the runs: the folders that were given, and those in them.
+
+    Args:
+        paths: run folders, or folders that hold run folders.
+        base: folder for their indices; None: one in the cache folder.
+
+    Raises:
+        UsageError: a path is no folder.
+    """
+
+    def __init__(self, paths: Sequence[Path], base: Path | None = None) -> None:
+        for path in paths:
+            if not path.is_dir():
+                raise UsageError(
+                    f"{path}: there is no such folder. Give run folders, or a folder that holds them."
+                )
+        self._paths = paths
+        self._base = base
+        self._found: dict[str, ShownRun] = {}
+
+    def list(self) -> list[ShownRun]:
+        """Return the runs that there are now, the one that changed last first."""
+        folders = [folder for path in self._paths for folder in _find_folders(path)]
+        for folder in dict.fromkeys(folders):
+            id = _identify(folder)
+            if id not in self._found:
+                run = RunFolder(folder)
+                self._found[id] = ShownRun(id, run, RunIndex(run, self._base))
+        there = [self._found[_identify(folder)] for folder in dict.fromkeys(folders)]
+        return sorted(there, key=lambda run: (run.changed, run.id), reverse=True)
+
+    def get(self, id: str) -> ShownRun | None:
+        """Return the run of that identifier; None: there is none any more."""
+        return next((run for run in self.list() if run.id == id), None)
+
+
+def _find_folders(path: Path) -> list[Path]:
+    if RunFolder(path).has_journal:
+        return [path]
+    inside = sorted(child for child in path.iterdir() if child.is_dir() and not child.is_symlink())
+    return [child for child in inside if RunFolder(child).has_journal]
+
+
+def _identify(folder: Path) -> str:
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name)[:60].strip("-.") or "run"
+    return f"{name}-{digest(str(folder.resolve()))[:8]}"

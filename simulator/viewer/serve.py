@@ -1,0 +1,87 @@
+"""Serve the viewer on the loopback address until it is interrupted."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hallulab.scenarios.errors import OperationalError
+from hallulab.simulator.viewer.app import make_app
+from hallulab.simulator.viewer.guard import Access
+from hallulab.simulator.viewer.runs import ShownRuns
+
+if TYPE_CHECKING:
+    import uvicorn
+
+HOST = "127.0.0.1"
+"""Where it listens. Pages show unpublished data, and later write: another machine has no business here."""
+
+PORT = 8765
+"""The port, if it is free and no other one is asked for."""
+
+
+@dataclass(frozen=True)
+class Listening:
+    """A socket that listens, and what requests must bring."""
+
+    socket: socket.socket
+    """The socket."""
+    access: Access
+    """What requests must bring."""
+
+    @property
+    def address(self) -> str:
+        """The address to open, with the token."""
+        return f"http://{HOST}:{self.access.port}/?token={self.access.token}"
+
+
+def listen(port: int | None) -> Listening:
+    """Listen on a port; None: `PORT`, or any other one if somebody has it.
+
+    Raises:
+        OperationalError: the port that was asked for is taken.
+    """
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for candidate in (PORT, 0) if port is None else (port,):
+        try:
+            found.bind((HOST, candidate))
+            break
+        except OSError as error:
+            if candidate in (port, 0):
+                found.close()
+                raise OperationalError(
+                    f"port {candidate} of {HOST} cannot be used ({error.strerror}). Give another --port."
+                ) from error
+    found.listen(128)
+    return Listening(found, Access(found.getsockname()[1]))
+
+
+def make_server(runs: ShownRuns, listening: Listening, when_ready: Callable[[], None]) -> uvicorn.Server:
+    """Make the server; `run` of it, with the socket, serves until Ctrl-C.
+
+    Args:
+        runs: what is shown.
+        listening: where.
+        when_ready: is called when requests are answered.
+    """
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            when_ready()
+
+    config = uvicorn.Config(
+        make_app(runs, listening.access),
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+    )
+    return Server(config)

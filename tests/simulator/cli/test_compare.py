@@ -1,0 +1,140 @@
+"""`hallulab compare`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hallulab.simulator.compare.runs import RunsCompared
+from hallulab.simulator.compare.summary import summarize_run
+from hallulab.simulator.runs.folder import RunFolder
+from tests.simulator.command_line import CommandLine
+from tests.simulator.compare.altered import altered, with_another_prompt
+
+
+@pytest.fixture
+def after(demo_replay: RunFolder, tmp_path: Path) -> RunFolder:
+    return with_another_prompt(demo_replay, tmp_path / "after")
+
+
+def lines_of(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def test_changed_turns_come_before_the_tables(
+    hallulab: CommandLine, demo_replay: RunFolder, after: RunFolder
+) -> None:
+    ended = hallulab("compare", demo_replay.path, after.path)
+    lines = lines_of(ended.out)
+    assert (ended.code, ended.err) == (0, "")
+    assert lines[0] == "B (after) beside A (demo), the reference:"
+    assert "Changed between the runs: prompt chatbots/generation of chatbot vanilla." in lines
+    at = lines.index("worse (1):")
+    assert lines.index("gone (3):") < at
+    assert lines[at + 1 : at + 3] == [
+        "- editor, upi-failed-transfer, seed 0, turn 1, by metarag: 1 hallucination → 2 hallucinations; the "
+        "reply is the",
+        "same: the detector's noise",
+    ]
+    row = next(line for line in lines[at:] if line.startswith("vanilla"))
+    assert row.split() == [
+        "vanilla",
+        "halludetect",
+        "2",
+        "paired",
+        "1.25",
+        "0.75",
+        "-0.50",
+        "1",
+        "–",
+        "+14.4",
+        "1",
+    ]
+
+
+def test_files_hold_what_was_found(
+    hallulab: CommandLine, demo_replay: RunFolder, after: RunFolder, tmp_path: Path
+) -> None:
+    made = {flag: tmp_path / f"made.{flag}" for flag in ("json", "markdown", "html")}
+    flags = [part for flag, path in made.items() for part in (f"--{flag}", path)]
+    ended = hallulab("compare", demo_replay.path, after.path, *flags)
+    assert ended.code == 0
+    assert lines_of(ended.out)[-1].startswith("written: ")
+    compared = RunsCompared.model_validate_json(made["json"].read_text(encoding="utf-8"))
+    assert [turn.kind for turn in compared.runs[0].turns.turns] == ["gone"] * 3 + ["worse"]
+    assert (
+        made["markdown"].read_text(encoding="utf-8").startswith("### hallulab: B (after) beside A (demo)\n")
+    )
+    page = made["html"].read_text(encoding="utf-8")
+    assert "&lt;b&gt;Ask&lt;/b&gt;" in page
+    assert "<b>Ask" not in page
+    assert "<script" not in page
+    assert re.search(
+        r'<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src', page
+    )
+
+
+def test_a_baseline_stands_for_its_run(
+    hallulab: CommandLine, demo_replay: RunFolder, after: RunFolder, tmp_path: Path
+) -> None:
+    baseline = tmp_path / "baseline.json"
+    baseline.write_text(summarize_run(demo_replay).text(), encoding="utf-8")
+    found = []
+    for reference in (demo_replay.path, baseline):
+        hallulab("compare", reference, after.path, "--json", tmp_path / "made.json")
+        value = json.loads((tmp_path / "made.json").read_text(encoding="utf-8"))
+        for turn in value["runs"][0]["turns"]["turns"]:
+            del turn["texts"]
+        found.append(value)
+    assert found[0] == found[1]
+
+
+def judge_anew(value: dict[str, Any]) -> None:
+    value["version"] = "0"
+
+
+def name_new_version(value: dict[str, Any]) -> None:
+    value["detectors"] = dict.fromkeys(value["detectors"], "0")
+
+
+def test_runs_that_cannot_be_compared_say_why_with_code_3(
+    hallulab: CommandLine, demo_replay: RunFolder, tmp_path: Path
+) -> None:
+    other = altered(demo_replay, tmp_path / "other", None, judge_anew, name_new_version)
+    ended = hallulab("compare", demo_replay.path, other.path, "--json", tmp_path / "made.json")
+    assert ended.code == 3
+    assert ended.err == (
+        "error: B (other) cannot be compared with A (demo): no detector in the same version (halludetect and "
+        "metarag changed; `hallulab detect` judges a run anew).\n"
+    )
+    assert "Changed between the runs: version of detector halludetect and metarag." in lines_of(ended.out)
+    assert json.loads((tmp_path / "made.json").read_text())["runs"][0]["not_comparable"]
+
+
+def test_the_others_are_compared_all_the_same(
+    hallulab: CommandLine, demo_replay: RunFolder, tmp_path: Path
+) -> None:
+    other = altered(demo_replay, tmp_path / "other", None, judge_anew, name_new_version)
+    ended = hallulab("compare", demo_replay.path, other.path, demo_replay.path)
+    assert ended.code == 3
+    assert "C (demo) beside A (demo), the reference:" in lines_of(ended.out)
+    assert "Every reply that both runs have is the same, and so is every verdict (40)." in lines_of(ended.out)
+
+
+def test_bad_input_is_a_usage_error(hallulab: CommandLine, demo_replay: RunFolder, tmp_path: Path) -> None:
+    none = tmp_path / "none"
+    assert hallulab.code_and_error("compare", demo_replay.path) == (
+        2,
+        "error: 1 run: give 2 to 26, the reference first.\n",
+    )
+    code, error = hallulab.code_and_error("compare", demo_replay.path, none)
+    assert code == 2
+    assert error.startswith(f"error: {none}: cannot be read")
+    code, error = hallulab.code_and_error(
+        "compare", demo_replay.path, demo_replay.path, "--json", demo_replay.experiment
+    )
+    assert (code, "a file of the input would be lost" in error) == (2, True)

@@ -1,0 +1,73 @@
+"""Two recorded bots with 13 personas, before and after a change: docs/compare.md."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from hallulab.simulator.compare.runs import RunCompared, compare_runs
+from hallulab.simulator.compare.summary import summarize_run
+from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.experiment.run import run_experiment
+from hallulab.simulator.runs.folder import RunFolder
+from tests.places import RECORDINGS, ROOT
+from tests.simulator.command_line import CommandLine
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, RunFolder]:
+    """The bot before and after, replayed."""
+    folder = tmp_path_factory.mktemp("runs")
+    return replay(folder / "before"), replay(folder / "after")
+
+
+def replay(path: Path) -> RunFolder:
+    """Replay `examples/compare_NAME.yaml` into the folder of that name."""
+    run = RunFolder(path)
+    file = ROOT / "examples" / f"compare_{path.name}.yaml"
+    experiment = load_experiment(file, {"model": "qwen2.5-coder-1.5b"})
+    settings = RunSettings(replay=RECORDINGS / "headline.jsonl.gz", quiet=True)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HALLULAB_CACHE", str(path.parent / "cache"))
+        asyncio.run(run_experiment(experiment, run, settings, simulate=True))
+    return run
+
+
+def compared(before: RunFolder, after: RunFolder) -> RunCompared:
+    return compare_runs([summarize_run(before), summarize_run(after)]).runs[0]
+
+
+def test_a_bot_that_hallucinates_less_is_told_apart(runs: tuple[RunFolder, RunFolder]) -> None:
+    before, after = runs
+    better, worse = compared(before, after), compared(after, before)
+    [found] = [line for line in better.differences if line.told_apart]
+    assert (found.detector, found.metric, found.personas, found.difference) == (
+        "halludetect",
+        "hpt_1",
+        13,
+        -0.653846,
+    )
+    assert found.ci95 == (-1.115385, -0.269231)
+    assert not found.worse
+    [back] = [line for line in worse.differences if line.worse]
+    assert (back.difference, back.p_holm) == (0.653846, found.p_holm)
+
+
+def test_the_page_of_the_docs_has_what_is_printed(
+    hallulab: CommandLine, runs: tuple[RunFolder, RunFolder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "110")
+    lines = [line.rstrip() for line in hallulab("compare", *(run.path for run in runs)).out.splitlines()]
+    page = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
+    for name, printed in (
+        ("compare", lines[: lines.index("gone (7):") - 1]),
+        ("tables", lines[next(at for at, line in enumerate(lines) if "Δ TokAcc" in line) :]),
+    ):
+        _, shown = page.split(f"<!-- {name} begin{'s' if name == 'compare' else ''} -->\n```\n")
+        shown, _ = shown.split("\n```\n<!--", 1)
+        assert shown.splitlines() == printed

@@ -1,0 +1,68 @@
+"""A viewer that serves in a thread, and run folders for it."""
+
+from __future__ import annotations
+
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from hallulab.simulator.viewer.runs import ShownRuns
+from hallulab.simulator.viewer.serve import Listening, listen, make_server
+
+
+@dataclass(frozen=True)
+class Served:
+    """A viewer that serves."""
+
+    listening: Listening
+    """Where, and what requests must bring."""
+    runs: ShownRuns
+    """What it shows."""
+
+    @property
+    def base(self) -> str:
+        """Its address without the token."""
+        return f"http://127.0.0.1:{self.listening.access.port}"
+
+    def get(self, path: str) -> tuple[int, str]:
+        """The status and the body of an answer, as it was sent."""
+        access = self.listening.access
+        request = urllib.request.Request(
+            f"{self.base}{path}", headers={"Cookie": f"{access.cookie}={access.token}"}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+
+@contextmanager
+def serving(paths: Sequence[Path], indices: Path) -> Iterator[Served]:
+    """Serve run folders while the block runs."""
+    ready = threading.Event()
+    listening = listen(0)
+    runs = ShownRuns(paths, indices)
+    server = make_server(runs, listening, ready.set)
+    thread = threading.Thread(target=server.run, args=([listening.socket],), daemon=True)
+    thread.start()
+    assert ready.wait(20)
+    try:
+        yield Served(listening, runs)
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def append(path: Path, lines: Sequence[BaseModel]) -> None:
+    """Add lines to a journal."""
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a") as file:
+        file.write("".join(f"{line.model_dump_json()}\n" for line in lines))

@@ -1,0 +1,157 @@
+"""The viewer in a real browser: keys, citations, a run that grows, hostile texts, accessibility."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from hallulab.scenarios.transcript import Passage, Span
+from hallulab.simulator.runs.folder import RunFolder
+from tests.builders import conversation, scored
+from tests.simulator.viewer.serving import Served, append, serving
+from tests.simulator.viewer.test_pages import HOSTILE, hostile_run, id_of
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+
+EVIDENCE = Passage(
+    id="fees#0", document="fees", text="A complaint costs nothing. " * 40 + "The fee is Rs 200."
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    base = tmp_path_factory.mktemp("viewer")
+    run = RunFolder(base / "runs" / "plain")
+    run.path.mkdir(parents=True)
+    for name in "abc":
+        chat = conversation(
+            name, ["The fee is Rs 500 in all.", "You are welcome."], persona=f"persona-{name}"
+        )
+        turns = [turn.model_copy(update={"passages": (EVIDENCE,)}) for turn in chat.turns]
+        append(run.conversations, [chat.model_copy(update={"turns": tuple(turns)})])
+        span = Span(start=11, end=17, text="Rs 500", severity=4, reason='It has "The fee is Rs 200."')
+        wrong = scored(name, 0).model_copy(update={"spans": (span,), "flagged": True, "score": 0.9})
+        append(run.verdicts, [wrong if name != "b" else scored(name, 0), scored(name, 1)])
+    hostile_run(base / "runs" / "hostile")
+    with serving([base / "runs"], base / "indices") as viewer:
+        yield viewer
+
+
+@pytest.fixture
+def page(browser: Browser, served: Served) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    found = context.new_page()
+    problems: list[str] = []
+    found.on("console", lambda message: problems.append(message.text))
+    found.on("pageerror", lambda error: problems.append(str(error)))
+    found.goto(served.listening.address)
+    yield found
+    context.close()
+    assert problems == []
+
+
+def go(page: Page, served: Served, path: str) -> None:
+    page.goto(served.base + path)
+
+
+def test_the_address_with_the_token_opens_the_runs_and_loses_the_token(page: Page, served: Served) -> None:
+    assert page.url == f"{served.base}/"
+    assert sorted(page.locator("tbody th").all_inner_texts()) == ["hostile", "plain"]
+
+
+def test_runs_are_filtered_and_sorted(page: Page) -> None:
+    page.fill("#filter", "PLAIN")
+    assert page.locator("tbody tr:visible th").all_inner_texts() == ["plain"]
+    page.fill("#filter", "")
+    page.click("thead button:has-text('Conversations')")
+    assert page.locator("tbody th").all_inner_texts() == ["plain", "hostile"]
+    page.click("thead button:has-text('Conversations')")
+    assert page.locator("tbody th").all_inner_texts() == ["hostile", "plain"]
+
+
+def test_a_click_on_a_flag_scrolls_to_the_sentence_of_the_passage(page: Page, served: Served) -> None:
+    go(page, served, f"/runs/{id_of(served, 'plain')}/conversations/a")
+    cited = page.locator("span.cited")
+    assert cited.count() == 0
+    page.locator("mark").first.click()
+    assert cited.all_inner_texts() == ["The fee is Rs 200."]
+    box = cited.bounding_box()
+    assert box is not None
+    assert 0 < box["y"] < 800
+
+
+def test_j_and_k_go_through_flagged_turns_of_all_conversations(page: Page, served: Served) -> None:
+    base = f"/runs/{id_of(served, 'plain')}/conversations"
+    go(page, served, f"{base}/a")
+    for key, place in zip("jjkj", ["/a#turn-0", "/c#turn-0", "/a#turn-0", "/c#turn-0"], strict=True):
+        page.keyboard.press(key)
+        page.wait_for_url(served.base + base + place)
+        expect(page.locator(".turn:focus")).to_have_count(1)
+
+
+def test_a_flag_is_reached_and_opened_by_keys_alone(page: Page, served: Served) -> None:
+    go(page, served, f"/runs/{id_of(served, 'plain')}/conversations/a#turn-0")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "MARK"
+    page.keyboard.press("Enter")
+    assert page.locator("span.cited").all_inner_texts() == ["The fee is Rs 200."]
+    page.keyboard.press("Escape")
+    assert page.locator("span.cited").count() == 0
+
+
+def test_a_run_grows_while_its_page_is_open(page: Page, served: Served) -> None:
+    run = next(run for run in served.runs.list() if run.name == "plain")
+    go(page, served, f"/runs/{run.id}")
+    expect(page.locator("#counts li").first).to_have_text("3 conversations")
+    append(run.folder.conversations, [conversation("d", ["x"], persona="persona-d")])
+    expect(page.locator("#counts li").first).to_have_text("4 conversations", timeout=15_000)
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/conversations", *(f"/conversations/c{n}" for n in range(len(HOSTILE)))]
+)
+def test_nothing_of_a_hostile_run_is_executed(page: Page, served: Served, path: str) -> None:
+    go(page, served, f"/runs/{id_of(served, 'hostile')}{path}")
+    for mark in page.locator("mark").all()[:1]:
+        mark.click()
+    assert page.evaluate("window.hit") is None
+    assert page.locator("main img").count() == 0
+
+
+def find_violations(page: Page) -> list[tuple[str, Any]]:
+    """What axe calls serious or critical."""
+    page.evaluate(files("axe_core_python").joinpath("axe.min.js").read_text())
+    found = page.evaluate("axe.run()")["violations"]
+    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+@pytest.mark.parametrize("path", ["/", "{run}", "{run}/conversations", "{run}/conversations/a"])
+def test_pages_fit_and_have_no_serious_violation(
+    browser: Browser, served: Served, path: str, width: int, scheme: Any
+) -> None:
+    # The policy forbids the script of axe, too.
+    size: Any = {"width": width, "height": 800}
+    context = browser.new_context(viewport=size, color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    page.goto(served.listening.address)
+    go(page, served, path.replace("{run}", f"/runs/{id_of(served, 'plain')}"))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert find_violations(page) == []
+    context.close()

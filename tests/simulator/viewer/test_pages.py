@@ -1,0 +1,176 @@
+"""What the viewer's addresses answer, for ordinary runs and for hostile ones."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Passage, Span, Turn
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.viewer.app import A_PAGE, find_fewest
+from hallulab.simulator.viewer.index import Rate
+from hallulab.simulator.viewer.runs import ShownRuns
+from tests.builders import conversation, scored
+from tests.simulator.viewer.serving import Served, append, serving
+
+HOSTILE = (
+    "<script>window.hit = 1</script><img src=x onerror='window.hit = 1'>",
+    '</title></style><svg onload="window.hit = 1">{{ 7 * 7 }}{% raw %}',
+    "\u202eevil\u2066 \x1b[31mred\x1b[0m \x00 &amp; &#60;b&#62; javascript:window.hit=1",
+    "x" * 1_000_000,
+)
+"""Texts that a model or a document may have."""
+
+
+def hostile_run(folder: Path) -> RunFolder:
+    """A run with such texts in every field that a page shows."""
+    run = RunFolder(folder)
+    for number, text in enumerate(HOSTILE):
+        short = text[:200]
+        chat = conversation(f"c{number}", [text], short, short, manner=short, user_model=short)
+        turn = chat.turns[0]
+        passage = Passage(id=short, document=short, text=text)
+        turn = Turn(index=0, user=text, query=text, reply=turn.reply, passages=(passage,))
+        span = Span(start=0, end=min(20, len(text)), text=text[:20], reason=text, evidence=short)
+        verdict = scored(chat.id, 0).model_copy(update={"spans": (span,), "flagged": True, "detector": short})
+        append(run.conversations, [chat.model_copy(update={"turns": (turn,)})])
+        append(run.verdicts, [verdict])
+    return run
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    base = tmp_path_factory.mktemp("viewer")
+    chats = [conversation(f"id{number}", ["one", "two"], persona="asha") for number in range(A_PAGE + 5)]
+    run = RunFolder(base / "runs" / "plain")
+    run.path.parent.mkdir()
+    append(run.conversations, chats)
+    append(run.verdicts, [scored("id3", 1, [(0, 2)])])
+    hostile_run(base / "runs" / "hostile")
+    (base / "secret.txt").write_text("secret")
+    (base / "runs" / "link").symlink_to(base)
+    with serving([base / "runs"], base / "indices") as viewer:
+        yield viewer
+
+
+def id_of(served: Served, name: str) -> str:
+    return next(run.id for run in served.runs.list() if run.name == name)
+
+
+def test_the_runs_of_a_folder_are_listed(served: Served) -> None:
+    status, page = served.get("/")
+    assert status == 200
+    assert f'<a href="/runs/{id_of(served, "plain")}">plain</a>' in page
+    assert {run.name for run in served.runs.list()} == {"plain", "hostile"}
+
+
+def test_a_runs_page_has_the_reports_findings(served: Served) -> None:
+    status, page = served.get(f"/runs/{id_of(served, 'plain')}")
+    assert status == 200
+    assert "<b>55</b> conversations" in page
+    assert "HPT-1" in page
+    assert "<svg" in page
+
+
+def test_conversations_are_paged(served: Served) -> None:
+    id = id_of(served, "plain")
+    _, first = served.get(f"/runs/{id}/conversations")
+    _, second = served.get(f"/runs/{id}/conversations?page=2")
+    assert first.count("/conversations/id") == A_PAGE
+    assert second.count("/conversations/id") == 5
+    assert "page 2 of 2" in second
+
+
+@pytest.mark.parametrize("page", ["0", "-1", "x", "9" * 40, "1e3", "²"])
+def test_a_page_that_is_no_number_or_too_large_is_no_error(served: Served, page: str) -> None:
+    status, _ = served.get(
+        f"/runs/{id_of(served, 'plain')}/conversations?page={page.encode().hex() if page == '²' else page}"
+    )
+    assert status == 200
+
+
+def test_the_next_flagged_turn_is_led_to(served: Served) -> None:
+    id = id_of(served, "plain")
+    status, page = served.get(f"/runs/{id}/conversations/id0/next/0")
+    assert status == 200
+    assert 'id="turn-1" data-turn="1" data-flagged' in page
+
+
+OUTSIDE = [
+    "/secret.txt",
+    "/../secret.txt",
+    "/runs/../secret.txt",
+    "/runs/..%2f..%2fsecret.txt",
+    "/runs/%2e%2e/%2e%2e/secret.txt",
+    "/runs/..%5csecret.txt",
+    "/runs//etc/passwd",
+    "/runs/%2fetc%2fpasswd",
+    "/runs/link",
+    "/runs/{run}/../../secret.txt",
+    "/runs/{run}/conversations/../../../secret.txt",
+    "/runs/{run}/conversations/..%2f..%2fsecret.txt",
+    "/runs/{run}/conversations/%2fetc%2fpasswd",
+    "/runs/{run}/conversations/id0%00",
+    "/runs/{run}/conversations/' OR 1=1 --".replace(" ", "%20"),
+    "/runs/{run}/experiment.json",
+    "/runs/{run}/conversations.jsonl",
+    "/runs/{run}%00",
+    "/static/../../secret.txt",
+    "/file:///etc/passwd",
+    "/runs/{run}/conversations/id0/sideways/0",
+    "/runs/{run}/conversations/id0/next/x",
+]
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_nothing_outside_of_the_runs_is_shown(served: Served, path: str) -> None:
+    status, body = served.get(path.replace("{run}", id_of(served, "plain")))
+    assert status in (404, 400)
+    assert "secret" not in body.replace("secret.txt", "")
+    assert "root:" not in body
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE)))
+def test_hostile_texts_stay_text(served: Served, number: int) -> None:
+    status, page = served.get(f"/runs/{id_of(served, 'hostile')}/conversations/c{number}")
+    assert status == 200
+    assert page.count("<script>") == 2
+    assert "<img" not in page
+    assert "<svg onload" not in page
+    text = HOSTILE[number][:200].replace("\x00", "")
+    assert text[:60] in html.unescape(page).replace("\x00", "")
+
+
+@pytest.mark.parametrize("path", ["", "/conversations", "/conversations?flagged=1", "/live"])
+def test_hostile_names_stay_text(served: Served, path: str) -> None:
+    status, page = served.get(f"/runs/{id_of(served, 'hostile')}{path}")
+    assert status == 200
+    assert "<img" not in page
+    assert "window.hit = 1</script>" not in page
+
+
+def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no such folder"):
+        ShownRuns([tmp_path / "runs"])
+
+
+def test_a_damaged_experiment_is_told_in_a_sentence(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "run")
+    append(run.conversations, [conversation("a", ["x"])])
+    run.experiment.write_text(json.dumps([]))
+    with serving([run.path], tmp_path / "indices") as viewer:
+        assert viewer.get(f"/runs/{id_of(viewer, 'run')}") == (
+            500,
+            f"{run.experiment}: not an object. Restore it or use --fresh.\n",
+        )
+
+
+def test_the_fewest_hallucinations_are_those_a_turn() -> None:
+    rates = [Rate("a", "d", 10, 5), Rate("b", "d", 4, 1), Rate("c", "d", 0, 0), Rate("a", "e", 0, 0)]
+    [found] = find_fewest(rates)
+    assert (found.detector, found.chatbot, found.hpt) == ("d", "b", 0.25)
