@@ -22,9 +22,6 @@ from hallulab.simulator.report.facts import order_names
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
 
-GUIDELINES = "guidelines"
-"""Folder of the guidelines' texts in a run folder, each named by its hash."""
-
 
 @dataclass(frozen=True)
 class DrawOptions:
@@ -83,12 +80,13 @@ def draw_turns(folder: RunFolder, options: DrawOptions) -> DrawnSheet:
     plan = plan_draw(turns, options.number)
     drawn = draw_cells(plan, np.random.default_rng((options.seed, number)))
     hash_of = None if guideline is None else digest(guideline)[:12]
+    kept = folder.path / f"guideline-{hash_of}.md"
+    folder.refuse_links_out([path, kept])
     _write(
         folder, journals, path, options.annotator, hash_of, number, [(turns[at], cell) for cell, at in drawn]
     )
     if guideline is not None:
-        (folder.path / GUIDELINES).mkdir(exist_ok=True)
-        write_atomically(folder.path / GUIDELINES / f"{hash_of}.md", guideline)
+        write_atomically(kept, guideline)
     return DrawnSheet(path, detector, _count(turns, [at for _, at in drawn]), plan)
 
 

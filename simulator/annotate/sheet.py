@@ -24,6 +24,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.yaml_text import LARGEST, read_yaml
+from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 from hallulab.simulator.runs.folder import RunFolder
 
@@ -113,7 +114,11 @@ def write_sheet(
         OperationalError: it cannot be written.
     """
     named = {"annotator": annotator, **({} if guideline is None else {"guideline": guideline})}
-    text = HEAD.format(run=run, sheet=path) + _dump(named) + "turns:\n"
+    text = (
+        HEAD.format(run=render_one_line(str(run)), sheet=render_one_line(str(path)))
+        + _dump(named)
+        + "turns:\n"
+    )
     text += "\n".join(_dump([turn]).replace("spans: null\n", "spans:\n") for turn in turns)
     if len(text.encode()) > LARGEST:
         raise UsageError(f"--next: the sheet would have more than {LARGEST:,} bytes. Ask for fewer turns.")

@@ -215,7 +215,9 @@ class _CorrectedPanel:
             fields |= _build_number_fields(
                 *(estimate_by_people(one, share=at == 0) for at, one in enumerate(looked))
             )
-            fields |= {"all_labelled_ci95": self._bound_by_draws(looked[1].value, name)}
+            # How many turns of a depth there are in a cell is known of drawn ones alone.
+            if depth is None:
+                fields |= {"all_labelled_ci95": self._bound_by_draws(looked[1].value, name)}
         elif self._known is None:
             fields |= {"not_corrected": self._unknown}
         else:

@@ -65,7 +65,7 @@ def test_a_sheet_is_drawn_filled_in_and_added_and_numbers_are_corrected(
     assert "with these labels, and" in " ".join(drawn.out.split())
     sheet = read_sheet(run)
     assert (sheet["annotator"], len(sheet["turns"])) == ("person", 16)
-    assert (run.path / "guidelines" / f"{sheet['guideline']}.md").read_text() == guideline.read_text()
+    assert (run.path / f"guideline-{sheet['guideline']}.md").read_text() == guideline.read_text()
     assert {turn["reply"] for turn in sheet["turns"]} == {"It is: Rs 500.\nPer year.", "No."}
     assert all(turn["spans"] is None and 0 < turn["propensity"] < 1 for turn in sheet["turns"])
 
@@ -227,3 +227,12 @@ def test_where_all_is_annotated_nothing_is_drawn(hallulab: CommandLine, run: Run
     ended = hallulab("annotate", run.path, "--next", "4")
     assert ended.code == 2
     assert "each turn that d scored is annotated already" in " ".join(ended.err.split())
+
+
+def test_a_sheet_is_not_written_through_a_link_out_of_the_folder(
+    hallulab: CommandLine, run: RunFolder, tmp_path: Path
+) -> None:
+    (run.path / "to-annotate-1.yaml").symlink_to(tmp_path / "elsewhere")
+    ended = hallulab("annotate", run.path, "--next", "4")
+    assert (ended.code, (tmp_path / "elsewhere").exists()) == (2, False)
+    assert "leads out of the run folder" in " ".join(ended.err.split())
