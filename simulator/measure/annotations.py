@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hallulab.scenarios.datasets.gold import (
-    PERSON,
     AnnotatedTurn,
     Draw,
     TurnPlace,
@@ -15,6 +14,9 @@ from hallulab.scenarios.datasets.gold import (
     choose_lines,
 )
 from hallulab.scenarios.transcript import Count, Frozen
+
+Labeller = tuple[str, str | None]
+"""Annotator, and hash of the guideline, if it is known."""
 
 
 class LabelSource(Frozen):
@@ -42,12 +44,12 @@ class Annotations:
     """How turns were drawn, as far as hallulab drew them."""
     sources: tuple[LabelSource, ...] = ()
     """Whose labels count."""
-    others: Mapping[str, Mapping[TurnPlace, int]] = field(default_factory=dict)
-    """Other guideline, by its hash → what was found under it in turns whose counted label is not."""
+    others: Mapping[Labeller, Mapping[TurnPlace, int]] = field(default_factory=dict)
+    """Who labelled turns in which another's label counts → what was found in these."""
 
-    def under(self, guideline: str) -> Annotations:
-        """Return these with the labels under another guideline in the place of those that count."""
-        return Annotations({**self.counts, **self.others[guideline]}, self.drawn)
+    def by(self, labeller: Labeller) -> Annotations:
+        """Return these with somebody's labels in the place of those that count."""
+        return Annotations({**self.counts, **self.others[labeller]}, self.drawn)
 
 
 def count_annotations(turns: Sequence[AnnotatedTurn]) -> Annotations:
@@ -55,12 +57,10 @@ def count_annotations(turns: Sequence[AnnotatedTurn]) -> Annotations:
     lines = [one.line for one in turns]
     main = choose_guideline(lines)
     chosen = choose_lines(lines)
-    others: dict[str, dict[TurnPlace, int]] = defaultdict(dict)
-    for one in sorted(turns, key=lambda turn: turn.line.annotator != PERSON):
-        guideline = one.line.guideline
-        counted = lines[chosen[one.line.place]].guideline
-        if guideline is not None and guideline != counted:
-            others[guideline].setdefault(one.line.place, len(one.spans))
+    others: dict[Labeller, dict[TurnPlace, int]] = defaultdict(dict)
+    for at, one in enumerate(turns):
+        if chosen[one.line.place] != at:
+            others[one.line.annotator, one.line.guideline][one.line.place] = len(one.spans)
     by = Counter((lines[at].annotator, lines[at].guideline) for at in chosen.values())
     drawn = {line.place: line.drawn for line in lines if line.drawn is not None}
     return Annotations(

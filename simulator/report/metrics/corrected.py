@@ -26,7 +26,7 @@ from hallulab.simulator.report.columns import (
     group_rows,
 )
 from hallulab.simulator.report.document import RunReport
-from hallulab.simulator.report.metrics.labels import OtherWinner, compare_guidelines, describe_labels
+from hallulab.simulator.report.metrics.labels import OtherWinner, compare_labels, describe_labels
 from hallulab.simulator.report.metrics.metric import (
     CsvTable,
     Flaws,
@@ -130,7 +130,7 @@ class CorrectedSection(Frozen):
     drawn_turns: Count = 0
     """Labelled turns that hallulab drew."""
     other_winners: tuple[OtherWinner, ...] = ()
-    """Guidelines under which another chatbot has the lowest corrected HPT-1."""
+    """Whose labels of the same turns give another chatbot the lowest corrected HPT-1."""
 
     @property
     def is_corrected(self) -> bool:
@@ -151,7 +151,7 @@ class CorrectedRates(Metric):
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._turns = JudgedTurns(run.annotations)
-        self._others = {name: JudgedTurns(run.annotations.under(name)) for name in run.annotations.others}
+        self._others = {name: JudgedTurns(run.annotations.by(name)) for name in run.annotations.others}
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Collect the turns of a conversation."""
@@ -169,21 +169,18 @@ class CorrectedRates(Metric):
         found = self._correct(self._turns)
         looked = self.run.annotations
         whole = [row for row in found if row.depth is None]
-        others = {name: self._correct(turns) for name, turns in self._others.items()}
-        changed = compare_guidelines(
-            group_by_detector(whole),
-            {
-                name: group_by_detector([row for row in rows if row.depth is None])
-                for name, rows in others.items()
-            },
-            {name: len(counts) for name, counts in looked.others.items()},
-        )
+        others = {
+            LabelSource(annotator=who, guideline=guideline, turns=len(counts)): group_by_detector(
+                [row for row in self._correct(self._others[who, guideline]) if row.depth is None]
+            )
+            for (who, guideline), counts in looked.others.items()
+        }
         return CorrectedSection(
             corrected=tuple(whole),
             corrected_by_depth=tuple(row for row in found if row.depth is not None),
             labelled_by=looked.sources,
             drawn_turns=len(looked.drawn),
-            other_winners=tuple(changed),
+            other_winners=tuple(compare_labels(group_by_detector(whole), others)),
         )
 
     def _correct(self, turns: JudgedTurns) -> tuple[CorrectedRow, ...]:

@@ -1,4 +1,4 @@
-"""By whom a run's turns were labelled, and whether labels under another guideline name another chatbot."""
+"""By whom a run's turns were labelled, and whether others' labels name another chatbot."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hallulab.scenarios.datasets.gold import MODEL, PERSON
 from hallulab.scenarios.text.wording import format_count, join_names
-from hallulab.scenarios.transcript import Count, Frozen
+from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.measure.annotations import LabelSource
 from hallulab.simulator.measure.corrections import Correction
 
 
 class OtherWinner(Frozen):
-    """A guideline under which another chatbot has the lowest corrected HPT-1."""
+    """Labels with which another chatbot has the lowest corrected HPT-1."""
 
     detector: str
     """Name of the detector whose numbers are corrected."""
-    guideline: str
-    """Hash of the other guideline."""
-    turns: Count
-    """Turns that have labels under it, too."""
+    labels: LabelSource
+    """Whose labels these are, and of how many turns in which another's label counts."""
     lowest: str
     """The chatbot with the lowest number, by the labels that count."""
-    lowest_under_it: str
-    """That with the labels under the other guideline in their place."""
+    lowest_by_them: str
+    """That with these labels in their place."""
 
 
 def find_lowest(rows: Sequence[Correction]) -> str | None:
@@ -36,54 +34,45 @@ def find_lowest(rows: Sequence[Correction]) -> str | None:
     return min(found)[1] if len(found) > 1 else None
 
 
-def compare_guidelines(
+def compare_labels(
     rows: Mapping[str, Sequence[Correction]],
-    others: Mapping[str, Mapping[str, Sequence[Correction]]],
-    turns: Mapping[str, int],
+    others: Mapping[LabelSource, Mapping[str, Sequence[Correction]]],
 ) -> Iterator[OtherWinner]:
-    """Yield each guideline that changes which chatbot has the lowest number under a detector.
+    """Yield whose labels change which chatbot has the lowest number under a detector.
 
     Args:
         rows: those of each detector, by the labels that count.
-        others: the same by guideline, with the labels under it in their place.
-        turns: by guideline, those that have labels under it, too.
+        others: the same with somebody's labels in their place.
     """
-    for guideline, found in others.items():
+    for labels, found in others.items():
         for detector, own in rows.items():
             lowest, other = find_lowest(own), find_lowest(found[detector])
             if lowest is not None and other is not None and lowest != other:
-                yield OtherWinner(
-                    detector=detector,
-                    guideline=guideline,
-                    turns=turns[guideline],
-                    lowest=lowest,
-                    lowest_under_it=other,
-                )
+                yield OtherWinner(detector=detector, labels=labels, lowest=lowest, lowest_by_them=other)
 
 
 def describe_labels(sources: Sequence[LabelSource], changed: Sequence[OtherWinner]) -> Iterator[str]:
-    """Say who labelled, and warn where another guideline would change the winner.
+    """Say who labelled, and warn where other labels of the same turns would change the winner.
 
     Args:
         sources: whose labels count.
-        changed: the guidelines that do.
+        changed: the labels that do.
     """
     if sources:
-        parts = [f"{format_count(one.turns, 'turn')} by {_name_source(one)}" for one in sources]
+        parts = [*map(_describe_source, sources)]
         models = any(one.annotator != PERSON for one in sources)
         people = any(one.annotator == PERSON for one in sources)
         ending = "" if not models else ", not only by people" if people else ", not by people"
         yield f"Labelled: {join_names(parts)}{ending}."
     for one in changed:
         yield (
-            f"Warning: by {one.detector}, corrected, {one.lowest} has the lowest HPT-1; under guideline "
-            f"{one.guideline}, by which {format_count(one.turns, 'turn')} {_are(one.turns)} labelled, too, "
-            f"it would be {one.lowest_under_it}."
+            f"Warning: by {one.detector}, corrected, {one.lowest} has the lowest HPT-1; with other labels of "
+            f"the same turns, {_describe_source(one.labels)}, it would be {one.lowest_by_them}."
         )
 
 
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
+def _describe_source(one: LabelSource) -> str:
+    return f"{format_count(one.turns, 'turn')} by {_name_source(one)}"
 
 
 def _name_source(one: LabelSource) -> str:

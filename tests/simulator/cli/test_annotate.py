@@ -144,11 +144,16 @@ def test_another_guideline_that_names_another_chatbot_is_warned_of(
     run.annotations.write_text("".join([*strict, *loose]))
     said = " ".join(hallulab("report", run.path).out.split())
     assert (
-        "Warning: by d, corrected, a has the lowest HPT-1; under guideline loose, by which 10 turns are "
-        "labelled, too, it would be b."
+        "Warning: by d, corrected, a has the lowest HPT-1; with other labels of the same turns, 10 turns by "
+        "people (guideline loose), it would be b."
     ) in said
     assert json.loads(run.report.read_text())["other_winners"] == [
-        {"detector": "d", "guideline": "loose", "turns": 10, "lowest": "a", "lowest_under_it": "b"}
+        {
+            "detector": "d",
+            "labels": {"annotator": "person", "guideline": "loose", "turns": 10},
+            "lowest": "a",
+            "lowest_by_them": "b",
+        }
     ]
 
 

@@ -31,8 +31,8 @@ def test_the_guideline_of_most_labels_counts() -> None:
         [line("c", 1, guideline="x"), line("c", 3, guideline="y"), line("d", 0, guideline="x")]
     )
     assert found.counts == {("c", 0): 1, ("d", 0): 0}
-    assert found.others == {"y": {("c", 0): 3}}
-    assert found.under("y").counts == {("c", 0): 3, ("d", 0): 0}
+    assert found.others == {("person", "y"): {("c", 0): 3}}
+    assert found.by(("person", "y")).counts == {("c", 0): 3, ("d", 0): 0}
 
 
 def test_of_equally_many_labels_the_last_guideline_counts() -> None:
@@ -45,7 +45,7 @@ def test_a_person_s_label_counts_before_a_model_s() -> None:
         [line("c", 1, annotator="model:m"), line("c", 2), line("d", annotator="model:m")]
     )
     assert found.counts == {("c", 0): 2, ("d", 0): 0}
-    assert found.others == {}
+    assert found.others == {("model:m", None): {("c", 0): 1}}
     assert found.sources == (
         LabelSource(annotator="model:m", guideline=None, turns=1),
         LabelSource(annotator="person", guideline=None, turns=1),

@@ -6,14 +6,15 @@ from hallulab.simulator.measure.annotations import LabelSource
 from hallulab.simulator.measure.corrections import Correction
 from hallulab.simulator.report.metrics.labels import (
     OtherWinner,
-    compare_guidelines,
+    compare_labels,
     describe_labels,
     find_lowest,
 )
 
 PEOPLE = LabelSource(annotator="person", guideline="abc", turns=20)
 MODEL = LabelSource(annotator="model:m", guideline=None, turns=1)
-CHANGED = OtherWinner(detector="d", guideline="xyz", turns=5, lowest="a", lowest_under_it="b")
+STRICT = LabelSource(annotator="person", guideline="xyz", turns=5)
+CHANGED = OtherWinner(detector="d", labels=STRICT, lowest="a", lowest_by_them="b")
 
 
 def rows(**numbers: float | None) -> list[Correction]:
@@ -34,17 +35,17 @@ def test_it_is_said_that_a_model_labelled() -> None:
     ]
 
 
-def test_a_guideline_that_changes_the_winner_is_warned_of() -> None:
-    found = [*compare_guidelines({"d": rows(a=1, b=2)}, {"xyz": {"d": rows(a=3, b=2)}}, {"xyz": 5})]
+def test_labels_that_change_the_winner_are_warned_of() -> None:
+    found = [*compare_labels({"d": rows(a=1, b=2)}, {STRICT: {"d": rows(a=3, b=2)}})]
     assert found == [CHANGED]
     assert [*describe_labels([], found)] == [
-        "Warning: by d, corrected, a has the lowest HPT-1; under guideline xyz, by which 5 turns are "
-        "labelled, too, it would be b."
+        "Warning: by d, corrected, a has the lowest HPT-1; with other labels of the same turns, 5 turns by "
+        "people (guideline xyz), it would be b."
     ]
 
 
-def test_a_guideline_with_the_same_winner_is_not() -> None:
-    assert not [*compare_guidelines({"d": rows(a=1, b=2)}, {"x": {"d": rows(a=1.5, b=2)}}, {"x": 5})]
+def test_labels_with_the_same_winner_are_not() -> None:
+    assert not [*compare_labels({"d": rows(a=1, b=2)}, {STRICT: {"d": rows(a=1.5, b=2)}})]
 
 
 def test_a_single_corrected_chatbot_wins_nothing() -> None:
