@@ -18,7 +18,9 @@ import numpy as np
 from benchmarks.detectors_table.samples import FOLDER, KEPT, sample
 from benchmarks.planted_report import judged
 from hallulab.agents.models.recording import Recording
+from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.bench.chats import LABELS, collect_annotated
+from hallulab.simulator.measure.annotations import Annotations
 from hallulab.simulator.measure.intervals import Floats
 from hallulab.simulator.measure.prediction_powered import (
     JudgedTurn,
@@ -51,15 +53,20 @@ def main() -> int:
     return 0
 
 
-def _turns(detector: str) -> tuple[list[JudgedTurn], dict[str, float]]:
-    """Return a detector's scored turns, with all annotations, and the true HPT-1 of each chatbot."""
+def read_gold(detector: str) -> tuple[list[Conversation], list[Verdict], Annotations]:
+    """Return the annotated runs, with the verdicts of the labels and of a detector, and all annotations."""
     recording = Recording.replay(FOLDER / f"gold.{detector}.jsonl.gz")
     evaluation = asyncio.run(judged(detector, sample("gold", KEPT, 200), recording))
     conversations, verdicts = collect_annotated([evaluation])
-    annotations = {
+    counts = {
         (one.conversation, one.turn): len(one.spans or ()) for one in verdicts if one.detector == LABELS
     }
-    turns = collect_judged_turns(conversations, verdicts, annotations)
+    return conversations, verdicts, Annotations(counts)
+
+
+def _turns(detector: str) -> tuple[list[JudgedTurn], dict[str, float]]:
+    """Return a detector's scored turns, with all annotations, and the true HPT-1 of each chatbot."""
+    turns = collect_judged_turns(*read_gold(detector))
     chatbots = sorted({turn.chatbot for turn in turns[LABELS]})
     numbers = _numbers(turns[LABELS], chatbots)
     return turns[detector], dict(zip(chatbots, numbers, strict=True))

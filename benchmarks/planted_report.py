@@ -32,6 +32,7 @@ from hallulab.simulator.bench.planted import ALL, PlantedRow, build_planted_rows
 from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, serve_models
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
+from hallulab.simulator.measure.annotations import Annotations
 from hallulab.simulator.measure.corrections import Correction
 from hallulab.simulator.measure.prediction_powered import collect_judged_turns, sum_judged_turns
 from hallulab.simulator.measure.prevalence import Accuracy, derive_from_planted_errors, require_measured
@@ -237,7 +238,7 @@ def _rows(
     known = {name: derive_from_planted_errors(one) for name, one in accuracies.items()}
     chatbots = sorted({one.chatbot for one in conversations})
     detectors = list(dict.fromkeys(one.detector for one in verdicts))
-    turns = collect_judged_turns(conversations, verdicts, {})
+    turns = collect_judged_turns(conversations, verdicts, Annotations())
     sums = {name: sum_judged_turns(own) for name, own in turns.items()}
     rows = correct(sums, chatbots, detectors, known)
     return [row for row in rows if row.depth is None]

@@ -23,7 +23,7 @@ ROOMS = {
         {"compare"},
         {"gate"},
         {"viewer"},
-        {"stress"},
+        {"stress", "annotate"},
         {"cli"},
     ],
     "agents": [{"models", "machine"}, {"retrieval", "serving"}, {"users"}],

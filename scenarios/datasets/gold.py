@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from hallulab.scenarios.datasets.loader import (
     SCHEMA,
@@ -29,8 +31,34 @@ CONVERSATIONS = "conversations.jsonl"
 _UNLABELLED = "unlabelled"
 _NO_EVIDENCE = "no evidence"
 
+PERSON = "person"
+"""The annotator of a line that names none."""
+MODEL = "model:"
+"""What the name of a model as annotator begins with."""
 
-class _Quotation(Frozen):
+TurnPlace = tuple[str, int]
+"""Identifier of a conversation, and index of a turn in it."""
+
+
+def require_annotator(name: str) -> str:
+    """Return the name; raise ValueError unless it is `person`, or `model:` and a name."""
+    if (name != PERSON and not name.removeprefix(MODEL).strip()) or not name.startswith((PERSON, MODEL)):
+        raise ValueError(f"{name!r} is no annotator; give `person`, or `model:` and its name")
+    return name
+
+
+class Draw(NamedTuple):
+    """How a turn was drawn to be annotated (`hallulab annotate`)."""
+
+    number: int
+    """Draws are numbered from 1; each is of the turns that nobody had annotated before."""
+    stratum: int
+    """Class of the detector's score; turns of a chatbot and a class were equally likely."""
+    propensity: float
+    """Probability with which the turn was drawn."""
+
+
+class Quotation(Frozen):
     """A quotation that annotators consider hallucinated."""
 
     quote: str = Field(min_length=1)
@@ -41,7 +69,7 @@ class _Quotation(Frozen):
     """Why."""
 
 
-class _Annotation(Frozen):
+class Annotation(Frozen):
     """A line of the file: the annotation of a turn."""
 
     conversation: str
@@ -50,10 +78,45 @@ class _Annotation(Frozen):
     """Index of the turn."""
     key: str = Field(min_length=1)
     """Shared by equal replies to the same question with the same evidence, in any conversation."""
-    spans: tuple[_Quotation, ...]
+    spans: tuple[Quotation, ...]
     """The hallucinations; `[]`: none."""
     claims: bool = True
     """Whether the reply makes a claim that could be wrong."""
+    annotator: str = PERSON
+    """Who looked: `person`, or `model:` and its name."""
+    guideline: str | None = Field(None, min_length=1)
+    """Hash of the text that says what counts as a hallucination; None: not known."""
+    propensity: float | None = Field(None, gt=0, le=1)
+    """Probability with which the turn was drawn; None: as good as drawn at random."""
+    draw: int = Field(1, ge=1)
+    """Number of the draw. Of a turn without propensity it means nothing, as the next one."""
+    stratum: int = Field(0, ge=0)
+    """Class of the detector's score within the draw."""
+
+    @field_validator("annotator")
+    @classmethod
+    def _require_annotator(cls, name: str) -> str:
+        return require_annotator(name)
+
+    @property
+    def place(self) -> TurnPlace:
+        """The turn."""
+        return self.conversation, self.turn
+
+    @property
+    def drawn(self) -> Draw | None:
+        """How the turn was drawn; None: not by hallulab."""
+        return None if self.propensity is None else Draw(self.draw, self.stratum, self.propensity)
+
+
+@dataclass(frozen=True)
+class AnnotatedTurn:
+    """A line of the file, and where its quotations stand in the reply."""
+
+    line: Annotation
+    """The line."""
+    spans: tuple[GoldSpan, ...]
+    """Where they stand."""
 
 
 def load_gold(request: LoadRequest) -> LabelledData:
@@ -73,14 +136,17 @@ def load_gold(request: LoadRequest) -> LabelledData:
     replies: dict[str, LabelledReply] = {}
     left_out: Counter[str] = Counter()
     for folder in _find_run_folders(request):
-        annotations = _read_annotations(folder / ANNOTATIONS)
+        lines = read_annotations(folder / ANNOTATIONS)
+        chosen = choose_lines(line for _, line in lines)
+        annotations = {place: lines[at] for place, at in chosen.items()}
         for conversation, turn in _read_turns(_find_journals(request.dataset, folder)):
-            number, annotation = annotations.pop((conversation.id, turn.index), (0, None))
-            if annotation is None:
+            found_line = annotations.pop((conversation.id, turn.index), None)
+            if found_line is None:
                 left_out[_UNLABELLED] += 1
             elif not any(passage.text for passage in turn.passages):
                 left_out[_NO_EVIDENCE] += 1
             else:
+                number, annotation = found_line
                 place = f"{folder / ANNOTATIONS}, line {number}"
                 found = _label_turn(conversation, turn, annotation, request.dataset, place)
                 replies[found.id] = _merge_replies(replies.get(found.id), found, place)
@@ -89,30 +155,70 @@ def load_gold(request: LoadRequest) -> LabelledData:
     return LabelledData(tuple(replies.values()), dict(left_out))
 
 
-def read_annotated_turns(
-    path: Path, conversations: Iterable[Conversation]
-) -> dict[tuple[str, int], tuple[GoldSpan, ...]]:
-    """Read what people found in the turns of a run that they looked at, by conversation and turn.
+def read_annotated_turns(path: Path, conversations: Iterable[Conversation]) -> list[AnnotatedTurn]:
+    """Read what annotators found in the turns of a run that they looked at, line by line.
 
-    A turn with a line was looked at; no spans: nothing was found. Turns without a line are not there.
+    A turn with a line was looked at; no spans: nothing was found. A turn may have several lines, of other
+    annotators or under other guidelines.
 
     Raises:
         UsageError: a line is wrong, or about a turn that the run does not have.
     """
-    annotations = _read_annotations(path)
-    turns = {
+    annotations = read_annotations(path)
+    replies = find_replies({line.place for _, line in annotations}, conversations)
+    return [
+        AnnotatedTurn(line, locate_spans(line, replies, f"{path}, line {number}"))
+        for number, line in annotations
+    ]
+
+
+def find_replies(wanted: Iterable[TurnPlace], conversations: Iterable[Conversation]) -> dict[TurnPlace, str]:
+    """Return the replies of those turns that there are."""
+    wanted = set(wanted)
+    return {
         (each.id, turn.index): turn.reply
         for each in conversations
         for turn in each.turns
-        if (each.id, turn.index) in annotations
+        if (each.id, turn.index) in wanted
     }
-    found = {}
-    for (conversation, index), (number, annotation) in annotations.items():
-        place = f"{path}, line {number}"
-        reply = turns.get((conversation, index))
-        if reply is None:
-            raise _make_no_turn_error(place, conversation, index)
-        found[conversation, index] = _find_spans(reply, annotation, place)
+
+
+def locate_spans(line: Annotation, replies: Mapping[TurnPlace, str], place: str) -> tuple[GoldSpan, ...]:
+    """Find the quotations of a line in the reply that it is about.
+
+    Args:
+        place: of the line, for errors.
+
+    Raises:
+        UsageError: there is no such turn, or a quotation does not stand in the reply.
+    """
+    reply = replies.get(line.place)
+    if reply is None:
+        raise _make_no_turn_error(place, *line.place)
+    return _find_spans(reply, line, place)
+
+
+def choose_guideline(lines: Iterable[Annotation]) -> str | None:
+    """Return the guideline of most lines; of equally many, that of the last one."""
+    counts: dict[str | None, int] = {}
+    for line in lines:
+        counts[line.guideline] = counts.pop(line.guideline, 0) + 1
+    most = max(counts.values(), default=0)
+    return next((one for one in reversed(counts) if counts[one] == most), None)
+
+
+def choose_lines(lines: Iterable[Annotation]) -> dict[TurnPlace, int]:
+    """Choose the line that counts of each turn; return its place among the lines.
+
+    That is the one under the guideline of most lines; of several, a person's; else the first.
+    """
+    lines = list(lines)
+    main = choose_guideline(lines)
+    found: dict[TurnPlace, int] = {}
+    for number, line in sorted(
+        enumerate(lines), key=lambda one: (one[1].guideline != main, one[1].annotator != PERSON, one[0])
+    ):
+        found.setdefault(line.place, number)
     return found
 
 
@@ -131,17 +237,22 @@ def _find_run_folders(request: LoadRequest) -> list[Path]:
     return [request.file(ANNOTATIONS).parent]
 
 
-def _read_annotations(path: Path) -> dict[tuple[str, int], tuple[int, _Annotation]]:
-    """Read annotations and their line numbers, by conversation and turn."""
-    found: dict[tuple[str, int], tuple[int, _Annotation]] = {}
-    for number, annotation in read_records(path, _Annotation, SCHEMA):
-        key = (annotation.conversation, annotation.turn)
-        if key in found:
+def read_annotations(path: Path) -> list[tuple[int, Annotation]]:
+    """Read annotations, each with its line number.
+
+    Raises:
+        UsageError: a line is wrong, or an annotator annotated a turn twice under the same guideline.
+    """
+    found: list[tuple[int, Annotation]] = []
+    seen: dict[tuple[TurnPlace, str, str | None], int] = {}
+    for number, line in read_records(path, Annotation, SCHEMA):
+        first = seen.setdefault((line.place, line.annotator, line.guideline), number)
+        if first != number:
             raise UsageError(
-                f"{path}, line {number}: turn {annotation.turn} of conversation {annotation.conversation} "
-                f"is annotated in line {found[key][0]}, too. Delete one of them."
+                f"{path}, line {number}: turn {line.turn} of conversation {line.conversation} "
+                f"is annotated in line {first}, too. Delete one of them."
             )
-        found[key] = (number, annotation)
+        found.append((number, line))
     return found
 
 
@@ -163,7 +274,7 @@ def _read_turns(paths: Iterable[Path]) -> Iterator[tuple[Conversation, Turn]]:
 
 
 def _label_turn(
-    conversation: Conversation, turn: Turn, annotation: _Annotation, dataset: str, place: str
+    conversation: Conversation, turn: Turn, annotation: Annotation, dataset: str, place: str
 ) -> LabelledReply:
     spans = _find_spans(turn.reply, annotation, place)
     return LabelledReply(
@@ -188,7 +299,7 @@ def _label_turn(
     )
 
 
-def _find_spans(reply: str, annotation: _Annotation, place: str) -> tuple[GoldSpan, ...]:
+def _find_spans(reply: str, annotation: Annotation, place: str) -> tuple[GoldSpan, ...]:
     """Find the quotations of an annotation in the reply."""
     spans = []
     quotes = [span.quote for span in annotation.spans]

@@ -23,8 +23,8 @@ from hallulab.simulator.cli.options import PassingOn
 
 ORDER = (
     *("serve", "run", "simulate", "detect", "branch", "report", "compare", "baseline", "gate", "view"),
-    *("import", "export", "compact", "audit", "realism", "bench", "plant", "calibrate", "stress", "build"),
-    *("list", "summarize"),
+    *("import", "export", "compact", "annotate", "audit", "realism", "bench", "plant", "calibrate"),
+    *("stress", "build", "list", "summarize"),
     "init-scenario",
 )
 """Commands as `--help` lists them; others follow by name."""

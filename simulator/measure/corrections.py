@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.measure.drawn_turns import estimate_drawn_error
 from hallulab.simulator.measure.intervals import (
     LEAST_FOR_INTERVAL,
     RESAMPLES,
@@ -113,6 +114,8 @@ class Correction(Frozen):
     """That number, corrected, not below 0."""
     corrected_hpt_1_ci95: Interval = None
     """Its interval."""
+    all_labelled_ci95: Interval = None
+    """Interval of the HPT-1 that labels of all these turns would give; only by turns that hallulab drew."""
     best: Rounded | None = None
     """Probability that the chatbot has the lowest corrected HPT-1 of all; None: it cannot be told."""
     clipped: Literal["below 0", "above 1"] | None = None
@@ -166,14 +169,17 @@ class _CorrectedPanel:
         by_sentence = known is not None and known.unit == "sentence"
         self._units = panel.sentences if by_sentence else self._spans
         self._looked_flags, self._looked_spans = panel.looked_flags, panel.looked_spans
+        self._draws = panel.draws
         annotated = self._looked_spans[:, :, 3].sum(axis=0)
         self._powered = [place for place in range(len(chatbots)) if annotated[place] >= LEAST_ANNOTATED]
         self._present = [place for place in range(len(chatbots)) if self._flags[:, place, 0].any()]
 
     def rows(self, depth: int | None) -> list[Correction]:
         """Return a row for each chatbot, and one for all."""
-        share = estimate_means(self._looked_flags[:, self._powered]) if self._powered else []
-        count = estimate_means(self._looked_spans[:, self._powered]) if self._powered else []
+        share, count = (
+            estimate_means(looked[:, self._powered], self._draws) if self._powered else []
+            for looked in (self._looked_flags, self._looked_spans)
+        )
         found: list[Correction] = []
         for place, name in enumerate(self._chatbots):
             at = self._powered.index(place) if place in self._powered else None
@@ -209,11 +215,21 @@ class _CorrectedPanel:
             fields |= _build_number_fields(
                 *(estimate_by_people(one, share=at == 0) for at, one in enumerate(looked))
             )
+            # How many turns of a depth there are in a cell is known of drawn ones alone.
+            if depth is None:
+                fields |= {"all_labelled_ci95": self._bound_by_draws(looked[1].value, name)}
         elif self._known is None:
             fields |= {"not_corrected": self._unknown}
         else:
             fields |= self._by_rates(self._known, places)
         return Correction(chatbot=name, depth=depth, **fields)
+
+    def _bound_by_draws(self, value: float, name: str | None) -> tuple[float, float] | None:
+        """Return the interval of what labels of all turns would give, of a chatbot or of all."""
+        totals = self._looked_spans[:, self._powered].sum(axis=0)
+        part = None if name is None else self._powered.index(self._chatbots.index(name))
+        found = estimate_drawn_error(totals, self._draws, part)
+        return None if found is None else compute_t_interval(value, found.error, found.freedom, share=False)
 
     def _by_rates(self, known: DetectorErrors, places: list[int]) -> dict[str, Any]:
         """Correct by what is known of the detector."""
@@ -258,7 +274,7 @@ class _CorrectedPanel:
             values[:, by_rates] = solve_prevalence(totals, known.drawn_units[:, None])
         if self._powered:
             values[:, self._powered] = compute_thetas(
-                draw_weighed_totals(self._looked_spans[:, self._powered])
+                draw_weighed_totals(self._looked_spans[:, self._powered]), self._draws
             )
         shares = compute_best_probabilities(values[:, self._present])
         return dict(zip((self._chatbots[place] for place in self._present), shares or (), strict=False))

@@ -20,6 +20,8 @@ not used, since it takes turns for independent.
 
 Chatbots under a detector share λ: it is the one with the least sum of their variances. One chatbot's few
 annotations would make it noise.
+
+Turns that hallulab drew to be annotated are not equally likely; `drawn_turns` has their weights.
 """
 
 from __future__ import annotations
@@ -30,8 +32,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hallulab.scenarios.datasets.gold import Draw
 from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.scenarios.transcript import Conversation, Span, Verdict
+from hallulab.simulator.measure.annotations import Annotations
+from hallulab.simulator.measure.drawn_turns import (
+    CELL,
+    Draws,
+    compute_cell_sums,
+    compute_drawn_lambda,
+    compute_drawn_thetas,
+)
 from hallulab.simulator.measure.hallucinations import ByDetector, index_by_detector
 from hallulab.simulator.measure.intervals import Floats
 from hallulab.simulator.measure.prevalence import compute_jackknife_error
@@ -70,7 +81,7 @@ def compute_turn_sums(said: int, true: int | None) -> tuple[int, ...]:
     return (1, said, said**2, 1, true, said, true * said)
 
 
-def estimate_means(sums: Floats) -> list[PPIEstimate]:
+def estimate_means(sums: Floats, draws: Draws = ()) -> list[PPIEstimate]:
     """Estimate the mean of y of each chatbot, and, last, of all turns of all chatbots.
 
     That of all turns weighs each chatbot's θ by its turns, because the annotated shares may differ. The error
@@ -79,7 +90,9 @@ def estimate_means(sums: Floats) -> list[PPIEstimate]:
 
     Args:
         sums: those of each cluster of each chatbot, shape (clusters, chatbots, `SUMS`), 0 where a chatbot
-            lacks a cluster. Each chatbot has an annotated turn.
+            lacks a cluster. Each chatbot has an annotated turn. After these stand the sums of drawn turns, if
+            there are any (`drawn_turns`).
+        draws: how they were drawn.
     """
     totals = sums.sum(axis=0)
     found = []
@@ -87,11 +100,13 @@ def estimate_means(sums: Floats) -> list[PPIEstimate]:
         own = sums[sums[:, place, 0] > 0]
         others = np.repeat(totals[None], len(own), axis=0)
         others[:, place] -= own[:, place]
-        found.append(_estimate_mean(totals, others, own[:, place, 3], place))
-    return [*found, _estimate_mean(totals, totals - sums, sums[:, :, 3].sum(axis=1), slice(None))]
+        found.append(_estimate_mean(totals, others, own[:, place, 3], place, draws))
+    return [*found, _estimate_mean(totals, totals - sums, sums[:, :, 3].sum(axis=1), slice(None), draws)]
 
 
-def _estimate_mean(totals: Floats, others: Floats, annotated: Floats, part: int | slice) -> PPIEstimate:
+def _estimate_mean(
+    totals: Floats, others: Floats, annotated: Floats, part: int | slice, draws: Draws
+) -> PPIEstimate:
     """Estimate one number.
 
     Args:
@@ -99,22 +114,23 @@ def _estimate_mean(totals: Floats, others: Floats, annotated: Floats, part: int 
         others: the totals without each cluster in turn, shape (clusters, chatbots, `SUMS`).
         annotated: annotated turns of the clusters.
         part: the chatbot, or all.
+        draws: how turns were drawn.
     """
     error = None
     if len(others) > 1 and (others[..., 3] > 0).all():
-        error = compute_jackknife_error(_compute_theta(others, part))
+        error = compute_jackknife_error(_compute_theta(others, part, draws))
     return PPIEstimate(
-        value=float(_compute_theta(totals[None], part)[0]),
-        weight=float(compute_lambda(totals)),
+        value=float(_compute_theta(totals[None], part, draws)[0]),
+        weight=float(compute_lambda(totals, draws)),
         annotated=round(float(annotated.sum())),
         clusters=int((annotated > 0).sum()),
         error=error,
     )
 
 
-def _compute_theta(totals: Floats, part: int | slice) -> Floats:
+def _compute_theta(totals: Floats, part: int | slice, draws: Draws) -> Floats:
     """Compute θ of a chatbot or of all from totals of shape (..., chatbots, `SUMS`)."""
-    values = compute_thetas(totals)
+    values = compute_thetas(totals, draws)
     if isinstance(part, int):
         one: Floats = values[..., part]
         return one
@@ -123,8 +139,10 @@ def _compute_theta(totals: Floats, part: int | slice) -> Floats:
     return together
 
 
-def compute_lambda(totals: Floats) -> Floats:
-    """Compute λ from totals of shape (..., chatbots, `SUMS`)."""
+def compute_lambda(totals: Floats, draws: Draws = ()) -> Floats:
+    """Compute λ from totals of shape (..., chatbots, `SUMS`), of drawn turns as `drawn_turns` says."""
+    if draws:
+        return compute_drawn_lambda(totals, draws)
     turns, f, squares, annotated, y, of_annotated, products = np.moveaxis(totals, -1, 0)
     variance = (squares - f**2 / turns) / np.maximum(turns - 1, 1e-9)
     covariance = products / annotated - y / annotated * of_annotated / annotated
@@ -135,16 +153,13 @@ def compute_lambda(totals: Floats) -> Floats:
     return clipped
 
 
-def compute_thetas(totals: Floats) -> Floats:
+def compute_thetas(totals: Floats, draws: Draws = ()) -> Floats:
     """Compute each chatbot's θ from totals of shape (..., chatbots, `SUMS`), with the λ of these totals."""
+    if draws:
+        return compute_drawn_thetas(totals, draws)
     turns, f, _, annotated, y, of_annotated, _ = np.moveaxis(totals, -1, 0)
     value: Floats = y / annotated + compute_lambda(totals)[..., None] * (f / turns - of_annotated / annotated)
     return value
-
-
-Annotations = Mapping[tuple[str, int], int]
-"""Hallucinations that people found in a turn, by (conversation, index of the turn). 0: they looked and found
-none. A turn that is not there was not looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +182,8 @@ class JudgedTurn:
     """Those that a located span touches."""
     annotated: int | None
     """Hallucinations by people; None: nobody looked."""
+    draw: Draw | None = None
+    """How the turn was drawn to be annotated; None: not by hallulab."""
 
 
 class TurnSums:
@@ -174,6 +191,7 @@ class TurnSums:
 
     def __init__(self) -> None:
         self._sums = PersonSums(_WIDTH)
+        self._drawn = PersonSums(2 * CELL)
 
     def add(self, turn: JudgedTurn) -> None:
         """Add a turn."""
@@ -188,10 +206,14 @@ class TurnSums:
             *compute_turn_sums(turn.spans, true),
         )
         self._sums.add(turn.person, (turn.depth, turn.chatbot), numbers)
+        if turn.draw is not None and true is not None:
+            cell = (*compute_cell_sums(flagged, int(true > 0)), *compute_cell_sums(turn.spans, true))
+            self._drawn.add(turn.person, (turn.depth, turn.chatbot, turn.draw), cell)
 
     def merge(self, other: TurnSums) -> None:
         """Add the turns of other personas."""
         self._sums.merge(other._sums)
+        self._drawn.merge(other._drawn)
 
     @property
     def depths(self) -> list[int]:
@@ -211,7 +233,14 @@ class TurnSums:
         found = np.zeros((len(rows), len(chatbots), _WIDTH))
         for place, persons, numbers in tables:
             found[[rows[person] for person in persons], place] += numbers
-        return Panel(found)
+        cells = sorted(key for key in self._drawn.keys if key[0] in depths and key[1] in chatbots)
+        draws = tuple(sorted({draw for _, _, draw in cells}))
+        drawn = np.zeros((len(rows), len(chatbots), len(draws), 2 * CELL))
+        for key in cells:
+            persons, numbers = self._drawn.table(key)
+            at = ([rows[person] for person in persons], chatbots.index(key[1]), draws.index(key[2]))
+            drawn[at] += numbers
+        return Panel(found, drawn, draws)
 
 
 @dataclass(frozen=True)
@@ -220,6 +249,10 @@ class Panel:
 
     sums: Floats
     """All of them."""
+    drawn: Floats
+    """Those of drawn turns, by draw: shape (personas, chatbots, draws, values)."""
+    draws: Draws
+    """How these were drawn."""
 
     @property
     def flags(self) -> Floats:
@@ -238,13 +271,17 @@ class Panel:
 
     @property
     def looked_flags(self) -> Floats:
-        """Sums of `compute_turn_sums` of whether turns are flagged."""
-        return self.sums[:, :, 5 : 5 + SUMS]
+        """Sums of `compute_turn_sums` of whether turns are flagged, then those of drawn turns."""
+        return self._join(self.sums[:, :, 5 : 5 + SUMS], self.drawn[..., :CELL])
 
     @property
     def looked_spans(self) -> Floats:
         """Likewise of their hallucinations."""
-        return self.sums[:, :, 5 + SUMS :]
+        return self._join(self.sums[:, :, 5 + SUMS :], self.drawn[..., CELL:])
+
+    def _join(self, sums: Floats, drawn: Floats) -> Floats:
+        """Put the sums of drawn turns behind those of all."""
+        return np.concatenate([sums, drawn.reshape(*drawn.shape[:2], -1)], axis=2)
 
 
 _WIDTH = 5 + 2 * SUMS
@@ -313,7 +350,8 @@ def _collect_turns(
                 spans=len(verdict.spans),
                 sentences=len(places),
                 flagged_sentences=_count_touched(turn.reply, verdict.spans, places),
-                annotated=annotations.get((conversation.id, turn.index)),
+                annotated=annotations.counts.get((conversation.id, turn.index)),
+                draw=annotations.drawn.get((conversation.id, turn.index)),
             )
         )
     return found

@@ -68,7 +68,7 @@ def move_by_errors(value: float, error: float, steps: Floats, *, share: bool) ->
 
 
 def compute_t_interval(
-    value: float, error: float, freedom: int, *, share: bool
+    value: float, error: float, freedom: float, *, share: bool
 ) -> tuple[float, float] | None:
     """Compute a 95% interval by Student's t; None where no error is seen, or the scale has no such number.
 

@@ -16,8 +16,8 @@ from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.decide.course import find_deciding
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.plan import compute_scenario_version
+from hallulab.simulator.measure.annotations import Annotations
 from hallulab.simulator.measure.blame import Library
-from hallulab.simulator.measure.prediction_powered import Annotations
 from hallulab.simulator.measure.prevalence import DetectorErrors, derive_from_calibration
 from hallulab.simulator.report.metrics.metric import Flaws, RunFacts
 from hallulab.simulator.runs.experiment_json import SavedExperiment

@@ -24,8 +24,8 @@ from typing import Self, cast
 
 from hallulab.scenarios.errors import HallulabError, OperationalError
 from hallulab.scenarios.packs.pack import Scenario
+from hallulab.simulator.measure.annotations import Annotations
 from hallulab.simulator.measure.hallucinations import index_by_detector
-from hallulab.simulator.measure.prediction_powered import Annotations
 from hallulab.simulator.report.build import RunCounts
 from hallulab.simulator.report.facts import (
     build_facts,
@@ -62,7 +62,7 @@ class ShardTask:
     detectors: tuple[str, ...]
     """Likewise of the detectors."""
     annotations: Annotations
-    """What people found."""
+    """What annotators found."""
     scenario: Scenario | None
     """The run's pack, if it was read already."""
 
@@ -134,7 +134,7 @@ def count_shards(
         folder: the run folder.
         chatbots: names in the experiment; others are found.
         detectors: likewise.
-        annotations: what people found.
+        annotations: what annotators found.
         scenario: the run's pack, if it was read already.
 
     Raises:

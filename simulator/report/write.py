@@ -13,9 +13,9 @@ from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.measure.annotations import Annotations, count_annotations
 from hallulab.simulator.measure.corrections import UNKNOWN, UNMEASURED
 from hallulab.simulator.measure.hallucinations import ByDetector, index_by_detector
-from hallulab.simulator.measure.prediction_powered import Annotations
 from hallulab.simulator.measure.prevalence import (
     Accuracy,
     DetectorErrors,
@@ -248,7 +248,7 @@ class _RunReporter:
             chatbots: their names.
             detectors: their names.
             judged: the detectors that judged, with their versions.
-            annotations: what people found.
+            annotations: what annotators found.
         """
         saved, known = self.saved, self._measured.accuracies
         if known is not None:
@@ -261,15 +261,13 @@ class _RunReporter:
             free=self._folder.read_free_running().current(saved) if branched else None,
         )
 
-    def _count_annotations(
-        self, conversations: Callable[[], Iterable[Conversation]]
-    ) -> dict[tuple[str, int], int]:
-        """Count what people found in the turns that they looked at; empty without a file."""
+    def _count_annotations(self, conversations: Callable[[], Iterable[Conversation]]) -> Annotations:
+        """Count what annotators found in the turns that they looked at; nothing without a file."""
         given = self._measured.annotations
         path = given or self._folder.annotations
         if given is None and not path.is_file():
-            return {}
-        return {place: len(spans) for place, spans in read_annotated_turns(path, conversations()).items()}
+            return Annotations()
+        return count_annotations(read_annotated_turns(path, conversations()))
 
     def _iterate_conversations(self) -> Iterator[Conversation]:
         """Yield the conversations of all shards, one shard after the other."""

@@ -52,7 +52,8 @@ class RunFolder:
         self.tables = tuple(path / f"{name}.parquet" for name in ("turns", "verdicts", "spans"))
         """Parquet tables of `hallulab compact`."""
         self.annotations = path / "annotations.jsonl"
-        """What people found in its replies. It is theirs, so it is never written or deleted."""
+        """What annotators found in its replies. It is theirs: lines are added at its end when they ask for it
+        (`hallulab annotate --add`), and none is changed or deleted."""
         self.free_conversations = path / "free-conversations.jsonl"
         self.free_verdicts = path / "free-verdicts.jsonl"
         """Copies of the journals of the run that this one branches off from; other runs have none."""

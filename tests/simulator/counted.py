@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.measure.annotations import Annotations
 from hallulab.simulator.measure.hallucinations import ByDetector, index_by_detector
-from hallulab.simulator.measure.prediction_powered import Annotations
 from hallulab.simulator.measure.rows import build_rows
 from hallulab.simulator.measure.run_sums import Counting, RunSums, count_all_verdicts
 from hallulab.simulator.report import page
@@ -131,7 +131,7 @@ def build_report(
         chatbots,
         detectors,
         planted=planted,
-        annotations=annotations or {},
+        annotations=annotations or Annotations(),
         branched_from=branched_from,
         free=free,
         **more,

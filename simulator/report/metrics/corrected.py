@@ -10,7 +10,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from hallulab.scenarios.text.wording import NOTHING
-from hallulab.scenarios.transcript import Conversation, Frozen
+from hallulab.scenarios.transcript import Conversation, Count, Frozen
+from hallulab.simulator.measure.annotations import LabelSource
 from hallulab.simulator.measure.corrections import LEAD, UNKNOWN, Correction, compute_corrections
 from hallulab.simulator.measure.hallucinations import ByDetector
 from hallulab.simulator.measure.intervals import LEAST_FOR_INTERVAL
@@ -25,6 +26,7 @@ from hallulab.simulator.report.columns import (
     group_rows,
 )
 from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.metrics.labels import OtherWinner, compare_labels, describe_labels
 from hallulab.simulator.report.metrics.metric import (
     CsvTable,
     Flaws,
@@ -47,6 +49,10 @@ ASSUMED = (
 LOOKED = (
     "Numbers corrected by annotations assume that the annotated turns are as good as drawn at random "
     "(docs/corrected.md)."
+)
+DRAWN = (
+    "hallulab drew turns to be annotated, some more likely than others; numbers corrected by annotations "
+    "weigh them by that (docs/annotate.md)."
 )
 
 
@@ -119,6 +125,12 @@ class CorrectedSection(Frozen):
     """The rows corrected for the detectors' mistakes, and one for all chatbots of each detector."""
     corrected_by_depth: tuple[CorrectedRow, ...] = ()
     """The same for turns with so many exchanges before them."""
+    labelled_by: tuple[LabelSource, ...] = ()
+    """Who labelled turns of the run; empty without annotations."""
+    drawn_turns: Count = 0
+    """Labelled turns that hallulab drew."""
+    other_winners: tuple[OtherWinner, ...] = ()
+    """Whose labels of the same turns give another chatbot the lowest corrected HPT-1."""
 
     @property
     def is_corrected(self) -> bool:
@@ -139,28 +151,46 @@ class CorrectedRates(Metric):
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._turns = JudgedTurns(run.annotations)
+        self._others = {name: JudgedTurns(run.annotations.by(name)) for name in run.annotations.others}
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Collect the turns of a conversation."""
-        self._turns.add(conversation, verdicts)
+        for turns in (self._turns, *self._others.values()):
+            turns.add(conversation, verdicts)
 
     def merge(self, other: Self) -> None:
         """Add the turns of other conversations."""
         self._turns.merge(other._turns)
+        for name, turns in self._others.items():
+            turns.merge(other._others[name])
 
     def result(self, tallied: Tallied) -> CorrectedSection:
         """Correct each chatbot's numbers, those of all together, and both by depth."""
-        run = self.run
-        found = correct(self._turns.sums, run.chatbots, run.detectors, run.mistakes, run.why_unknown)
+        found = self._correct(self._turns)
+        looked = self.run.annotations
+        whole = [row for row in found if row.depth is None]
+        others = {
+            LabelSource(annotator=who, guideline=guideline, turns=len(counts)): group_by_detector(
+                [row for row in self._correct(self._others[who, guideline]) if row.depth is None]
+            )
+            for (who, guideline), counts in looked.others.items()
+        }
         return CorrectedSection(
-            corrected=tuple(row for row in found if row.depth is None),
+            corrected=tuple(whole),
             corrected_by_depth=tuple(row for row in found if row.depth is not None),
+            labelled_by=looked.sources,
+            drawn_turns=len(looked.drawn),
+            other_winners=tuple(compare_labels(group_by_detector(whole), others)),
         )
+
+    def _correct(self, turns: JudgedTurns) -> tuple[CorrectedRow, ...]:
+        run = self.run
+        return correct(turns.sums, run.chatbots, run.detectors, run.mistakes, run.why_unknown)
 
     @classmethod
     def lines(cls, report: RunReport) -> Sequence[str]:
         """Say what the corrected numbers rest on, and which chatbot is best."""
-        return describe_corrections(report.of(CorrectedSection).corrected)
+        return describe_section(report.of(CorrectedSection))
 
     @classmethod
     def section(cls, report: RunReport) -> PageSection | None:
@@ -169,7 +199,7 @@ class CorrectedRates(Metric):
         if not found.is_corrected:
             return None
         parts: list[Part] = [
-            *map(Paragraph, describe_corrections(found.corrected)),
+            *map(Paragraph, describe_section(found)),
             GroupedTable(CORRECTED, group_rows(found.corrected, "detector", report.detectors)),
             GroupedTable(BY_DEPTH, group_rows(found.corrected_by_depth, "detector", report.detectors)),
         ]
@@ -220,19 +250,40 @@ def correct(
     )
 
 
-def describe_corrections(rows: Sequence[CorrectedRow]) -> list[str]:
+def group_by_detector(rows: Sequence[CorrectedRow]) -> dict[str, list[CorrectedRow]]:
+    """Return the rows of each detector."""
+    found: dict[str, list[CorrectedRow]] = defaultdict(list)
+    for row in rows:
+        found[row.detector].append(row)
+    return found
+
+
+def describe_section(found: CorrectedSection) -> list[str]:
+    """Say what corrected numbers rest on, by whom turns were labelled, and which chatbot is best."""
+    if not any(row.source == "annotations" for row in found.corrected):
+        return describe_corrections(found.corrected)
+    others = sum(one.turns for one in found.labelled_by) > found.drawn_turns
+    looked = [*([LOOKED] if others else []), *([DRAWN] if found.drawn_turns else [])]
+    return [
+        *describe_corrections(found.corrected, looked),
+        *describe_labels(found.labelled_by, found.other_winners),
+    ]
+
+
+def describe_corrections(rows: Sequence[CorrectedRow], looked: Sequence[str] = (LOOKED,)) -> list[str]:
     """Say what corrected numbers rest on and which chatbot is best.
 
     Say also why numbers and intervals are lacking, or were clipped.
 
     Args:
         rows: those of all turns.
+        looked: what to say of numbers corrected by annotations.
     """
     sources = {row.source for row in rows}
     detectors = dict.fromkeys(row.detector for row in rows if row.source is not None)
     return [
         *([ASSUMED] if sources - {None, "annotations"} else []),
-        *([LOOKED] if "annotations" in sources else []),
+        *(looked if "annotations" in sources else []),
         *(
             line
             for name in detectors
@@ -259,6 +310,13 @@ def _explain_rows(rows: Sequence[CorrectedRow]) -> Iterator[str]:
 
 def _describe_best(rows: Sequence[CorrectedRow]) -> Iterator[str]:
     """Say which chatbot has the lowest corrected HPT-1 under a detector, or that this cannot be told."""
+    [together] = [row for row in rows if row.chatbot is None]
+    if together.all_labelled_ci95 is not None:
+        low, high = together.all_labelled_ci95
+        yield (
+            f"By {rows[0].detector}, corrected: labels of all {together.turns} turns of this run would give "
+            f"an HPT-1 between {low:.2f} and {high:.2f} (95%); of other personas that says nothing."
+        )
     chatbots = [row for row in rows if row.chatbot is not None and row.turns]
     if len(chatbots) < 2:
         return

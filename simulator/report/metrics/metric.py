@@ -42,10 +42,10 @@ from hallulab.agents.served_model import ClaimChecks
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.decide.course import Deciding
+from hallulab.simulator.measure.annotations import Annotations
 from hallulab.simulator.measure.blame import Library
 from hallulab.simulator.measure.corrections import UNKNOWN
 from hallulab.simulator.measure.hallucinations import ByDetector, Row
-from hallulab.simulator.measure.prediction_powered import Annotations
 from hallulab.simulator.measure.prevalence import DetectorErrors
 from hallulab.simulator.measure.run_sums import RunSums
 from hallulab.simulator.report.columns import Column, build_terminal_table
@@ -93,8 +93,8 @@ class RunFacts:
     """Whether the conversations were imported."""
     planted: AttackRecord | None = None
     """What an attack put into the scenario; None without one."""
-    annotations: Annotations = field(default_factory=dict)
-    """Hallucinations that people found in the turns that they looked at."""
+    annotations: Annotations = field(default_factory=Annotations)
+    """What annotators found in the turns that they looked at."""
     personas: Collection[str] | None = None
     """Identifiers of the personas that the audit of the simulated user knows; None: it needs none."""
     claim_checks: ClaimChecks = field(default_factory=ClaimChecks)

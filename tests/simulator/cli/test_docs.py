@@ -19,6 +19,7 @@ import hallulab as front_door
 from hallulab.chatbots.guarded.policy import Policy
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.packs.pack_files import PersonasFile, ScenarioFile
+from hallulab.simulator.annotate.sheet import Sheet
 from hallulab.simulator.bench.sweep import Sweep
 from hallulab.simulator.cli.main import app
 from hallulab.simulator.experiment.config import load_experiment
@@ -37,6 +38,7 @@ IN_THE_TEXT = re.compile(r"`(hallulab [a-z][^`]*)`")
 
 
 KINDS: dict[str, type[BaseModel]] = {
+    "annotator": Sheet,
     "detector": Sweep,
     "name": Policy,
     "personas": PersonasFile,

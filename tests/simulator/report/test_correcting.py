@@ -9,11 +9,8 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.prediction_powered import (
-    Annotations,
-    collect_judged_turns,
-    sum_judged_turns,
-)
+from hallulab.simulator.measure.annotations import Annotations
+from hallulab.simulator.measure.prediction_powered import collect_judged_turns, sum_judged_turns
 from hallulab.simulator.measure.prevalence import (
     Accuracy,
     PairCounts,
@@ -49,7 +46,7 @@ def rows(
     return [row for row in found if row.depth is None]
 
 
-ROWS = rows(CHATS, VERDICTS, {})
+ROWS = rows(CHATS, VERDICTS, Annotations())
 
 
 def test_every_chatbot_has_a_row_and_all_together() -> None:
@@ -82,18 +79,18 @@ def test_assumption_best_chatbot_and_what_is_clipped_or_lacking_are_said_once_a_
 
 def test_where_no_chatbot_leads_it_is_said_that_this_cannot_be_told() -> None:
     verdicts = [scored(chat.id, 0, [(0, 3)]) for chat in CHATS]
-    assert describe_corrections(rows(CHATS, verdicts, {}))[1] == (
+    assert describe_corrections(rows(CHATS, verdicts, Annotations()))[1] == (
         "By d, corrected: cannot tell which chatbot hallucinates least; it is a with a probability of 50%, "
         "and 97.5% would tell."
     )
-    assert describe_corrections(rows(CHATS[:9], VERDICTS, {}))[1] == (
+    assert describe_corrections(rows(CHATS[:9], VERDICTS, Annotations()))[1] == (
         "By d, corrected: cannot tell which chatbot hallucinates least; that takes a corrected number of "
         "each, from at least 6 personas."
     )
 
 
 def test_what_annotations_assume_is_said() -> None:
-    looked = {(chat.id, turn): 1 for chat in CHATS for turn in range(2)}
+    looked = Annotations({(chat.id, turn): 1 for chat in CHATS for turn in range(2)})
     assert describe_corrections(rows(CHATS, VERDICTS, looked))[0] == (
         "Numbers corrected by annotations assume that the annotated turns are as good as drawn at random "
         "(docs/corrected.md)."

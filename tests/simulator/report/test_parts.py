@@ -141,9 +141,10 @@ def test_annotations_correct_a_run_in_shards_as_one_in_one_journal(
     reports = []
     for run in make_both(tmp_path):
         lines = [
-            {"conversation": f"{bot}-p{number}-0", "turn": 0, "key": f"{bot}{number}", "spans": []}
+            {"conversation": f"{bot}-p{number}-0", "turn": 0, "key": f"{bot}{number}", "spans": [], **more}
             for bot in ("vanilla", "agent")
             for number in range(9)
+            for more in ({"propensity": 1 / (number + 1), "stratum": number % 2}, {"annotator": "model:m"})
         ]
         run.annotations.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
         reports.append(write_reports(run))

@@ -1,0 +1,152 @@
+"""Draw turns of a run to be annotated next, and write them into a sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hallulab.scenarios.datasets.gold import TurnPlace, read_annotated_turns, require_annotator
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.atomic import write_atomically
+from hallulab.scenarios.files.data_files import read_text
+from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.text.wording import join_names
+from hallulab.simulator.annotate.plan import Cell, Plan, ScoredTurn, draw_cells, plan_draw
+from hallulab.simulator.annotate.sheet import build_sheet_turn, write_sheet
+from hallulab.simulator.annotate.turns import collect_scored_turns
+from hallulab.simulator.measure.annotations import Annotations, count_annotations
+from hallulab.simulator.report.facts import order_names
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.journals import Journals
+
+
+@dataclass(frozen=True)
+class DrawOptions:
+    """What `hallulab annotate --next` is asked for."""
+
+    number: int
+    """Turns to draw."""
+    detector: str | None = None
+    """Whose scores matter; None: of the first detector of the run that scored any turn."""
+    seed: int = 0
+    """Seed of the draw, with its number."""
+    annotator: str = "person"
+    """Who will label them."""
+    guideline: Path | None = None
+    """File with the guideline; None: not known."""
+
+
+@dataclass(frozen=True)
+class DrawnSheet:
+    """What came of a draw."""
+
+    path: Path
+    """The sheet."""
+    detector: str
+    """Whose scores mattered."""
+    turns: Mapping[str, tuple[int, int, int]]
+    """Chatbot → turns that were scored, annotated before, and drawn now."""
+    plan: Plan
+    """How they were drawn."""
+
+
+def draw_turns(folder: RunFolder, options: DrawOptions) -> DrawnSheet:
+    """Draw turns, and write a sheet of them into the run folder.
+
+    Raises:
+        UsageError: there is nothing to draw from, the sheet of this draw is there already, or an option or a
+            file of the run is wrong.
+        OperationalError: the sheet cannot be written.
+    """
+    _require_name(options.annotator)
+    guideline = None if options.guideline is None else read_text(options.guideline)
+    saved = folder.read_experiment()
+    journals = folder.read_journals().current(saved)
+    looked = Annotations()
+    if folder.annotations.is_file():
+        looked = count_annotations(read_annotated_turns(folder.annotations, journals.conversations))
+    number = 1 + max((draw.number for draw in looked.drawn.values()), default=0)
+    path = folder.path / f"to-annotate-{number}.yaml"
+    if path.exists():
+        raise UsageError(
+            f"{path} is there, and none of its turns is in {folder.annotations.name}. Fill it in and add it "
+            f"(`hallulab annotate {folder.path} --add {path}`), or delete it."
+        )
+    names = order_names(list(saved.detectors) if saved else [], (key.detector for key in journals.keys))
+    detector, turns = _find_scored(folder, journals, options.detector, names, looked)
+    plan = plan_draw(turns, options.number)
+    drawn = draw_cells(plan, np.random.default_rng((options.seed, number)))
+    hash_of = None if guideline is None else digest(guideline)[:12]
+    kept = folder.path / f"guideline-{hash_of}.md"
+    folder.refuse_links_out([path, kept])
+    _write(
+        folder, journals, path, options.annotator, hash_of, number, [(turns[at], cell) for cell, at in drawn]
+    )
+    if guideline is not None:
+        write_atomically(kept, guideline)
+    return DrawnSheet(path, detector, _count(turns, [at for _, at in drawn]), plan)
+
+
+def _require_name(annotator: str) -> None:
+    try:
+        require_annotator(annotator)
+    except ValueError as error:
+        raise UsageError(f"--annotator: {error}.") from error
+
+
+def _find_scored(
+    folder: RunFolder, journals: Journals, wanted: str | None, names: tuple[str, ...], looked: Annotations
+) -> tuple[str, list[ScoredTurn]]:
+    """Return the detector and the turns that it scored; some of them have no annotation."""
+    if wanted is not None and wanted not in names:
+        known = f"Give one of: {', '.join(names)}." if names else "No detector judged it."
+        raise UsageError(f"--detector {wanted}: it did not judge {folder.path}. {known}")
+    for name in names if wanted is None else (wanted,):
+        turns = collect_scored_turns(journals, name, looked)
+        if all(turn.annotated is not None for turn in turns) and turns:
+            raise UsageError(f"{folder.path}: each turn that {name} scored is annotated already.")
+        if turns:
+            return name, turns
+    by = join_names(list(names)) if names and wanted is None else wanted or "a detector"
+    raise UsageError(
+        f"{folder.path} has no turn that {by} scored and localised. Have its turns judged: "
+        f"`hallulab detect {folder.path} --detectors NAME`."
+    )
+
+
+def _write(
+    folder: RunFolder,
+    journals: Journals,
+    path: Path,
+    annotator: str,
+    guideline: str | None,
+    number: int,
+    drawn: list[tuple[ScoredTurn, Cell]],
+) -> None:
+    """Write the sheet, its turns in the order in which they were drawn."""
+    wanted: dict[TurnPlace, Cell] = {(turn.conversation, turn.turn): cell for turn, cell in drawn}
+    chats = {conversation for conversation, _ in wanted}
+    found = {}
+    for conversation in journals.about(lambda head: head.id in chats).conversations:
+        for turn in conversation.turns:
+            cell = wanted.get((conversation.id, turn.index))
+            if cell is not None:
+                how = {"draw": number, "stratum": cell.stratum, "propensity": cell.propensity}
+                found[conversation.id, turn.index] = build_sheet_turn(conversation, turn, how)
+    write_sheet(path, folder.path, annotator, guideline, (found[place] for place in wanted))
+
+
+def _count(turns: list[ScoredTurn], drawn: list[int]) -> dict[str, tuple[int, int, int]]:
+    """Count the turns of each chatbot: all, annotated, drawn."""
+    chosen = set(drawn)
+    return {
+        name: (
+            sum(turn.chatbot == name for turn in turns),
+            sum(turn.chatbot == name and turn.annotated is not None for turn in turns),
+            sum(turn.chatbot == name and at in chosen for at, turn in enumerate(turns)),
+        )
+        for name in sorted({turn.chatbot for turn in turns})
+    }
