@@ -27,12 +27,17 @@ def hallulab_run(
 
     def run_experiment(experiment: Any, *, replay: str | Path | None = None, **options: Any) -> Run:
         from hallulab import api
+        from hallulab.scenarios.errors import ReplayMiss
 
         root = request.config.rootpath
         if isinstance(experiment, str | Path):
             experiment = root / experiment
         given = {"quiet": True, "out": tmp_path_factory.mktemp("hallulab-run"), **options}
         given["out"] = root / given["out"]
-        return api.run(experiment, replay=None if replay is None else root / replay, **given)
+        try:
+            return api.run(experiment, replay=None if replay is None else root / replay, **given)
+        except ReplayMiss as missing:
+            missed = str(missing)
+        pytest.fail(f"hallulab_run: {missed}", pytrace=False)
 
     return run_experiment

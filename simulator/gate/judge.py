@@ -8,13 +8,11 @@ from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.compare.runs import compare_runs
 from hallulab.simulator.compare.sentences import render_changes
 from hallulab.simulator.compare.summary import RunSummary
-from hallulab.simulator.gate.calibrated import check_calibrated
-from hallulab.simulator.gate.comparable import check_comparable
-from hallulab.simulator.gate.lines import build_lines
+from hallulab.simulator.gate.lines import LEVEL, build_lines
+from hallulab.simulator.gate.refusals import check_calibrated, check_comparable
 from hallulab.simulator.gate.result import GateCheck, GateLine, GateResult, conclude
 from hallulab.simulator.gate.rules import GateRules
 from hallulab.simulator.gate.severity import check_severe, find_severe
-from hallulab.simulator.gate.significance import LEVEL
 from hallulab.simulator.gate.totals import check_limits, count_totals
 from hallulab.simulator.gate.warnings import describe_blindness, list_warnings
 

@@ -35,6 +35,12 @@ def test_passes(run):
 
 def test_fails(run):
     hallulab.assert_no_regression(run, against=run.path, max_hpt=0.1)
+
+def test_was_not_recorded(hallulab_run):
+    hallulab_run(
+        {str(EXPERIMENT)!r}, replay={str(RECORDING)!r}, model={MODEL!r}, chatbots=["vanilla"],
+        detectors=["lexical"], personas=["upi-failed-transfer"], seed=5,
+    )
 """
 
 
@@ -46,13 +52,14 @@ def test_a_project_tests_its_bot_by_replay(
     ended = pytester.runpytest_inprocess(
         "-p", "hallulab.pytest_plugin", "-p", "no:asyncio", "-W", "error", "--no-header"
     )
-    ended.assert_outcomes(passed=2, failed=1)
+    ended.assert_outcomes(passed=2, failed=2)
     ended.stdout.fnmatch_lines(
         [
             ">       hallulab.assert_no_regression(run, against=run.path, max_hpt=0.1)",
             "E       AssertionError: Blocked: hallulab-run0 against the baseline hallulab-run0.",
             "E         vanilla by lexical: HPT-1 *; at most 0.1 is allowed",
             "E       warning: this gate cannot see a regression: 1 persona, 6 needed.*",
+            "hallulab_run: the recording * has no answer to this request: *Run it as then, or record again *",
         ]
     )
 

@@ -12,8 +12,10 @@ import pytest
 from hallulab.simulator.compare.runs import RunsCompared
 from hallulab.simulator.compare.summary import summarize_run
 from hallulab.simulator.runs.folder import RunFolder
+from tests.builders import conversation
 from tests.simulator.command_line import CommandLine
 from tests.simulator.compare.altered import altered, with_another_prompt
+from tests.simulator.compare.made import found
 
 
 @pytest.fixture
@@ -83,14 +85,14 @@ def test_a_baseline_stands_for_its_run(
 ) -> None:
     baseline = tmp_path / "baseline.json"
     baseline.write_text(summarize_run(demo_replay).text(), encoding="utf-8")
-    found = []
+    values = []
     for reference in (demo_replay.path, baseline):
         hallulab("compare", reference, after.path, "--json", tmp_path / "made.json")
         value = json.loads((tmp_path / "made.json").read_text(encoding="utf-8"))
         for turn in value["runs"][0]["turns"]["turns"]:
             del turn["texts"]
-        found.append(value)
-    assert found[0] == found[1]
+        values.append(value)
+    assert values[0] == values[1]
 
 
 def judge_anew(value: dict[str, Any]) -> None:
@@ -138,3 +140,34 @@ def test_bad_input_is_a_usage_error(hallulab: CommandLine, demo_replay: RunFolde
         "compare", demo_replay.path, demo_replay.path, "--json", demo_replay.experiment
     )
     assert (code, "a file of the input would be lost" in error) == (2, True)
+
+
+def test_runs_without_a_reply_and_without_verdicts_say_what_is_missing(
+    hallulab: CommandLine, tmp_path: Path
+) -> None:
+    folders = []
+    for name in ("one", "other"):
+        folder = tmp_path / name
+        folder.mkdir()
+        chat = conversation("c", [], stop_reason="error", error="no answer")
+        (folder / "conversations.jsonl").write_text(f"{chat.model_dump_json()}\n")
+        folders.append(folder)
+    assert hallulab.code_and_error("compare", *folders) == (
+        3,
+        "error: B (other) cannot be compared with A (one): no common detector (none in one, none in the "
+        "other).\n",
+    )
+
+
+def test_what_a_terminal_would_obey_is_not_printed(hallulab: CommandLine, tmp_path: Path) -> None:
+    name = "\x1b[31m[bold]bot\u202e"
+    paths = []
+    for number, spans in enumerate(([0], [1])):
+        paths.append(tmp_path / f"{number}.json")
+        run = found({name: {(name, 0): spans}}, name, scenario=name, documents={name: str(number)})
+        paths[-1].write_text(run.text(), encoding="utf-8")
+    ended = hallulab("compare", *paths)
+    assert ended.code == 0
+    assert "\x1b" not in ended.out
+    assert "\u202e" not in ended.out
+    assert "[bold]bot" in ended.out

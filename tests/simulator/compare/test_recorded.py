@@ -1,4 +1,7 @@
-"""Two recorded bots with 13 personas, before and after a change: docs/compare.md."""
+"""Recorded bots before and after a change: two personas of the demo, and the 13 of docs/compare.md.
+
+To add a pair of recorded runs, make a fixture of two run folders and give it to `compared`.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,48 @@ from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder
+from tests.demo import replay as replay_demo
 from tests.places import RECORDINGS, ROOT
 from tests.simulator.command_line import CommandLine
 
-pytestmark = pytest.mark.slow
+Runs = tuple[RunFolder, RunFolder]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, RunFolder]:
+def demo_runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """One bot with the demo's personas: vanilla before, agent after."""
+    folder = tmp_path_factory.mktemp("demo-runs")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HALLULAB_CACHE", str(folder / "cache"))
+        before, after = (
+            replay_demo(folder / name, chatbots=[{"name": "bot", "kind": kind}])
+            for name, kind in (("before", "vanilla"), ("after", "agent"))
+        )
+    return before, after
+
+
+def test_recorded_runs_of_the_demo_differ_in_three_turns(demo_runs: Runs) -> None:
+    run = compared(*demo_runs)
+    assert [
+        (turn.kind, turn.persona, turn.turn, turn.detector, turn.before.spans, turn.after.spans, turn.noise)
+        for turn in run.turns.turns
+    ] == [
+        ("new", "upi-failed-transfer", 0, "metarag", 0, 2, False),
+        ("gone", "upi-failed-transfer", 1, "metarag", 2, 0, False),
+        ("better", "upi-failed-transfer", 1, "halludetect", 2, 1, False),
+    ]
+    hpt = [line for line in run.differences if line.metric == "hpt_1"]
+    assert [(line.detector, line.personas, line.before, line.after, line.told_apart) for line in hpt] == [
+        ("halludetect", 2, 1.25, 1.0, False),
+        ("metarag", 2, 1.0, 1.0, False),
+    ]
+    assert [(change.what, change.of, change.before, change.after) for change in run.changes] == [
+        ("kind", "chatbot bot", "vanilla", "agent")
+    ]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """The bot before and after, replayed."""
     folder = tmp_path_factory.mktemp("runs")
     return replay(folder / "before"), replay(folder / "after")
@@ -42,7 +79,8 @@ def compared(before: RunFolder, after: RunFolder) -> RunCompared:
     return compare_runs([summarize_run(before), summarize_run(after)]).runs[0]
 
 
-def test_a_bot_that_hallucinates_less_is_told_apart(runs: tuple[RunFolder, RunFolder]) -> None:
+@pytest.mark.slow
+def test_a_bot_that_hallucinates_less_is_told_apart(runs: Runs) -> None:
     before, after = runs
     better, worse = compared(before, after), compared(after, before)
     [found] = [line for line in better.differences if line.told_apart]
@@ -58,8 +96,9 @@ def test_a_bot_that_hallucinates_less_is_told_apart(runs: tuple[RunFolder, RunFo
     assert (back.difference, back.p_holm) == (0.653846, found.p_holm)
 
 
+@pytest.mark.slow
 def test_the_page_of_the_docs_has_what_is_printed(
-    hallulab: CommandLine, runs: tuple[RunFolder, RunFolder], monkeypatch: pytest.MonkeyPatch
+    hallulab: CommandLine, runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "110")
     lines = [line.rstrip() for line in hallulab("compare", *(run.path for run in runs)).out.splitlines()]
