@@ -17,7 +17,6 @@ from math import fsum, log
 
 import numpy as np
 
-from hallulab.detectors.explanations.claim import read_said
 from hallulab.detectors.explanations.evidence import collect_content_stems, read_evidence, read_tokens
 from hallulab.scenarios.text.items import Item, find_items
 from hallulab.scenarios.transcript import Passage
@@ -103,9 +102,14 @@ def read_statement(sentence: str, user_text: str = "") -> Statement | None:
     stems = read_stems(sentence)
     if len(stems) < LEAST_WORDS:
         return None
-    said = read_said(user_text)
-    items = (item for item in find_items(sentence) if item.kind != "name" and not said.has(item))
+    said = _read_keys(user_text)
+    items = (item for item in find_items(sentence) if item.kind != "name" and item.key not in said)
     return Statement(stems, tuple(items))
+
+
+@lru_cache(maxsize=128)
+def _read_keys(text: str) -> frozenset[str]:
+    return frozenset(item.key for item in find_items(text))
 
 
 class DocumentIndex:
