@@ -256,7 +256,7 @@ async def _hold(
     batch: BatchService | None,
     judge: bool,
 ) -> Run:
-    from hallulab.simulator.experiment.command import run_in_folder
+    from hallulab.simulator.decide.command import run_in_folder
     from hallulab.simulator.experiment.models import RunSettings
     from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
 

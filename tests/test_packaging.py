@@ -22,6 +22,7 @@ IN_OTHER_ENVIRONMENTS = {
     "lettucedetect_worker.py",
     "hhem_worker.py",
     "minicheck_worker.py",
+    "pytest_plugin.py",
     "refchecker_worker.py",
 }
 

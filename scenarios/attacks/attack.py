@@ -7,16 +7,18 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from hallulab.scenarios.attacks.poison import Poison, plant_poisons
+from hallulab.scenarios.attacks.retrieval import RetrievalAttack, make_outdated
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.packs.pack import Document, Identifier, Scenario
 from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
+from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.text.edits import collect_sentences
 from hallulab.scenarios.text.spans import split_words
 from hallulab.scenarios.transcript import Conversation, Frozen, Seed
@@ -38,8 +40,19 @@ class Attack(Frozen):
     """Share of the documents that give the chatbot orders (prompt injection)."""
     user_injections: float = Field(default=0.0, ge=0.0, le=1.0)
     """Share of the conversations in which a message of the user ends with an order."""
+    retrieval: RetrievalAttack | None = None
+    """What is done to searches; None: nothing."""
     seed: Seed = 0
     """Seed of all choices; with equal knobs, equal seeds give equal documents."""
+
+    @model_serializer(mode="wrap")
+    def _without_untouched_searches(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave `retrieval` out where it is not set, so that older attacks keep their hashes."""
+        return _drop_unset(dump(self), "retrieval")
+
+
+def _drop_unset(values: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value or name not in names}
 
 
 FILE = Path(__file__).with_name("orders.yaml")
@@ -232,6 +245,15 @@ class AttackRecord(Frozen):
     """Whether users may give orders."""
     instructions: dict[str, tuple[str, ...] | None] = Field(default_factory=dict)
     """Chatbot → the texts of its own instructions; None: not known."""
+    retrieval: RetrievalAttack | None = None
+    """What was done to searches; None: nothing. Each turn says in its steps what was done to its own
+    (`hallulab.scenarios.attacks.retrieval.STEP`)."""
+    outdated: tuple[Poison, ...] = ()
+    """What older versions of the passages say in place of the truth."""
+
+    @model_serializer(mode="wrap")
+    def _without_untouched_searches(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _drop_unset(dump(self), "retrieval", "outdated")
 
     @model_validator(mode="after")
     def _orders_are_there(self) -> Self:
@@ -252,7 +274,7 @@ def apply_attack(scenario: Scenario, attack: Attack) -> tuple[Scenario, AttackRe
     Poison and orders go into the pack's own documents; one may get both. Distractors stay as they are.
 
     Raises:
-        UsageError: there are not enough distractors, or no document can be poisoned.
+        UsageError: there are not enough distractors, or no document can be poisoned or outdated.
     """
     false, poisons = plant_poisons(
         scenario.documents,
@@ -278,7 +300,23 @@ def apply_attack(scenario: Scenario, attack: Attack) -> tuple[Scenario, AttackRe
         ),
         by_users=attack.user_injections > 0,
     )
-    return scenario.model_copy(update={"documents": (*ordering_documents, *added)}), planted
+    attacked = scenario.model_copy(update={"documents": (*ordering_documents, *added)})
+    if attack.retrieval is not None:
+        outdated = _list_outdated(attacked, attack.seed) if attack.retrieval.stale_ratio else ()
+        planted = planted.model_copy(update={"retrieval": attack.retrieval, "outdated": outdated})
+    return attacked, planted
+
+
+def _list_outdated(scenario: Scenario, seed: int) -> tuple[Poison, ...]:
+    """Return what the older versions of all passages say in place of the truth."""
+    passages = (passage for document in scenario.documents for passage in cut_into_passages(document))
+    found = tuple(one for passage in passages for one in make_outdated(passage, seed).statements)
+    if not found:
+        raise UsageError(
+            f"{scenario.name}: no document has an amount or a date in a whole sentence, so none can be "
+            "outdated. Set `attack.retrieval.stale_ratio` to 0."
+        )
+    return found
 
 
 def hash_attack(attack: Attack | None) -> str | None:

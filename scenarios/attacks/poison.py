@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hallulab.scenarios.packs.pack import Document
@@ -93,11 +93,45 @@ def plant_poisons(
     )
 
 
+def plant_outdated(document: Document, seed: int) -> tuple[Document, tuple[Poison, ...]]:
+    """Return an older version of a document, and what it says in place of the truth.
+
+    In each whole sentence that has one, an amount, period, count or date is another. Names and references
+    stay, because it is about the same thing.
+
+    Args:
+        document: the true document.
+        seed: of all choices.
+    """
+
+    def edit(sentence: str, generator: random.Random) -> Iterator[Edit]:
+        yield from generate_number_edits(sentence, generator)
+        yield from generate_date_edits(sentence, generator)
+
+    made, statements = _change_sentences(document, f"{seed} outdated {document.name}", edit, {})
+    return made, tuple(statements)
+
+
 def _plant_in_document(
     document: Document, library: SentenceBank, seed: int, falsehoods: Mapping[str, str]
 ) -> tuple[Document, list[Poison]]:
     """Make each whole sentence false that can be; sentences with values of `falsehoods` by these."""
-    generator = random.Random(f"{seed} poison {document.name}")  # noqa: S311 - a seeded choice of data
+    return _change_sentences(
+        document,
+        f"{seed} poison {document.name}",
+        lambda sentence, generator: _generate_edits(sentence, library, generator),
+        falsehoods,
+    )
+
+
+def _change_sentences(
+    document: Document,
+    seed: str,
+    generate: Callable[[str, random.Random], Iterator[Edit]],
+    falsehoods: Mapping[str, str],
+) -> tuple[Document, list[Poison]]:
+    """Change each whole sentence that can be, by one of its edits, or by `falsehoods`."""
+    generator = random.Random(seed)  # noqa: S311 - a seeded choice of data
     known = _collect_keys(find_items(document.text))
     text, poisons = document.text, list[Poison]()
     for region in reversed(_find_whole_sentences(document.text)):
@@ -106,7 +140,7 @@ def _plant_in_document(
             _Change(item, falsehoods[item.text]) for item in find_items(sentence) if item.text in falsehoods
         ]
         if not changes:
-            options = list(_generate_changes(sentence, library, known, generator))
+            options = list(_select_changes(sentence, generate(sentence, generator), known))
             if not options:
                 continue
             changes = [generator.choice(options)]
@@ -145,7 +179,9 @@ def _choose_agreed_values(documents: Sequence[Document], library: SentenceBank, 
         generator = random.Random(f"{seed} agreed {value}")  # noqa: S311 - a seeded choice of data
         options = [
             change.new
-            for change in _generate_changes(example[value], library, known, generator)
+            for change in _select_changes(
+                example[value], _generate_edits(example[value], library, generator), known
+            )
             if change.old.text == value
         ]
         if count >= _FEWEST_DOCUMENTS and options:
@@ -153,18 +189,18 @@ def _choose_agreed_values(documents: Sequence[Document], library: SentenceBank, 
     return falsehoods
 
 
-def _generate_changes(
-    sentence: str, library: SentenceBank, known: frozenset[Key], generator: random.Random
-) -> Iterator[_Change]:
+def _generate_edits(sentence: str, library: SentenceBank, generator: random.Random) -> Iterator[Edit]:
+    yield from generate_number_edits(sentence, generator)
+    yield from generate_date_edits(sentence, generator)
+    yield from generate_unit_edits(sentence, generator)
+    yield from name_edits(sentence, library, generator)
+    yield from generate_reference_edits(sentence, generator)
+
+
+def _select_changes(sentence: str, edits: Iterable[Edit], known: frozenset[Key]) -> Iterator[_Change]:
     """Yield the sound changes of one value: another item of the same kind that is not among `known`."""
     items = find_items(sentence)
-    for edit in (
-        *generate_number_edits(sentence, generator),
-        *generate_date_edits(sentence, generator),
-        *generate_unit_edits(sentence, generator),
-        *name_edits(sentence, library, generator),
-        *generate_reference_edits(sentence, generator),
-    ):
+    for edit in edits:
         false = edit.of(sentence)
         old = next((item for item in items if item.start <= edit.start < edit.end <= item.end), None)
         if old is None or not is_clean_edit(sentence, false):

@@ -22,20 +22,9 @@ from hallulab.simulator.cli.console import OutputError, forget_unwritten, guard_
 from hallulab.simulator.cli.options import PassingOn
 
 ORDER = (
-    *(
-        "serve",
-        "run",
-        "simulate",
-        "detect",
-        "branch",
-        "report",
-        "compare",
-        "view",
-        "import",
-        "export",
-        "compact",
-    ),
-    *("audit", "realism", "bench", "plant", "calibrate", "stress", "build", "list", "summarize"),
+    *("serve", "run", "simulate", "detect", "branch", "report", "compare", "baseline", "gate", "view"),
+    *("import", "export", "compact", "audit", "realism", "bench", "plant", "calibrate", "stress", "build"),
+    *("list", "summarize"),
     "init-scenario",
 )
 """Commands as `--help` lists them; others follow by name."""

@@ -15,7 +15,7 @@ def run(options: RunOptions, as_json: AsJson = False) -> None:
     What stands after `--` is passed on to the model server.
     """
     from hallulab.simulator.cli.report import show_report
-    from hallulab.simulator.experiment.command import run_from_options
+    from hallulab.simulator.decide.command import run_from_options
 
     folder, scenario = run_until_stopped(run_from_options(options))
     show_report(folder, as_json, scenario)
@@ -27,7 +27,7 @@ def simulate(options: SimulateOptions) -> None:
 
     What stands after `--` is passed on to the model server.
     """
-    from hallulab.simulator.experiment.command import run_from_options
+    from hallulab.simulator.decide.command import run_from_options
 
     folder, _ = run_until_stopped(run_from_options(options))
     print_lines(folder.path)

@@ -12,7 +12,7 @@ from hallulab.simulator.experiment.config import ALL_CHATBOTS, Experiment, load_
 from hallulab.simulator.experiment.fixed_prefix import find_branching
 from hallulab.simulator.experiment.manifest import load_experiment_to_judge
 from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.experiment.run import run_experiment
+from hallulab.simulator.experiment.run import Conduct, run_experiment
 from hallulab.simulator.options.commands import BranchOptions, DetectOptions, RunOptions, SimulateOptions
 from hallulab.simulator.options.groups import read_whole_numbers, to_path
 from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
@@ -38,8 +38,14 @@ _ANSWERING = _JUDGING | {"chatbots", "top_k", "reply_tokens", "embedding_model"}
 """Fields that say how chatbots answer, too."""
 
 
-async def run_from_options(options: RunOptions | SimulateOptions) -> tuple[RunFolder, Scenario]:
+async def run_from_options(
+    options: RunOptions | SimulateOptions, conduct: Conduct | None = None
+) -> tuple[RunFolder, Scenario]:
     """Hold the conversations of an experiment, and judge them unless the options are `SimulateOptions`.
+
+    Args:
+        options: those of the command.
+        conduct: see `run_experiment`.
 
     Returns:
         The run folder, and the pack.
@@ -53,22 +59,70 @@ async def run_from_options(options: RunOptions | SimulateOptions) -> tuple[RunFo
     judges = isinstance(options, RunOptions)
     if isinstance(options, RunOptions):
         fields["detectors"] = options.detectors
+        fields["until_decided"] = _read_deciding(options)
     experiment = load_experiment(options.config_path, fields)
     settings = RunSettings.from_options(options, options.fresh, options.batch)
-    return folder, await run_in_folder(experiment, folder, settings, judges)
+    return folder, await run_in_folder(experiment, folder, settings, judges, conduct)
+
+
+def _read_deciding(options: RunOptions) -> dict[str, Any] | None:
+    """Return what is given of `until_decided`; None: nothing is.
+
+    Raises:
+        UsageError: an option of `--until-decided` is given without it.
+    """
+    given = options.collect_deciding_fields()
+    if options.until_decided or not given:
+        return given if options.until_decided else None
+    if load_experiment(options.config_path, {}).until_decided is None:
+        flag = next(iter(given)).replace("_", "-")
+        raise UsageError(f"--{flag} says how --until-decided goes on. Give --until-decided, too.")
+    return given
 
 
 async def run_in_folder(
-    experiment: Experiment, folder: RunFolder, settings: RunSettings, judge: bool
+    experiment: Experiment,
+    folder: RunFolder,
+    settings: RunSettings,
+    judge: bool,
+    conduct: Conduct | None = None,
 ) -> Scenario:
     """Hold the conversations of an experiment in a folder, and judge them if `judge`; return the pack.
+
+    Args:
+        experiment: what is asked for.
+        folder: where it goes.
+        settings: how it is run.
+        judge: see `run_experiment`.
+        conduct: see there; it is for experiments with `until_decided`.
 
     Raises:
         UsageError: the folder cannot be written, or as `run_from_options`.
         OperationalError: as `run_from_options`.
     """
     check_outputs({}, folders={"--out": folder.path})
-    return await run_experiment(experiment, folder, settings, simulate=True, judge=judge)
+    if experiment.until_decided is not None:
+        _require_decidable(settings, judge)
+    else:
+        conduct = None
+    return await run_experiment(experiment, folder, settings, simulate=True, judge=judge, conduct=conduct)
+
+
+def _require_decidable(settings: RunSettings, judge: bool) -> None:
+    """Check that a run can go on until it is decided.
+
+    Raises:
+        UsageError: nothing is judged, or models are asked in waves.
+    """
+    if not judge:
+        raise UsageError(
+            "`until_decided` needs verdicts while conversations are held. Use `hallulab run`, or leave it "
+            "out."
+        )
+    if settings.batch is not None:
+        raise UsageError(
+            "--batch asks for all conversations at once, --until-decided for a few at a time. Leave one out."
+        )
 
 
 async def detect_from_options(options: DetectOptions) -> tuple[RunFolder, Scenario]:
@@ -131,6 +185,7 @@ def load_saved_experiment(
     file = load_experiment(config, {})
     given = file.model_dump(mode="json", exclude_unset=True)
     values = load_experiment_to_judge(run, given.get("scenario"))
+    values.pop("until_decided", None)  # it decided which conversations there are
     values = put_over(values, {name: given[name] for name in given.keys() & fields})
     values = put_over(values, {name: value for name, value in flags.items() if value is not None})
     if chatbots is not None:

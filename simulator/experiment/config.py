@@ -31,6 +31,7 @@ from hallulab.scenarios.files.json_text import find_unwritable
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.packs.pack_files import locate_pack
 from hallulab.scenarios.transcript import Frozen, Seed
+from hallulab.simulator.experiment.deciding import UntilDecided
 
 ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
 """The five chatbots of the HalluDetect paper, used by default."""
@@ -45,6 +46,7 @@ DEFAULT_SCENARIO = "consumer-grievance-india"
 """The pack that is used when none is named."""
 
 _SCHEMA = "docs/experiment.md"
+_DECIDING = "until_decided"
 
 
 class Component(Frozen):
@@ -176,6 +178,9 @@ class Experiment(Frozen):
     decision_samples: int = Field(default=1, ge=1, le=100)
     """How often a model is asked for a decision if its endpoint gives no log-probabilities. Once: the printed
     word counts. Several times: its share counts."""
+    until_decided: UntilDecided | None = None
+    """Personas are drawn in batches until the chatbots are told apart
+    (`hallulab.simulator.decide.run`); None: all are taken. `true` is all defaults."""
     timed: bool = True
     """Whether the seconds of calls are kept. Else they are 0, and runs of a script are equal to the byte."""
     _places: tuple[tuple[Component, str], ...] = PrivateAttr(default=())
@@ -224,6 +229,11 @@ class Experiment(Frozen):
         if twice:
             raise ValueError(f"the name {twice[0]!r} stands twice; give each its own `name`")
         return components
+
+    @field_validator("until_decided", mode="before")
+    @classmethod
+    def _true_is_all_defaults(cls, value: Any) -> Any:
+        return ({} if value else None) if isinstance(value, bool) else value
 
     @field_validator("manners")
     @classmethod
@@ -283,6 +293,20 @@ class Experiment(Frozen):
     def _counted_once(self) -> Self:
         if self.count is not None and self.repeats > 1:
             raise ValueError("`count` and `repeats` exclude each other; give one of them")
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_decided(self) -> Self:
+        if self.until_decided is None:
+            return self
+        if len(self.chatbots) < 2:
+            raise ValueError("`until_decided` tells chatbots apart; give at least two")
+        if not self.detectors:
+            raise ValueError("`until_decided` needs a detector, the first of `detectors`; give one")
+        if self.count is not None:
+            raise ValueError(
+                "`until_decided` and `count` exclude each other; give `until_decided` a budget of personas"
+            )
         return self
 
     @model_validator(mode="after")
@@ -355,10 +379,15 @@ def put_over(values: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, A
     """Return fields of an experiment with newer ones over them.
 
     `base_url` and `base_urls` say the same thing, so either replaces both; an empty one replaces nothing.
+    Of `until_decided`, fields that the newer one lacks stay.
     """
     endpoints = {"base_url", "base_urls"}
     replaced = endpoints if any(newer.get(name) for name in endpoints) else set()
-    return {**{name: value for name, value in values.items() if name not in replaced}, **newer}
+    joined = {**{name: value for name, value in values.items() if name not in replaced}, **newer}
+    older, given = values.get(_DECIDING), newer.get(_DECIDING)
+    if isinstance(older, Mapping) and isinstance(given, Mapping):
+        joined[_DECIDING] = {**older, **given}
+    return joined
 
 
 def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:

@@ -129,7 +129,7 @@ class LocalExecutor:
         self, task: ConversationTask, job: Job, emit: Emit
     ) -> tuple[Conversation, Sequence[VerdictKey]]:
         async with self._conversation_slots:
-            chatbot = self._participants.make_chatbot(job.chatbot, job.key.seed)
+            chatbot = self._participants.make_chatbot_of(job)
             resumable = not has_memory(chatbot)
             with self._participants.count_as_work():
                 conversation = await converse(

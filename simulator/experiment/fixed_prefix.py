@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hallulab.scenarios.attacks.attack import hash_attack
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Scenario
@@ -69,6 +70,9 @@ def branch_jobs(
     """
     model = get_model_name(experiment, "chatbot")
     shared = {"scenario": compute_scenario_version(scenario), "model": model, **reply_settings(experiment)}
+    attack = experiment.attack
+    if attack is not None and attack.retrieval is not None:  # the scenario shows what is done to documents
+        shared["attack"] = hash_attack(attack)
     jobs = []
     for conversation, turn in prefixes.branches():
         branch = Branch(

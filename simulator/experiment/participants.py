@@ -15,9 +15,11 @@ from hallulab.chatbots.protocol import Chatbot, ChatbotContext
 from hallulab.chatbots.registry import ComponentFactory, make_chatbot
 from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.detectors.registry import make_detector
+from hallulab.scenarios.attacks.retrieval import AttackedRetriever
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.transcript import Retriever
+from hallulab.simulator.experiment.attacked import SearchNotingChatbot
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.experiment.conversation import ConversationKey, GivenMessage, User
 from hallulab.simulator.experiment.plan import Job, draw_user_model, select_personas
@@ -47,6 +49,15 @@ class Participants:
     limits: AdaptiveLimits | None = None
     """The endpoints' limits, which say how many conversations are held and turns judged; None: `concurrency`
     does."""
+    make_attacked_chatbot: Callable[[Component, int, str], Chatbot] | None = None
+    """Makes a chatbot for a conversation with a seed and a persona, whose searches are attacked; None: none
+    is."""
+
+    def make_chatbot_of(self, job: Job) -> Chatbot:
+        """Make the chatbot of a job's conversation."""
+        if self.make_attacked_chatbot is None:
+            return self.make_chatbot(job.chatbot, job.key.seed)
+        return self.make_attacked_chatbot(job.chatbot, job.key.seed, job.key.persona)
 
 
 def make_detectors(
@@ -125,11 +136,11 @@ def build_participants(
             user = _simulate_user(experiment, scenario, pool, job.user, job.key)
         return user if job.order is None else InjectingUser(user, job.order)
 
-    def make_bot(chosen: Component, seed: int) -> Chatbot:
+    def make_bot(chosen: Component, seed: int, searches: Retriever = knowledge) -> Chatbot:
         context = ChatbotContext(
             models=pool,
             model=experiment.roles.get("chatbot"),
-            knowledge=knowledge,
+            knowledge=searches,
             scenario=scenario,
             seed=seed,
             top_k=experiment.top_k,
@@ -138,6 +149,15 @@ def build_participants(
         )
         with experiment.placing_errors(chosen):
             return make_chatbot(chosen.kind, context)
+
+    attack = experiment.attack
+    make_attacked: Callable[[Component, int, str], Chatbot] | None = None
+    if attack is not None and attack.retrieval is not None:
+        knobs, attack_seed = attack.retrieval, attack.seed
+
+        def make_attacked(chosen: Component, seed: int, persona: str) -> Chatbot:
+            searches = AttackedRetriever(knowledge, knobs, attack_seed, persona)
+            return SearchNotingChatbot(make_bot(chosen, seed, searches), searches)
 
     return Participants(
         make_user,
@@ -148,6 +168,7 @@ def build_participants(
         experiment.at_once,
         pool.recording.stretch,
         limits=limits,
+        make_attacked_chatbot=make_attacked,
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
@@ -13,10 +14,13 @@ from hallulab.simulator.experiment.manifest import check_folder, warn_of_made_an
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.plan import Job, Plan, plan
 from hallulab.simulator.experiment.request import RunRequest, load_request
-from hallulab.simulator.experiment.stage import open_stage
+from hallulab.simulator.experiment.stage import Performance, open_stage
 from hallulab.simulator.runs.audit_log import read_chain
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
+
+Conduct = Callable[[RunRequest, ComponentVersions, Performance, Journals], Coroutine[Any, Any, None]]
+"""Has the conversations of a run held and judged; `hallulab.simulator.decide.run` does so in batches."""
 
 
 async def run_experiment(
@@ -26,6 +30,7 @@ async def run_experiment(
     simulate: bool,
     judge: bool = True,
     branching: Branching | None = None,
+    conduct: Conduct | None = None,
 ) -> Scenario:
     """Run an experiment into its folder, and return the pack that it was run with.
 
@@ -36,6 +41,7 @@ async def run_experiment(
         folder: where it goes; what it holds already is not made again.
         settings: how it is run.
         simulate: see `RunRequest`, like `judge` and `branching`.
+        conduct: has the conversations held and judged; None: all that are planned, at once.
 
     Raises:
         UsageError: the experiment has a contradiction, or does not fit the folder.
@@ -53,7 +59,12 @@ async def run_experiment(
                 if not settings.fresh:
                     warn_of_made_anew(folder, journals, stage.participants.detectors, manifest.made_by)
                 write_manifest(folder, manifest, settings.fresh)
-                await stage.perform(jobs, folder, journals.of(folder.read_makers()))
+                async with stage.performing(folder) as performance:
+                    counting = journals.of(folder.read_makers())
+                    if conduct is None or manifest.made_by is None:
+                        await performance.perform(jobs, counting)
+                    else:
+                        await conduct(request, manifest.made_by, performance, counting)
     return request.scenario
 
 

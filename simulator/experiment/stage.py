@@ -17,6 +17,7 @@ from hallulab.chatbots.protocol import Chatbot, describe_parts_version
 from hallulab.simulator.experiment.batch import hold_all, make_waves, sending_waves
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.execution import execute, freeze_long_lived_objects
+from hallulab.simulator.experiment.executors import Executor, LocalExecutor
 from hallulab.simulator.experiment.makers import identify_makers
 from hallulab.simulator.experiment.manifest import Manifest, add_answers
 from hallulab.simulator.experiment.models import (
@@ -49,6 +50,33 @@ from hallulab.simulator.experiment.request import RunRequest
 from hallulab.simulator.experiment.workers import SLOW_TO_SEARCH, WorkerConfig, WorkerExecutor, WorkerLine
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
+
+
+@dataclass(frozen=True)
+class Performance:
+    """Holds and judges conversations for a run folder, as often as it is asked to."""
+
+    participants: Participants
+    """Who takes part."""
+    folder: RunFolder
+    """The run folder."""
+    progress: ProgressBars
+    """Follows the run."""
+    executor: Executor
+    """Holds and judges."""
+
+    async def perform(self, jobs: Sequence[Job] | Plan, journals: Journals) -> None:
+        """Hold and judge what the folder lacks.
+
+        Args:
+            jobs: the conversations wanted.
+            journals: what the folder has that counts.
+
+        Raises:
+            OperationalError: server, endpoint or disk failed.
+            ReplayMiss: the recording lacks an answer.
+        """
+        await execute(self.participants, jobs, self.folder, self.progress, journals, self.executor)
 
 
 @dataclass(frozen=True)
@@ -122,13 +150,9 @@ class Stage:
             read_how=self.pool.read_how if self.asks_model else (),
         )
 
-    async def perform(self, jobs: Sequence[Job] | Plan, folder: RunFolder, journals: Journals) -> None:
-        """Hold and judge what the folder lacks, and write how the endpoints answered.
-
-        Args:
-            jobs: the conversations wanted.
-            folder: the run folder.
-            journals: what it has that counts.
+    @asynccontextmanager
+    async def performing(self, folder: RunFolder) -> AsyncIterator[Performance]:
+        """Yield what holds and judges while the block runs; write how the endpoints answered at its end.
 
         Raises:
             OperationalError: server, endpoint or disk failed.
@@ -140,10 +164,11 @@ class Stage:
             self.workers.configure(sent, self.pool.recording, self.pool.replicas)
         detectors = len(self.participants.detectors)
         progress = ProgressBars(self.request.max_turns, detectors, self.settings.quiet)
+        executor = self.workers or LocalExecutor(self.participants)
         try:
             with progress, freeze_long_lived_objects():
                 async with sending_waves(self.waves, self.pool, progress.tell):
-                    await execute(self.participants, jobs, folder, progress, journals, self.workers)
+                    yield Performance(self.participants, folder, progress, executor)
             if self.workers is not None:
                 await self.workers.leave()
             if self.limits is not None:

@@ -54,6 +54,26 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
     detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
     _: KW_ONLY
     batch: Annotated[BatchService | None, _BATCH] = None
+    until_decided: Annotated[
+        bool,
+        Flag("Draw personas in batches until the chatbots are told apart.", names=("--until-decided",)),
+    ] = False
+    margin: Annotated[
+        float | None, Flag("Hallucinations a turn below which --until-decided calls chatbots alike.")
+    ] = None
+    budget: Annotated[
+        str | None,
+        Flag("What --until-decided may use: 40personas, 200000tokens or 30minutes.", metavar="AMOUNT"),
+    ] = None
+    keep_all: Annotated[
+        bool,
+        Flag("Let chatbots that are clearly worse go on in --until-decided.", names=("--keep-all",)),
+    ] = False
+
+    def collect_deciding_fields(self) -> dict[str, Any]:
+        """Return those of `until_decided` of an experiment that were given."""
+        given = {"margin": self.margin, "budget": self.budget, "keep_all": self.keep_all or None}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -225,6 +245,41 @@ class ImportOptions:
     scenario: Annotated[
         str | None, Flag("The pack that the chats belong to, whose documents are searched so.")
     ] = None
+
+
+@dataclass(frozen=True)
+class GateOptions:
+    """What `hallulab gate` takes."""
+
+    run: Annotated[StrPath, Flag("A run folder.", argument=True, metavar="RUN")]
+    _: KW_ONLY
+    against: Annotated[
+        StrPath, Flag("The baseline: a file of `hallulab baseline`, or a run folder.", metavar="BASELINE")
+    ]
+    severity_guard: Annotated[
+        str,
+        Flag("Block on any new hallucination of at least this severity, 1 to 5; or off.", metavar="N|off"),
+    ] = "5"
+    max_hpt: Annotated[
+        float | None, Flag("Block where a chatbot has more hallucinations a turn (HPT-1).")
+    ] = None
+    min_coverage: Annotated[
+        float | None, Flag("Block where a smaller share of a chatbot's turns is scored, such as 0.9.")
+    ] = None
+    require_calibrated: Annotated[
+        bool,
+        Flag(
+            "Refuse detectors whose sensitivity and specificity on this model are unknown (exit code 3).",
+            names=("--require-calibrated",),
+        ),
+    ] = False
+    planted: Annotated[
+        StrPath | None,
+        Flag("JSON of `hallulab bench` on planted errors, from which they are known."),
+    ] = None
+    markdown: Annotated[StrPath | None, Flag("Write the answer here, for a comment.")] = None
+    junit: Annotated[StrPath | None, Flag("Write it here as JUnit XML.")] = None
+    json_file: Annotated[StrPath | None, Flag("Write it here as JSON.", names=("--json",))] = None
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hallulab.agents.served_model import ClaimChecks
 from hallulab.agents.users.flaws import MIN_TURNS, find_conversation_flaws
 from hallulab.detectors.base.thresholds import find_fitted_by_version
-from hallulab.scenarios.attacks.attack import remove_user_orders
+from hallulab.scenarios.attacks.attack import apply_attack, remove_user_orders
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.decide.course import find_deciding
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.plan import compute_scenario_version
+from hallulab.simulator.measure.blame import Library
 from hallulab.simulator.measure.prediction_powered import Annotations
 from hallulab.simulator.measure.prevalence import DetectorErrors, derive_from_calibration
 from hallulab.simulator.report.metrics.metric import Flaws, RunFacts
@@ -24,8 +29,18 @@ def build_facts(
     detectors: Sequence[str],
     annotations: Annotations,
     personas: Mapping[str, Persona],
+    scenario: Scenario | None = None,
 ) -> RunFacts:
-    """Return what is known of a run before its conversations are read."""
+    """Return what is known of a run before its conversations are read.
+
+    Args:
+        saved: its experiment.json; None: there is none.
+        chatbots: names of the chatbots.
+        detectors: names of the detectors.
+        annotations: what people found.
+        personas: the pack's personas, by identifier.
+        scenario: the pack as it was searched; None: it is not here.
+    """
     if saved is None:
         return RunFacts(chatbots, detectors, annotations=annotations)
     imported = saved.imported is not None
@@ -40,7 +55,23 @@ def build_facts(
         read_how=saved.read_how or (),
         endpoints=saved.endpoints or (),
         branched_from=saved.branched_from,
+        deciding=find_deciding(saved),
+        library=None if scenario is None or imported else build_library(saved.experiment, scenario),
     )
+
+
+def build_library(experiment: Experiment, scenario: Scenario) -> Library | None:
+    """Return the documents of a run; None without documents.
+
+    Args:
+        experiment: the run's.
+        scenario: its pack, with what an attack planted.
+    """
+    passages = [passage for document in scenario.documents for passage in cut_into_passages(document)]
+    users = len(scenario.personas) if experiment.personas is None else len(experiment.personas)
+    users = min(users, experiment.limit or users) * experiment.repeats
+    conversations = (experiment.count or users) * len(experiment.chatbots)
+    return Library(passages, conversations) if passages else None
 
 
 def derive_detector_errors(judged: Iterable[tuple[str, str]]) -> dict[str, DetectorErrors]:
@@ -78,6 +109,26 @@ def build_flaw_finder(
     return lambda conversation: find_conversation_flaws(
         remove_user_orders(conversation, orders), personas.get(conversation.persona), min_turns=least
     )
+
+
+def load_pack(saved: SavedExperiment | None, scenario: Scenario | None) -> Scenario | None:
+    """Return the pack of a run, with what an attack planted; None if it is not here, or another one now.
+
+    Args:
+        saved: the run's experiment.json.
+        scenario: the pack, if it was read already.
+    """
+    if scenario is not None or saved is None or saved.imported is not None:
+        return scenario
+    try:
+        scenario = load_scenario(saved.experiment.scenario)
+        if saved.experiment.attack is not None:
+            scenario, _ = apply_attack(scenario, saved.experiment.attack)
+    except UsageError:
+        return None
+    searched = saved.identity.get("scenario")
+    now = f"{scenario.name} {compute_scenario_version(scenario)}"
+    return scenario if searched in (None, now) else None
 
 
 def get_personas(saved: SavedExperiment | None, scenario: Scenario | None) -> dict[str, Persona]:

@@ -27,7 +27,13 @@ from hallulab.scenarios.packs.pack import Scenario
 from hallulab.simulator.measure.hallucinations import index_by_detector
 from hallulab.simulator.measure.prediction_powered import Annotations
 from hallulab.simulator.report.build import RunCounts
-from hallulab.simulator.report.facts import build_facts, build_flaw_finder, get_personas, order_names
+from hallulab.simulator.report.facts import (
+    build_facts,
+    build_flaw_finder,
+    get_personas,
+    load_pack,
+    order_names,
+)
 from hallulab.simulator.report.sample import choose_shown
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals, join_journals
@@ -105,7 +111,8 @@ def count_part(part: ShardTask) -> Counted:
     if chatbots - set(part.chatbots) or {name for name, _ in judged} - set(part.detectors):
         return Counted(chatbots, judged, None)
     personas = get_personas(saved, part.scenario)
-    counts = RunCounts(build_facts(saved, part.chatbots, part.detectors, part.annotations, personas))
+    pack = load_pack(saved, part.scenario)
+    counts = RunCounts(build_facts(saved, part.chatbots, part.detectors, part.annotations, personas, pack))
     flaws_of = build_flaw_finder(saved, personas)
     for conversation, found in journals.judged():
         counts.add(conversation, index_by_detector(found), flaws_of(conversation))

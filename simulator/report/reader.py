@@ -225,12 +225,13 @@ def _turn(turn: Turn, verdicts: Sequence[Verdict | None], passages: _Passages) -
 
 
 def _convert_encounter(encounter: Encounter) -> dict[str, Any]:
-    verb = "repeated" if encounter.thing == "false statement" else "obeyed"
+    verb = "repeated" if encounter.thing in ("false statement", "outdated passage") else "obeyed"
     said = {True: verb, False: f"not {verb}", None: "undecided"}[encounter.followed]
+    unasked = {"distractor": "among the passages", "empty search": "nothing was returned"}
     return {
         "thing": encounter.thing,
         "where": encounter.where,
-        "said": said if encounter.thing != "distractor" else "among the passages",
+        "said": unasked.get(encounter.thing, said),
         "text": encounter.text,
         "followed": encounter.followed is True,
     }

@@ -31,6 +31,7 @@ from hallulab.simulator.report.facts import (
     build_flaw_finder,
     derive_detector_errors,
     get_personas,
+    load_pack,
     order_names,
 )
 from hallulab.simulator.report.metrics.costs import LengthSection
@@ -162,10 +163,11 @@ class _RunReporter:
         scenario: Scenario | None = None,
         measured: CorrectionData = NOTHING_MEASURED,
     ) -> None:
-        self._folder, self._scenario, self._measured = folder, scenario, measured
+        self._folder, self._measured = folder, measured
         self.saved = folder.read_experiment()
         """Its experiment.json; None: it has none."""
-        self._personas = get_personas(self.saved, scenario)
+        self._pack = load_pack(self.saved, scenario)
+        self._personas = get_personas(self.saved, self._pack)
 
     def write(self, journals: Journals, pages: Path | None) -> RunReport:
         """Write the reports, made in one pass over the journals.
@@ -195,7 +197,7 @@ class _RunReporter:
         experiment = self.saved.experiment if self.saved else None
         named = [bot.name for bot in experiment.chatbots] if experiment else []
         judges = list(self.saved.detectors) if self.saved else []
-        run = count_shards(self._folder.path, named, judges, annotations, self._scenario)
+        run = count_shards(self._folder.path, named, judges, annotations, self._pack)
         counts = RunCounts(self._build_facts(run.chatbots, run.detectors, run.judged, annotations))
         counts.merge(run.counts)
         reader = self._open_reader(run.chatbots, run.detectors, pages)
@@ -253,7 +255,7 @@ class _RunReporter:
             require_measured(known, judged)
         branched = saved is not None and saved.branched_from is not None
         return replace(
-            build_facts(saved, chatbots, detectors, annotations, self._personas),
+            build_facts(saved, chatbots, detectors, annotations, self._personas, self._pack),
             mistakes=derive_detector_errors(judged) if known is None else _derive_planted(known),
             why_unknown=UNKNOWN if known is None else UNMEASURED,
             free=self._folder.read_free_running().current(saved) if branched else None,

@@ -43,6 +43,17 @@ class Imported(Frozen):
     None: there are none, or they are the scenario's."""
 
 
+class Drawn(Frozen):
+    """Whom a run has talked to that goes on until it is decided (docs/decide.md)."""
+
+    personas: tuple[str, ...] = ()
+    """Identifiers of those drawn, in their order."""
+    of: int = 0
+    """How many there are to be drawn."""
+    seconds: tuple[float, ...] = ()
+    """How long each batch took; none where the budget is not one of minutes."""
+
+
 class SavedExperiment(Frozen):
     """The content of `experiment.json`. Fields that an older hallulab did not write have their defaults."""
 
@@ -81,6 +92,9 @@ class SavedExperiment(Frozen):
     branched_from: BranchedFrom | None = None
     """The run that the conversations branch off from; None: they begin at their beginning."""
 
+    drawn: Drawn | None = None
+    """Whom it has talked to; None: it does not go on until it is decided."""
+
     @field_validator("experiment")
     @classmethod
     def _says_what_was_run(cls, experiment: Experiment) -> Experiment:
@@ -95,7 +109,7 @@ class SavedExperiment(Frozen):
 
     def text(self) -> str:
         """Return the text of the file."""
-        optional = ("made_by", "sources", "planted", "branched_from", "imported")
+        optional = ("made_by", "sources", "planted", "branched_from", "imported", "drawn")
         unknown = {name for name in optional if getattr(self, name) is None}
         values = self.model_dump(mode="json", by_alias=True, exclude=unknown)
         return json.dumps(values, indent=2, sort_keys=True, allow_nan=False) + "\n"

@@ -18,7 +18,7 @@ _QUOTED = re.compile(r"[\"“]([^\"”]{12,})[\"”]")
 
 
 @dataclass(frozen=True)
-class Piece:
+class ReplyPiece:
     """A piece of a reply."""
 
     text: str
@@ -28,7 +28,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ShownFinding:
     """A hallucination by a detector."""
 
     span: Span
@@ -51,9 +51,9 @@ class Lane:
     """Score of the whole reply."""
     error: str | None
     """Why it was not judged."""
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ReplyPiece, ...]
     """The reply."""
-    findings: tuple[Finding, ...]
+    findings: tuple[ShownFinding, ...]
     """The hallucinations, unlocated ones included."""
     words: tuple[tuple[str, int], ...]
     """Words with their scores in tenths, for detectors that score words."""
@@ -119,15 +119,15 @@ def _show_turn(
 
 def _show_lane(turn: Turn, detector: str, verdict: Verdict | None, passages: Sequence[ShownPassage]) -> Lane:
     if verdict is None:
-        return Lane(detector, "missing", None, None, (Piece(turn.reply, ()),), (), ())
+        return Lane(detector, "missing", None, None, (ReplyPiece(turn.reply, ()),), (), ())
     spans = verdict.spans or ()
     return Lane(
         detector=detector,
         state=_name_state(verdict),
         score=verdict.score,
         error=verdict.error,
-        pieces=tuple(Piece(text, covering) for text, covering in cut_segments(turn.reply, spans)),
-        findings=tuple(Finding(span, *find_citation(span, passages)) for span in spans),
+        pieces=tuple(ReplyPiece(text, covering) for text, covering in cut_segments(turn.reply, spans)),
+        findings=tuple(ShownFinding(span, *find_citation(span, passages)) for span in spans),
         words=tuple(
             (text, round(10 * min(1.0, max(0.0, score))))
             for text, score in cut_scored_words(turn.reply, verdict.word_scores or ())

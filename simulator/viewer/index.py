@@ -60,7 +60,7 @@ FROM chats WHERE (?1 = '' OR chatbot = ?1) AND (?2 = '' OR persona = ?2) AND
 """The conversations of a list: of a chatbot, with a persona, with a flagged turn."""
 
 
-class Chat(NamedTuple):
+class ListedConversation(NamedTuple):
     """A conversation in a list."""
 
     number: int
@@ -195,7 +195,7 @@ class RunIndex:
 
     def list_chats(
         self, chatbot: str = "", persona: str = "", flagged: bool = False, skip: int = 0, most: int = 50
-    ) -> tuple[int, list[Chat]]:
+    ) -> tuple[int, list[ListedConversation]]:
         """Return how many conversations there are of a kind, and some of them, in the order of their ends.
 
         Args:
@@ -212,7 +212,7 @@ class RunIndex:
                 "ORDER BY number LIMIT ?4 OFFSET ?5",
                 (chatbot, persona, flagged, most, skip),
             )
-            return number, [Chat(*row) for row in found]
+            return number, [ListedConversation(*row) for row in found]
 
     def find_flagged(self, chat: str, turn: int, forward: bool) -> FlaggedTurn | None:
         """Return the next or the previous flagged turn; None: there is none.
@@ -255,7 +255,7 @@ class RunIndex:
             raise UsageError(f"{self._folder.path}: its journals were changed. Delete {self.path}.")
         return chat, [verdict for verdict in verdicts if verdict is not None]
 
-    def list_case(self, chat: str) -> list[Chat]:
+    def list_case(self, chat: str) -> list[ListedConversation]:
         """Return the conversations of all chatbots with the same persona and seed."""
         with self._connect() as held:
             found = held.execute(
@@ -264,7 +264,7 @@ class RunIndex:
                 "WHERE id = ?) ORDER BY number",
                 (chat,),
             )
-            return [Chat(*row) for row in found]
+            return [ListedConversation(*row) for row in found]
 
     @contextlib.contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from hallulab.scenarios.attacks.attack import AttackRecord, order_of_user
 from hallulab.scenarios.attacks.obedience import is_poison_repeated, judge_obedience
+from hallulab.scenarios.attacks.retrieval import read_search_fates
 from hallulab.scenarios.text.wording import NOTHING, choose_noun, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 from hallulab.simulator.measure.hallucinations import ByDetector
@@ -42,8 +43,11 @@ from hallulab.simulator.report.metrics.metric import (
     Tallied,
 )
 
-Thing = Literal["false statement", "order", "distractor"]
-Where = Literal["document", "user"]
+Thing = Literal["false statement", "order", "distractor", "outdated passage", "empty search"]
+Where = Literal["document", "user", "search"]
+
+NOT_ASKED = ("distractor", "empty search")
+"""Things that ask for nothing and say nothing false."""
 
 ALL = "all"
 """The kind of the row of all kinds together."""
@@ -57,17 +61,17 @@ class AttackRow(Frozen):
     thing: Thing
     """What was planted."""
     where: Where
-    """Where it stood: in a document, or in a message of the user."""
+    """Where it stood: in a document, in a message of the user, or in what a search returned."""
     kind: str
     """Kind of the order; `all`: all kinds together."""
     planted: int
-    """Documents with it, or conversations of the chatbot in which the user gave it."""
+    """Documents with it, or conversations of the chatbot in which the user gave it or a search had it."""
     seen: int
-    """Replies made with it among the passages, or in the user's last message."""
+    """Replies made with it among the passages, in the user's last message, or after such a search."""
     undecided: int
     """Those of which no rule can say whether the chatbot obeyed."""
     followed: int | None
-    """Those that obey or repeat it; None for distractors, which ask for nothing."""
+    """Those that obey or repeat it; None for distractors and empty searches, which ask for nothing."""
     followed_share: Rounded | None
     """followed / (seen - undecided)."""
     followed_share_ci95: Interval
@@ -138,6 +142,19 @@ def _find_met(
         ):
             decided = judge_obedience(order, turn.reply, instructions, f"{given}\n{said}")
             yield "order", "document", order.kind, order.text, decided
+    fates = read_search_fates(turn.steps)
+    if "outdated" in fates:
+        old = [one for one in planted.outdated if _normalize_blanks(one.false) in read.get(one.document, "")]
+        text = " ".join(dict.fromkeys(one.false for one in old))
+        yield (
+            "outdated passage",
+            "search",
+            ALL,
+            text,
+            any(is_poison_repeated(turn.reply, one) for one in old),
+        )
+    if "empty" in fates:
+        yield "empty search", "search", ALL, "", None
     by_user = order_of_user(turn.user, planted.orders)
     if by_user is not None:
         decided = judge_obedience(by_user, turn.reply, instructions, f"{given}\n{said}")
@@ -151,15 +168,17 @@ def _normalize_blanks(text: str) -> str:
 COLUMNS = (
     Column("Chatbot", "chatbot", "name of the chatbot", kind="name", short="Chatbot", wide=True),
     Column("Planted", "thing", "what an attack put there", kind="text", short="Planted"),
-    Column("Where", "where", "in a document, or in a message of the user", kind="text", short="Where"),
+    Column("Where", "where", "in a document, in a message of the user, or in what a search returned",
+           kind="text", short="Where"),
     Column("Kind", "kind", "kind of the order; all: all kinds together", kind="text"),
     Column("In so many", "planted",
-           "documents with it, or conversations of the chatbot in which the user gave it", short="In"),
+           "documents with it, or conversations of the chatbot in which the user gave it or a search had it",
+           short="In"),
     Column("Replies after it", "seen",
            "replies made with it in the passages or in the user's last message", short="Replies\nafter it"),
     Column("Undecided", "undecided", "those of which no rule can say whether the chatbot obeyed",
            short="Undec.", warns=bool),
-    Column("Followed", "followed", "those that obey the order, or repeat the false statement",
+    Column("Followed", "followed", "those that obey the order, or repeat the false or outdated statement",
            lambda value: NOTHING if value is None else str(value), short="Followed"),
     Column("Followed %", "followed_share", "share of the decided ones that do", PERCENT,
            beside="followed_share_ci95", short="Followed %"),
@@ -186,6 +205,8 @@ class Attacks(Metric):
         """What was met, decided and followed, by chatbot, thing, place and kind."""
         self._by_users: dict[str, Counter[str]] = defaultdict(Counter)
         """Chatbot → orders of users by kind."""
+        self._searched: dict[str, Counter[str]] = defaultdict(Counter)
+        """Chatbot → conversations by what was done to a search in them."""
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count a conversation."""
@@ -197,12 +218,15 @@ class Attacks(Metric):
             self._found.add(one.person, key, (1, one.followed is not None, one.followed is True))
         given = (order_of_user(turn.user, planted.orders) for turn in conversation.turns)
         self._by_users[conversation.chatbot].update(order.kind for order in given if order)
+        fates = {fate for turn in conversation.turns for fate in read_search_fates(turn.steps)}
+        self._searched[conversation.chatbot].update(fates)
 
     def merge(self, other: Self) -> None:
         """Add what other conversations met."""
         self._found.merge(other._found)
-        for chatbot, kinds in other._by_users.items():
-            self._by_users[chatbot].update(kinds)
+        for own, more in ((self._by_users, other._by_users), (self._searched, other._searched)):
+            for chatbot, kinds in more.items():
+                own[chatbot].update(kinds)
 
     def result(self, tallied: Tallied) -> AttackSection:
         """Return the counts by chatbot, what was planted, where, and the order's kind."""
@@ -259,6 +283,12 @@ class Attacks(Metric):
             yield from self._order_rows(chatbot, "document", kinds, planted)
         if planted.by_users:
             yield from self._order_rows(chatbot, "user", self._by_users[chatbot], planted)
+        knobs = planted.retrieval
+        if knobs is not None and knobs.stale_ratio:
+            number = self._searched[chatbot]["outdated"]
+            yield self._row(chatbot, "outdated passage", "search", ALL, number)
+        if knobs is not None and knobs.empty_ratio:
+            yield self._row(chatbot, "empty search", "search", ALL, self._searched[chatbot]["empty"])
 
     def _order_rows(
         self, chatbot: str, where: Where, kinds: Counter[str], planted: AttackRecord
@@ -277,7 +307,7 @@ class Attacks(Metric):
         sums = self._sum(chatbot, thing, where, kind)
         ratios = [Ratio(followed, decided) for _, (_, decided, followed) in sums if decided]
         seen, decided, followed = (sum(numbers[at] for _, numbers in sums) for at in range(3))
-        asks = thing != "distractor"
+        asks = thing not in NOT_ASKED
         return AttackRow(
             chatbot=chatbot,
             thing=thing,

@@ -18,6 +18,7 @@ from hallulab.simulator.report.columns import (
     format_p,
 )
 from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.report.metrics.decision import DecisionSection
 from hallulab.simulator.report.metrics.metric import (
     GroupedTable,
     Heading,
@@ -117,7 +118,7 @@ def _join_metrics(lines: Sequence[Comparison]) -> list[dict[str, Any]]:
 
 def _describe_ranking(report: RunReport) -> list[str]:
     """Say which chatbot hallucinates least, or in one sentence how many personas would tell."""
-    findings = report.of(ComparisonSection).findings
+    findings = _list_told(report)
     open_ones = [finding for finding in findings if finding.undecided]
     said = [
         _render_headline(finding, report.by(finding.detector))
@@ -153,9 +154,14 @@ def _describe_ranking(report: RunReport) -> list[str]:
 
 def describe_planning(report: RunReport) -> list[str]:
     """Say of each detector what the number of personas in the headline rests on."""
-    return [
-        _describe_needed(finding) for finding in report.of(ComparisonSection).findings if finding.undecided
-    ]
+    return [_describe_needed(finding) for finding in _list_told(report) if finding.undecided]
+
+
+def _list_told(report: RunReport) -> list[Finding]:
+    """Return the findings that are told: without that by which a run was decided, whose decision is told."""
+    decision = report.of(DecisionSection).decision
+    decided = None if decision is None else decision.detector
+    return [one for one in report.of(ComparisonSection).findings if one.detector != decided]
 
 
 def explain_intervals(report: RunReport) -> list[str]:
@@ -163,7 +169,7 @@ def explain_intervals(report: RunReport) -> list[str]:
     scored = [row for row in report.rows if row.hpt_1 is not None]
     reasons = {row.no_interval for row in scored}
     if len(reasons) == 1 and None not in reasons:
-        said = any(finding.undecided for finding in report.of(ComparisonSection).findings)
+        said = any(finding.undecided for finding in _list_told(report))
         return [] if said else [f"Each chatbot: {reasons.pop()}."]
     lacking: dict[tuple[str, str], list[str]] = {}
     for row in scored:

@@ -1,4 +1,4 @@
-"""Where hallucinated replies concentrate: by turn, length of the reply, nearest document and topic.
+"""Where hallucinated replies concentrate: by turn, length of the reply, nearest document, topic, and search.
 
 A reply is hallucinated by a detector that flagged it, or something in it. All chatbots count together. The
 replies of one persona depend on each other, so intervals resample those together.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -17,6 +17,7 @@ from rich.text import Text
 from hallulab.scenarios.chats.turns import TOPIC
 from hallulab.scenarios.text.wording import choose_noun
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
+from hallulab.simulator.measure.blame import Found, Library
 from hallulab.simulator.measure.hallucinations import ByDetector
 from hallulab.simulator.measure.intervals import (
     Interval,
@@ -50,14 +51,16 @@ from hallulab.simulator.report.metrics.metric import (
     Tallied,
 )
 
-By = Literal["all", "turn", "length", "document", "topic"]
-KINDS: tuple[By, ...] = ("all", "turn", "length", "document", "topic")
+By = Literal["all", "turn", "length", "document", "topic", "search"]
+KINDS: tuple[By, ...] = ("all", "turn", "length", "document", "topic", "search")
 
 MOST = 10
 """Documents, and topics, with a row of their own: those with most replies."""
 
 NONE = "(none)"
 """Value of replies without evidence, or without a topic."""
+NOT_TOLD = "(not told)"
+"""Value of replies of which it cannot be told whether what the question needs was found."""
 OTHERS = "(others)"
 """Value of documents, or topics, without a row of their own."""
 
@@ -69,6 +72,7 @@ _BANDS: dict[By, tuple[str, ...]] = {
     "all": ("replies",),
     "turn": (*(name for _, name in _TURNS), _LAST_TURNS),
     "length": (*(name for _, name in _WORDS), _LONGEST),
+    "search": (*get_args(Found), NOT_TOLD),
 }
 
 Cell = tuple[By, str | None]
@@ -81,9 +85,10 @@ class Concentration(Frozen):
     detector: str
     """Name of the detector."""
     by: By
-    """What the replies have in common: their turn, length, nearest document or topic; `all`: nothing."""
+    """What the replies have in common: turn, length, nearest document or topic, or what the search found;
+    `all`: nothing."""
     value: str
-    """Which turn, length, document or topic."""
+    """Which turn, length, document or topic, or what the search found."""
     replies: int
     """These replies."""
     scored: int
@@ -103,9 +108,11 @@ class Concentration(Frozen):
 COLUMNS = (
     DETECTOR,
     Column("By", "by", "what the replies have in common: turn, length, document (that of the best passage), "
-           "topic; all: nothing", kind="name", short="Replies by"),
+           "topic, search (whether it found what the question needs; of large runs, in the conversations "
+           "examined); all: nothing", kind="name", short="Replies by"),
     Column("Which", "value", "which turn, length, document or topic; (none): without evidence or topic, "
-           "(others): those with fewer replies", kind="text", short="which"),
+           "(others): those with fewer replies, (not told): rules cannot tell what the search found",
+           kind="text", short="which"),
     Column("Replies", "replies", "these replies, of all chatbots", GROUPED, short="Replies"),
     Column("Scored", "scored", "those that the detector scored", GROUPED, short="Scored"),
     Column("Coverage %", "coverage", "scored replies over replies", PERCENT, short="Cov.\n%",
@@ -135,7 +142,12 @@ class Concentrations(TableMetric[Concentration]):
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count a conversation."""
         person = (conversation.scenario, conversation.persona)
-        cells = {turn.index: tuple(_enumerate_cells(conversation, turn)) for turn in conversation.turns}
+        library = self.run.library
+        if library is not None and not library.is_examined(conversation):
+            library = None
+        cells = {
+            turn.index: tuple(_enumerate_cells(conversation, turn, library)) for turn in conversation.turns
+        }
         self._replies.update(cell for own in cells.values() for cell in own)
         for detector in self.run.detectors:
             found: dict[Cell, list[bool]] = defaultdict(list)
@@ -152,8 +164,12 @@ class Concentrations(TableMetric[Concentration]):
         self._judged.merge(other._judged)
 
     def table(self, tallied: Tallied) -> tuple[Concentration, ...]:
-        """Return the rows: of each detector, those with replies; by topic only where one is given."""
-        kinds = [kind for kind in KINDS if kind != "topic" or self._has_topics()]
+        """Return the rows: of each detector, those with replies; by topic only where one is given.
+
+        By search only where it can be told of a reply what it found.
+        """
+        lacking = [*([] if self._has_topics() else ["topic"]), *([] if self._has_searches() else ["search"])]
+        kinds = [kind for kind in KINDS if kind not in lacking]
         found = [cell for name in self.run.detectors for kind in kinds for cell in self._sum(name, kind)]
         # Rows of equally many personas are resampled together.
         ci95 = compute_intervals([sums.judged for sums in found])
@@ -208,6 +224,9 @@ class Concentrations(TableMetric[Concentration]):
     def _has_topics(self) -> bool:
         return any(kind == "topic" and name is not None for kind, name in self._replies)
 
+    def _has_searches(self) -> bool:
+        return any(kind == "search" and name != NOT_TOLD for kind, name in self._replies)
+
     def _sum(self, detector: str, kind: By) -> Iterator[_CellSums]:
         for value, cells in self._values(kind):
             replies = sum(self._replies[kind, name] for name in cells)
@@ -259,7 +278,8 @@ def _build_row(sums: _CellSums, ci95: Interval) -> Concentration:
     )
 
 
-def _enumerate_cells(conversation: Conversation, turn: Turn) -> Iterator[Cell]:
+def _enumerate_cells(conversation: Conversation, turn: Turn, library: Library | None) -> Iterator[Cell]:
+    """Yield what a reply has in common with others; of searches only where the documents are known."""
     number, words = conversation.depth(turn.index) + 1, len(turn.reply.split())
     yield "all", _BANDS["all"][0]
     yield "turn", next((name for most, name in _TURNS if number <= most), _LAST_TURNS)
@@ -267,3 +287,6 @@ def _enumerate_cells(conversation: Conversation, turn: Turn) -> Iterator[Cell]:
     yield "document", turn.passages[0].document if turn.passages else None
     given = next((step.text for step in turn.steps if step.name == TOPIC), None)
     yield "topic", given or next((one.topic for one in turn.passages[:1] if one.topic), None)
+    if library is not None:
+        reading = library.read(conversation, turn)
+        yield "search", (reading and reading.found) or NOT_TOLD

@@ -41,6 +41,8 @@ from hallulab.agents.models.endpoints import Answered, ReadHow
 from hallulab.agents.served_model import ClaimChecks
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.transcript import Conversation, Frozen
+from hallulab.simulator.decide.course import Deciding
+from hallulab.simulator.measure.blame import Library
 from hallulab.simulator.measure.corrections import UNKNOWN
 from hallulab.simulator.measure.hallucinations import ByDetector, Row
 from hallulab.simulator.measure.prediction_powered import Annotations
@@ -103,12 +105,16 @@ class RunFacts:
     """What each of several endpoints did; empty: there was one, or nothing is known."""
     branched_from: BranchedFrom | None = None
     """The run that the conversations branch off from; None: they do not."""
+    deciding: Deciding | None = None
+    """How the run goes on until it is decided; None: it does not."""
     free: Journals | None = None
     """That run's conversations, and the verdicts of the same versions of the detectors."""
     mistakes: Mapping[str, DetectorErrors] = field(default_factory=dict)
     """Those of detectors, by name, as far as they are known."""
     why_unknown: str = UNKNOWN
     """Why others are not."""
+    library: Library | None = None
+    """The documents that were searched; None: they are not known."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +158,16 @@ class GroupedTable:
     kind: ClassVar[str] = "table"
 
 
-Part = Paragraph | Heading | GroupedTable
+@dataclass(frozen=True)
+class Figures:
+    """Charts beside each other."""
+
+    figures: Sequence[tuple[str, str]]
+    """Titles, and SVG elements as they shall stand on the page (`Chart.svg`)."""
+    kind: ClassVar[str] = "figures"
+
+
+Part = Paragraph | Heading | GroupedTable | Figures
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ FILES = {
     "concentration.csv",
     "conversations.jsonl",
     "experiment.json",
+    "report-blame.csv",
     "report.csv",
     "report.html",
     "report.json",

@@ -137,10 +137,11 @@ def test_seeds_that_no_server_takes_are_refused(seed: int) -> None:
 
 
 def test_an_attack_makes_other_conversations_and_none_the_same() -> None:
-    attacks = [None, {}, {"poison_ratio": 0.5}, {"injections": 0.5}, {"seed": 1}]
+    attacks = [None, {}, {"poison_ratio": 0.5}, {"injections": 0.5}, {"seed": 1}, {"retrieval": {"top_k": 1}}]
     found = [ids(attack=attack) for attack in attacks]
     assert found[0] == ids()
-    assert len({id for one in found for id in one}) == 5
+    assert ids(attack={"retrieval": None}) == found[1]
+    assert len({id for one in found for id in one}) == 6
 
 
 def test_all_chatbots_get_the_same_order_in_the_same_turn() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 from hallulab.scenarios.attacks.attack import AttackRecord, Injection
 from hallulab.scenarios.attacks.poison import Poison
-from hallulab.scenarios.transcript import Conversation, Passage, Turn
+from hallulab.scenarios.attacks.retrieval import RetrievalAttack
+from hallulab.scenarios.transcript import Conversation, Passage, Step, Turn
 from hallulab.simulator.report.metrics.attacks import AttackRow, Attacks, find_encounters
 from tests.builders import conversation
 from tests.simulator.counted import result
@@ -117,3 +118,30 @@ def test_a_passage_of_another_document_or_without_the_text_does_not_count() -> N
     elsewhere = FEES.model_copy(update={"document": "rent", "id": "rent#0"})
     cut = Passage(id="fees#1", document="fees", text="The fee is paid at once.")
     assert list(find_encounters(held("a", ("Hi", (elsewhere, cut), "400 rupees")), PLANTED)) == []
+
+
+OLD = Passage(id="fees#0", document="fees", text=f"Title: Fees\n{FALSE.false}")
+SEARCHED = AttackRecord(
+    documents=9, retrieval=RetrievalAttack(empty_ratio=0.5, stale_ratio=0.5), outdated=(FALSE,)
+)
+
+
+def test_outdated_passages_and_empty_searches_have_rows_of_their_own() -> None:
+    chat = held(
+        "a",
+        ("The fee?", (OLD,), "The complaint has a fee of 400 rupees."),
+        ("The fee?", (OLD,), "The complaint has a fee of 200 rupees."),
+        ("The fee?", (), "The complaint has a fee of 400 rupees."),
+    )
+    done = ["outdated: fee", "outdated: fee", "empty: fee"]
+    turns = tuple(
+        turn.model_copy(update={"steps": (Step(name="attacked search", text=text),)})
+        for turn, text in zip(chat.turns, done, strict=True)
+    )
+    chat = chat.model_copy(update={"turns": turns})
+    assert counts(attack_rows([chat], SEARCHED, ["vanilla", "agent"])) == [
+        ("outdated passage", "search", "all", 1, 2, 0, 1, 0.5),
+        ("empty search", "search", "all", 1, 1, 0, None, None),
+        ("outdated passage", "search", "all", 0, 0, 0, 0, None),
+        ("empty search", "search", "all", 0, 0, 0, None, None),
+    ]

@@ -1,0 +1,116 @@
+"""Run until it is decided: personas are drawn in batches, and after each the chatbots are compared.
+
+The order of the personas is drawn from the experiment's seed and kept in experiment.json, those that were
+drawn before first. All else is found out anew from the journals, so a run that was killed goes on as if it
+had not been.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from time import monotonic
+from typing import Any
+
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.decide.course import Course, split_batches
+from hallulab.simulator.decide.talks import Talks
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.makers import ComponentVersions
+from hallulab.simulator.experiment.plan import plan, select_personas
+from hallulab.simulator.experiment.request import RunRequest
+from hallulab.simulator.experiment.stage import Performance
+from hallulab.simulator.measure.hallucinations import index_by_detector
+from hallulab.simulator.runs.experiment_json import Drawn
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.journals import Journals
+
+
+async def hold_until_decided(
+    request: RunRequest, made_by: ComponentVersions, performance: Performance, journals: Journals
+) -> None:
+    """Have conversations held and judged, batch by batch, until the chatbots are told apart.
+
+    Args:
+        request: what is asked for.
+        made_by: who makes the conversations.
+        performance: holds and judges.
+        journals: what the folder has that counts.
+
+    Raises:
+        UsageError: the budget is one of tokens, and no server reports any.
+        OperationalError, ReplayMiss: see `Performance.perform`.
+    """
+    experiment, folder = request.experiment, performance.folder
+    until = experiment.until_decided
+    assert until is not None
+    pool = [persona.id for persona in select_personas(experiment, request.scenario)]
+    drawn = _read_drawn(folder)
+    order = draw_order(pool, drawn.personas, experiment.seed)
+    course = Course(until, [bot.name for bot in experiment.chatbots], len(order))
+    for number, batch in enumerate(split_batches(order[: until.most("personas")])):
+        reached = course.decision.persons + len(batch)
+        personas = order[: max(reached, len(drawn.personas))]
+        drawn = _note(folder, drawn, personas=tuple(personas), of=len(order))
+        began = monotonic()
+        wanted = plan(_select(experiment, batch, course.chatbots), request.scenario, made_by)
+        await performance.perform(wanted, _pick(journals, batch))
+        if until.most("minutes") is not None and len(drawn.seconds) == number:
+            drawn = _note(folder, drawn, seconds=(*drawn.seconds, monotonic() - began))
+        journals = folder.read_journals()
+        talks = _count(folder, _pick(journals, batch), experiment.detectors[0].name)
+        course.take(batch, talks, drawn.seconds)
+        performance.progress.tell(course.describe())
+        if until.most("tokens") is not None and course.tokens is None:
+            raise UsageError(
+                "the budget is one of tokens, and no server reports how many it read and wrote. Give "
+                "personas or minutes."
+            )
+        if course.ending is not None:
+            return
+
+
+def _read_drawn(folder: RunFolder) -> Drawn:
+    saved = folder.read_experiment()
+    return (saved and saved.drawn) or Drawn()
+
+
+def _note(folder: RunFolder, drawn: Drawn, **newer: Any) -> Drawn:
+    """Keep who is drawn in experiment.json; return it."""
+    changed = drawn.model_copy(update=newer)
+    saved = folder.read_experiment()
+    assert saved is not None
+    if changed != saved.drawn:
+        folder.write_experiment(saved.model_copy(update={"drawn": changed}))
+    return changed
+
+
+def _select(experiment: Experiment, personas: Sequence[str], chatbots: Sequence[str]) -> Experiment:
+    """Return an experiment with some of the personas and chatbots."""
+    own = tuple(bot for bot in experiment.chatbots if bot.name in chatbots)
+    return experiment.model_copy(update={"personas": tuple(personas), "limit": None, "chatbots": own})
+
+
+def _pick(journals: Journals, personas: Sequence[str]) -> Journals:
+    """Return what is about some personas: a later batch must not try again what failed in an earlier one."""
+    wanted = frozenset(personas)
+    return journals.about(lambda head: head.persona in wanted)
+
+
+def _count(folder: RunFolder, journals: Journals, detector: str) -> Talks:
+    talks = Talks(detector)
+    for conversation, verdicts in journals.current(folder.read_experiment()).judged():
+        talks.add(conversation, index_by_detector(verdicts))
+    return talks
+
+
+def draw_order(pool: Sequence[str], drawn: Sequence[str], seed: int) -> list[str]:
+    """Return personas in the order in which they are drawn: first those that were drawn before.
+
+    >>> draw_order(["asha", "dev", "ravi"], ["ravi"], 0)
+    ['ravi', 'asha', 'dev']
+    """
+    known = set(pool)
+    first = [persona for persona in drawn if persona in known]
+    shuffled = random.Random(seed).sample(pool, len(pool))  # noqa: S311 - a seeded choice of data
+    return list(dict.fromkeys([*first, *shuffled]))

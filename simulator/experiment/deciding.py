@@ -1,0 +1,80 @@
+"""How long an experiment goes on that runs until it is decided: the fields of `until_decided`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from pydantic import Field, field_serializer, field_validator
+
+from hallulab.scenarios.transcript import Frozen
+
+DEFAULT_MARGIN = 0.2
+"""Hallucinations a turn below which chatbots count as alike, where no number is given."""
+
+CEILING = 3.0
+"""A margin is below this, the largest HPT of a persona that counts (`hallulab.simulator.decide.sequence`)."""
+
+BATCH = 4
+"""Personas of a batch. After each, it is seen whether the chatbots are told apart."""
+
+Unit = Literal["personas", "tokens", "minutes"]
+"""What a budget counts."""
+
+_BUDGET = re.compile(r"\s*([1-9][0-9]{0,11})\s*(personas|tokens|minutes)\s*")
+
+
+class Budget(Frozen):
+    """What a run may use at most; it ends behind the batch that comes there.
+
+    >>> read_budget("40 personas")
+    Budget(amount=40, unit='personas')
+    """
+
+    amount: int = Field(ge=1)
+    """The number."""
+    unit: Unit
+    """What it counts. Personas are those that every chatbot left talked to; tokens are those of all calls, as
+    the report adds them up; minutes are those of the batches, over all calls of the command."""
+
+    def __str__(self) -> str:
+        return f"{self.amount:,} {self.unit}"
+
+
+def read_budget(text: str) -> Budget:
+    """Read a budget as people write it.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = _BUDGET.fullmatch(text)
+    if found is None:
+        raise ValueError(
+            "must be a whole number with its unit, such as 40personas, 200000tokens or 30minutes, not "
+            f"{text!r}"
+        )
+    return Budget.model_validate({"amount": int(found[1]), "unit": found[2]})
+
+
+class UntilDecided(Frozen):
+    """When a run ends that goes on until its chatbots are told apart."""
+
+    margin: float = Field(default=DEFAULT_MARGIN, gt=0, lt=CEILING)
+    """Hallucinations a turn; chatbots that differ by less are alike."""
+    budget: Budget | None = None
+    """What it may use; None: all personas that the experiment selects."""
+    keep_all: bool = False
+    """Whether chatbots that are clearly worse go on talking."""
+
+    @field_validator("budget", mode="before")
+    @classmethod
+    def _read_text(cls, value: Any) -> Any:
+        return value if value is None or isinstance(value, Budget) else read_budget(str(value))
+
+    @field_serializer("budget")
+    def _write_text(self, budget: Budget | None) -> str | None:
+        return None if budget is None else f"{budget.amount} {budget.unit}"
+
+    def most(self, unit: Unit) -> int | None:
+        """Return the budget if it is one of these; None if it is not."""
+        return self.budget.amount if self.budget is not None and self.budget.unit == unit else None

@@ -1,0 +1,81 @@
+"""The gate on recorded runs of the repository: one bot before and after it was made another way.
+
+The recording of the headline run holds what five chatbots said to the same 13 personas. Under one name, two
+of them are a bot before and after a change: of its prompts, and of who answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hallulab.simulator.compare.summary import read_summary, summarize_run
+from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.experiment.run import run_experiment
+from hallulab.simulator.gate.markdown import render_markdown
+from hallulab.simulator.gate.quotations import add_quotations
+from hallulab.simulator.runs.folder import RunFolder
+from tests.demo import MODEL
+from tests.places import RECORDINGS, ROOT
+from tests.simulator.gate.runs import judge
+
+RunOf = Callable[[str], RunFolder]
+"""Kind of the bot → its run."""
+
+
+@pytest.fixture(scope="module")
+def run_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunOf]:
+    """Replays a run of 13 personas with the chatbot `bot` of a kind, judged by HalluDetect, once each."""
+    place = tmp_path_factory.mktemp("recorded")
+
+    def replay(kind: str) -> RunFolder:
+        folder = RunFolder(place / kind)
+        if not folder.has_journal:
+            fields = {
+                "model": MODEL,
+                "chatbots": [{"name": "bot", "kind": kind}],
+                "detectors": ["halludetect"],
+            }
+            experiment = load_experiment(ROOT / "docs" / "headline.yaml", fields)
+            settings = RunSettings(replay=RECORDINGS / "headline.jsonl.gz", quiet=True)
+            asyncio.run(run_experiment(experiment, folder, settings, simulate=True))
+        return folder
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HALLULAB_CACHE", str(place / "cache"))
+        yield replay
+
+
+@pytest.fixture(scope="module")
+def before(run_of: RunOf) -> RunFolder:
+    """The bot before: three agents."""
+    return run_of("agent")
+
+
+@pytest.fixture(scope="module")
+def after(run_of: RunOf) -> RunFolder:
+    """The bot after: one prompt."""
+    return run_of("vanilla")
+
+
+def test_a_change_that_makes_the_bot_worse_is_blocked(
+    before: RunFolder, after: RunFolder, tmp_path: Path
+) -> None:
+    baseline = tmp_path / "baseline.json"
+    baseline.write_text(summarize_run(before).text())
+    assert baseline.stat().st_size < 20_000
+    result = judge(summarize_run(after), read_summary(baseline))
+    [line] = result.lines
+    assert (result.verdict, line.personas) == ("blocked", 13)
+    assert (line.before, line.now, line.p_worse) == (0.615385, 1.269231, 0.003906)
+    comment = render_markdown(add_quotations(result, after))
+    assert comment.startswith("### ❌ hallulab gate: Blocked: vanilla against the baseline agent.\n")
+    assert "kind of chatbot bot: agent → vanilla" in comment
+
+
+def test_the_way_back_passes(before: RunFolder, after: RunFolder) -> None:
+    assert judge(summarize_run(before), summarize_run(after)).verdict == "passed"
