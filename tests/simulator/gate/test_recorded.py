@@ -115,4 +115,4 @@ def test_a_change_of_the_prompt_that_is_not_told_apart_passes(run_of: RunOf) -> 
     result = judge(after, before)
     [line] = result.lines
     assert (result.verdict, line.before, line.now) == ("passed", 2.038462, 1.769231)
-    assert "scenario" in {change.what for change in result.changes}
+    assert result.setup == ("scenario",)
