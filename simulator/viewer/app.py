@@ -18,6 +18,7 @@ from hallulab.simulator.viewer.findings import Findings
 from hallulab.simulator.viewer.guard import Access, Guard, build_policy
 from hallulab.simulator.viewer.index import Rate
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
+from hallulab.simulator.viewer.side_pages import list_side_routes
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 _PACKAGE = "hallulab.simulator.viewer"
+_COMPARE = "hallulab.simulator.compare"
 
 A_PAGE = 50
 """Conversations on a page of the list."""
@@ -32,7 +34,7 @@ A_PAGE = 50
 LOOK_S = 1.0
 """Seconds between two looks at a run that somebody watches."""
 
-_SCRIPTS = ("htmx.min.js", "viewer.js")
+_SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js")
 
 
 def make_app(runs: ShownRuns, access: Access) -> Guard:
@@ -55,6 +57,7 @@ def make_app(runs: ShownRuns, access: Access) -> Guard:
             Route("/runs/{run}/conversations/{chat}", pages.show_conversation),
             Route("/runs/{run}/conversations/{chat}/{direction}/{turn:int}", pages.find_flagged),
             Route("/runs/{run}/events", pages.stream_events),
+            *list_side_routes(runs, _render),
         ],
         exception_handlers={UsageError: _tell, OperationalError: _tell},
     )
@@ -64,7 +67,9 @@ def make_app(runs: ShownRuns, access: Access) -> Guard:
 
 @cache
 def _style() -> str:
-    return load_asset("hallulab.simulator.report", "page.css") + load_asset(_PACKAGE, "viewer.css")
+    report = "hallulab.simulator.report"
+    parts = [(report, "page.css"), (report, "plot.css"), (_COMPARE, "compare.css"), (_PACKAGE, "viewer.css")]
+    return "".join(load_asset(package, name) for package, name in parts)
 
 
 async def _tell(request: Request, error: Exception) -> Response:
@@ -240,6 +245,6 @@ def _render(template: str, **values: Any) -> Response:
 
 @cache
 def _load(name: str) -> Template:
-    environment = make_environment(_PACKAGE)
+    environment = make_environment(_PACKAGE, _COMPARE)
     environment.globals.update(mark=mark)
     return environment.get_template(name)
