@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -33,6 +34,9 @@ A_PAGE = 50
 
 LOOK_S = 1.0
 """Seconds between two looks at a run that somebody watches."""
+
+READ_S = 0.5
+"""Seconds in which the page of all runs reads what was added to them; the rest is read in the background."""
 
 _SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js")
 
@@ -91,15 +95,17 @@ class Pages:
 
     def show_runs(self, request: Request) -> Response:
         """Show the runs."""
-        shown = []
+        shown: list[dict[str, Any]] = []
+        until = time.monotonic() + READ_S
         for run in self._runs.list():
-            run.index.grow()
+            run.growth.catch_up(at_once=time.monotonic() < until)
             saved = run.folder.read_experiment()
-            rates = run.index.rate()
+            rates = () if run.growth.is_working else run.index.rate()
             shown.append(
-                {"run": run, "counts": run.index.count(), "best": find_fewest(rates), "saved": saved}
+                {"run": run, "counts": run.growth.count(), "best": find_fewest(rates), "saved": saved}
             )
-        return _render("runs.html", shown=shown)
+        reading = sum(one["run"].growth.is_working for one in shown)
+        return _render("runs.html", shown=shown, reading=reading)
 
     def show_run(self, request: Request) -> Response:
         """Show a run."""
@@ -172,16 +178,16 @@ class Pages:
     def _find(self, request: Request, grow: bool = True) -> ShownRun | None:
         run = self._runs.get(request.path_params["run"])
         if run is not None and grow:
-            run.index.grow()
+            run.growth.catch_up()
         return run
 
     def _describe(self, run: ShownRun) -> dict[str, Any]:
-        counts = run.index.count()
+        findings = self._findings.of(run)
         return {
             "run": run,
-            "counts": counts,
-            "rates": run.index.rate(),
-            "findings": self._findings.of(run.folder, counts.conversations),
+            "counts": run.growth.count(),
+            "rates": () if run.growth.is_working else run.index.rate(),
+            "findings": findings,
         }
 
 
@@ -213,15 +219,16 @@ async def _watch(run: ShownRun, request: Request) -> AsyncIterator[str]:
     """Yield an event each time that the run has grown, else a comment: so a closed line is noticed."""
     before = None
     while not await request.is_disconnected():
-        more = await asyncio.to_thread(run.index.grow)
-        counts = await asyncio.to_thread(run.index.count)
-        if counts != before:
-            before = counts
+        await asyncio.to_thread(run.growth.catch_up)
+        state = await asyncio.to_thread(run.growth.count), run.growth.is_working
+        if state != before:
+            before = state
+            counts, more = state
             said = {"conversations": counts.conversations, "verdicts": counts.verdicts, "more": more}
             yield f"event: grown\ndata: {json.dumps(said)}\n\n"
         else:
             yield ": nothing new\n\n"
-        await asyncio.sleep(0 if more else LOOK_S)
+        await asyncio.sleep(LOOK_S)
 
 
 def _name_detectors(run: ShownRun, found: list[str]) -> list[str]:

@@ -11,14 +11,13 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.compare.runs import RunsCompared, compare_runs
 from hallulab.simulator.compare.summary import RunSummary, read_summary
 from hallulab.simulator.compare.texts import add_texts
-from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.viewer.findings import MOST
-from hallulab.simulator.viewer.runs import ShownRun
+from hallulab.simulator.viewer.runs import ShownRun, look_at_files
 
 KEPT = 8
 """Comparisons, and summaries of runs, that are kept."""
 
-State = tuple[tuple[str, tuple[int, ...]], ...]
+State = tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
 """Folders, and what tells whether their files have changed."""
 
 
@@ -46,7 +45,9 @@ class Comparisons:
         Args:
             runs: them, the reference first.
         """
-        large = [run for run in runs if run.index.count().conversations > MOST]
+        if any(run.growth.is_working for run in runs):
+            return Comparison(None, "A run is being read for the first time. Load this page again soon.")
+        large = [run for run in runs if run.growth.count().conversations > MOST]
         if large:
             folders = " ".join(str(run.folder.path) for run in runs)
             return Comparison(
@@ -77,15 +78,8 @@ class Comparisons:
         return self._summaries[state]
 
 
-def _look(run: ShownRun) -> tuple[str, tuple[int, ...]]:
+def _look(run: ShownRun) -> tuple[str, tuple[tuple[int, int], ...]]:
     return str(run.folder.path), look_at_files(run.folder)
-
-
-def look_at_files(folder: RunFolder) -> tuple[int, ...]:
-    """Return what is other when a file that decides a run's numbers has changed."""
-    files = (folder.conversations, folder.verdicts, folder.experiment)
-    found = [file.stat() if file.is_file() else None for file in files]
-    return tuple(part for one in found for part in ((one.st_size, one.st_mtime_ns) if one else (-1, -1)))
 
 
 def _drop_oldest(kept: OrderedDict[State, Comparison] | OrderedDict[State, RunSummary]) -> None:

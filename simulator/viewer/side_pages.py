@@ -117,7 +117,7 @@ class SidePages:
         run = self._runs.get(id)
         if run is None:
             raise _missing()
-        run.index.grow()
+        run.growth.catch_up()
         return run
 
     def _read(self, run: ShownRun, chat: str) -> Column:
