@@ -173,7 +173,7 @@ class Pages:
         run = self._find(request, grow=False)
         if run is None:
             return _missing()
-        return StreamingResponse(_watch(run, request), media_type="text/event-stream")
+        return StreamingResponse(_watch(run, self._findings, request), media_type="text/event-stream")
 
     def _find(self, request: Request, grow: bool = True) -> ShownRun | None:
         run = self._runs.get(request.path_params["run"])
@@ -215,15 +215,15 @@ def find_fewest(rates: Sequence[Rate]) -> list[Fewest]:
     return list(found.values())
 
 
-async def _watch(run: ShownRun, request: Request) -> AsyncIterator[str]:
-    """Yield an event each time that the run has grown, else a comment: so a closed line is noticed."""
+async def _watch(run: ShownRun, findings: Findings, request: Request) -> AsyncIterator[str]:
+    """Yield an event when the run has grown or its report is made, else a comment: so a closed line shows."""
     before = None
     while not await request.is_disconnected():
         await asyncio.to_thread(run.growth.catch_up)
-        state = await asyncio.to_thread(run.growth.count), run.growth.is_working
+        state = await asyncio.to_thread(run.growth.count), run.growth.is_working, findings.is_making(run)
         if state != before:
             before = state
-            counts, more = state
+            counts, more, _ = state
             said = {"conversations": counts.conversations, "verdicts": counts.verdicts, "more": more}
             yield f"event: grown\ndata: {json.dumps(said)}\n\n"
         else:
