@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.measure.self_judging import mark
 from hallulab.simulator.report.html import load_asset, make_environment
+from hallulab.simulator.viewer.annotating import ANYBODY, Labelling, LabellingPages
 from hallulab.simulator.viewer.conversation import show_turns
 from hallulab.simulator.viewer.findings import Findings
 from hallulab.simulator.viewer.guard import Access, Guard, build_policy
@@ -32,20 +33,21 @@ A_PAGE = 50
 LOOK_S = 1.0
 """Seconds between two looks at a run that somebody watches."""
 
-_SCRIPTS = ("htmx.min.js", "viewer.js")
+_SCRIPTS = ("htmx.min.js", "viewer.js", "annotate.js")
 
 
-def make_app(runs: ShownRuns, access: Access) -> Guard:
+def make_app(runs: ShownRuns, access: Access, labelling: Labelling = ANYBODY) -> Guard:
     """Make the application.
 
     Args:
         runs: what it shows.
         access: what requests must bring.
+        labelling: who labels, and how.
     """
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    pages = Pages(runs)
+    pages = Pages(runs, labelling)
     app = Starlette(
         routes=[
             Route("/", pages.show_runs),
@@ -55,6 +57,7 @@ def make_app(runs: ShownRuns, access: Access) -> Guard:
             Route("/runs/{run}/conversations/{chat}", pages.show_conversation),
             Route("/runs/{run}/conversations/{chat}/{direction}/{turn:int}", pages.find_flagged),
             Route("/runs/{run}/events", pages.stream_events),
+            *LabellingPages(runs, labelling, _render).list_routes(),
         ],
         exception_handlers={UsageError: _tell, OperationalError: _tell},
     )
@@ -64,7 +67,11 @@ def make_app(runs: ShownRuns, access: Access) -> Guard:
 
 @cache
 def _style() -> str:
-    return load_asset("hallulab.simulator.report", "page.css") + load_asset(_PACKAGE, "viewer.css")
+    return (
+        load_asset("hallulab.simulator.report", "page.css")
+        + load_asset(_PACKAGE, "viewer.css")
+        + load_asset(_PACKAGE, "annotate.css")
+    )
 
 
 async def _tell(request: Request, error: Exception) -> Response:
@@ -78,10 +85,12 @@ class Pages:
 
     Args:
         runs: the runs.
+        labelling: who labels.
     """
 
-    def __init__(self, runs: ShownRuns) -> None:
+    def __init__(self, runs: ShownRuns, labelling: Labelling) -> None:
         self._runs = runs
+        self._labelling = labelling
         self._findings = Findings()
 
     def show_runs(self, request: Request) -> Response:
@@ -140,6 +149,7 @@ class Pages:
             chat=chat,
             turns=show_turns(chat, verdicts, _name_detectors(run, [one.detector for one in verdicts])),
             others=run.index.list_case(chat.id),
+            labelling=self._labelling,
         )
 
     def find_flagged(self, request: Request) -> Response:

@@ -139,7 +139,7 @@ def test_nothing_outside_of_the_runs_is_shown(served: Served, path: str) -> None
 def test_hostile_texts_stay_text(served: Served, number: int) -> None:
     status, page = served.get(f"/runs/{id_of(served, 'hostile')}/conversations/c{number}")
     assert status == 200
-    assert page.count("<script>") == 2
+    assert page.count("<script>") == 3
     assert "<img" not in page
     assert "<svg onload" not in page
     text = HOSTILE[number][:200].replace("\x00", "")
