@@ -98,7 +98,7 @@
 
   // ---- numbers
 
-  const two = (value) => (value === null ? "–" : value.toFixed(2));
+  const two = (value) => (value === null ? "–" : value > 999 ? "over 999" : value.toFixed(2));
   const range = (pair) => (pair ? `${two(pair[0])} to ${two(pair[1])}` : "–");
 
   async function showNumbers() {
@@ -121,7 +121,8 @@
     }));
     const all = found.rows.find((row) => row.chatbot === null);
     const now = all.all_labelled_ci95 || all.corrected_hpt_1_ci95;
-    const first = `hallulab-first-${run}-${found.detector}`;
+    const kind = all.all_labelled_ci95 ? "run" : "personas"; // the two are not compared
+    const first = `hallulab-first-${run}-${found.detector}-${kind}`;
     if (now && !sessionStorage.getItem(first)) sessionStorage.setItem(first, JSON.stringify(now));
     const before = JSON.parse(sessionStorage.getItem(first) || "null");
     const was = now && before && range(before) !== range(now) ? `; it was ${range(before)}` : "";
@@ -272,6 +273,7 @@
   /** Go to a turn, also of this page: then the browser loads nothing and does not focus it. */
   function go(address) {
     working.then(() => {
+      chosen = null;
       const target = new URL(by("desk-next").href || address, location.href);
       if (target.pathname !== location.pathname) {
         location.assign(target);

@@ -41,7 +41,6 @@ def small_run(folder: Path) -> RunFolder:
 def served(tmp_path: Path) -> Iterator[Served]:
     (tmp_path / "runs").mkdir()
     small_run(tmp_path / "runs" / "small")
-    hostile_run(tmp_path / "runs" / "hostile")
     with serving([tmp_path / "runs"], tmp_path / "indices") as viewer:
         yield viewer
 
@@ -194,13 +193,14 @@ def test_the_numbers_are_those_of_the_report(served: Served) -> None:
     for number in range(8):
         kinds: list[dict[str, Any]] = [{"kind": "right", "detector": "d", "finding": 0}, {"kind": "clean"}]
         press(served, conversation=f"c{number}", **kinds[number % 3 == 0])
-        press(served, conversation=f"c{number}", turn=1, kind="unknown" if number == 1 else "clean")
+    press(served, turn=1, kind="unknown")
+    press(served, conversation="c1", turn=1, kind="clean")
     told = json.loads(served.get(f"/runs/{id_of(served, 'small')}/numbers")[1])
     run = folder_of(served)
     rows = report_of(run, run.read_journals()).of(CorrectedSection).corrected
     assert told["detector"] == "d"
     assert told["rows"] == [row.model_dump(mode="json", exclude={"detector"}) for row in rows]
-    assert told["rows"][-1]["annotated"] == 15
+    assert told["rows"][-1]["annotated"] == 9
 
 
 def test_turns_are_drawn_once_and_keep_their_propensity(served: Served) -> None:
@@ -237,7 +237,8 @@ def test_the_page_of_labels_has_agreement_and_conflicts(served: Served) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
-def test_hostile_texts_are_labelled_as_they_are(served: Served, number: int) -> None:
+def test_hostile_texts_are_labelled_as_they_are(served: Served, tmp_path: Path, number: int) -> None:
+    hostile_run(tmp_path / "runs" / "hostile")
     text = HOSTILE[number]
     shown = text.replace("\0", "")
     words: dict[str, Any] = {
