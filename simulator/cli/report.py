@@ -61,14 +61,24 @@ def view(
         int | None, typer.Option(min=1, max=65535, help="Port; by default 8765, or a free one.")
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    annotator: Annotated[
+        str, typer.Option(metavar="NAME", help="Who labels turns, unless the page says another name.")
+    ] = "",
+    guideline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Guideline of the labels. By default that of the run's labels."),
+    ] = None,
 ) -> None:
     """Serve pages over run folders on this machine, also while they grow, until Ctrl-C."""
     import webbrowser
 
+    from hallulab.simulator.viewer.annotating import Labelling
+    from hallulab.simulator.viewer.keys import name_annotator
     from hallulab.simulator.viewer.runs import ShownRuns
     from hallulab.simulator.viewer.serve import listen, make_server
 
     runs = ShownRuns(paths or [Path("runs")])
+    labelling = Labelling(name_annotator(annotator), guideline)
     listening = listen(port)
 
     def tell() -> None:
@@ -77,7 +87,7 @@ def view(
             webbrowser.open(listening.address)
 
     with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
-        make_server(runs, listening, tell).run([listening.socket])
+        make_server(runs, listening, tell, labelling).run([listening.socket])
 
 
 def show_report(

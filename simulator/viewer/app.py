@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.measure.self_judging import mark
 from hallulab.simulator.report.html import load_asset, make_environment
+from hallulab.simulator.viewer.annotating import ANYBODY, Labelling, LabellingPages
 from hallulab.simulator.viewer.conversation import show_turns
 from hallulab.simulator.viewer.findings import Findings
 from hallulab.simulator.viewer.guard import Access, Guard, build_policy
@@ -38,20 +39,21 @@ LOOK_S = 1.0
 READ_S = 0.5
 """Seconds in which the page of all runs reads what was added to them; the rest is read in the background."""
 
-_SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js")
+_SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js", "annotate.js")
 
 
-def make_app(runs: ShownRuns, access: Access) -> Guard:
+def make_app(runs: ShownRuns, access: Access, labelling: Labelling = ANYBODY) -> Guard:
     """Make the application.
 
     Args:
         runs: what it shows.
         access: what requests must bring.
+        labelling: who labels, and how.
     """
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    pages = Pages(runs)
+    pages = Pages(runs, labelling)
     app = Starlette(
         routes=[
             Route("/", pages.show_runs),
@@ -61,6 +63,7 @@ def make_app(runs: ShownRuns, access: Access) -> Guard:
             Route("/runs/{run}/conversations/{chat}", pages.show_conversation),
             Route("/runs/{run}/conversations/{chat}/{direction}/{turn:int}", pages.find_flagged),
             Route("/runs/{run}/events", pages.stream_events),
+            *LabellingPages(runs, labelling, _render).list_routes(),
             *list_side_routes(runs, _render),
         ],
         exception_handlers={UsageError: _tell, OperationalError: _tell},
@@ -72,7 +75,10 @@ def make_app(runs: ShownRuns, access: Access) -> Guard:
 @cache
 def _style() -> str:
     report = "hallulab.simulator.report"
-    parts = [(report, "page.css"), (report, "plot.css"), (_COMPARE, "compare.css"), (_PACKAGE, "viewer.css")]
+    parts = [
+        *((report, "page.css"), (report, "plot.css"), (_COMPARE, "compare.css")),
+        *((_PACKAGE, "viewer.css"), (_PACKAGE, "annotate.css")),
+    ]
     return "".join(load_asset(package, name) for package, name in parts)
 
 
@@ -87,10 +93,12 @@ class Pages:
 
     Args:
         runs: the runs.
+        labelling: who labels.
     """
 
-    def __init__(self, runs: ShownRuns) -> None:
+    def __init__(self, runs: ShownRuns, labelling: Labelling) -> None:
         self._runs = runs
+        self._labelling = labelling
         self._findings = Findings()
 
     def show_runs(self, request: Request) -> Response:
@@ -151,6 +159,7 @@ class Pages:
             chat=chat,
             turns=show_turns(chat, verdicts, _name_detectors(run, [one.detector for one in verdicts])),
             others=run.index.list_case(chat.id),
+            labelling=self._labelling,
         )
 
     def find_flagged(self, request: Request) -> Response:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hallulab.scenarios.errors import OperationalError
+from hallulab.simulator.viewer.annotating import ANYBODY, Labelling
 from hallulab.simulator.viewer.app import make_app
 from hallulab.simulator.viewer.guard import Access
 from hallulab.simulator.viewer.runs import ShownRuns
@@ -59,13 +60,16 @@ def listen(port: int | None) -> Listening:
     return Listening(found, Access(found.getsockname()[1]))
 
 
-def make_server(runs: ShownRuns, listening: Listening, when_ready: Callable[[], None]) -> uvicorn.Server:
+def make_server(
+    runs: ShownRuns, listening: Listening, when_ready: Callable[[], None], labelling: Labelling = ANYBODY
+) -> uvicorn.Server:
     """Make the server; `run` of it, with the socket, serves until Ctrl-C.
 
     Args:
         runs: what is shown.
         listening: where.
         when_ready: is called when requests are answered.
+        labelling: who labels, and how.
     """
     import uvicorn
 
@@ -75,7 +79,7 @@ def make_server(runs: ShownRuns, listening: Listening, when_ready: Callable[[], 
             when_ready()
 
     config = uvicorn.Config(
-        make_app(runs, listening.access),
+        make_app(runs, listening.access, labelling),
         log_level="warning",
         access_log=False,
         lifespan="off",
