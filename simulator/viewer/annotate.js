@@ -165,7 +165,7 @@
     return { start, end: start + [...text].length, text };
   }
 
-  document.addEventListener("selectionchange", () => {
+  function readSelection() {
     const selection = document.getSelection();
     if (!selection.rangeCount || selection.isCollapsed) return;
     const range = selection.getRangeAt(0);
@@ -173,7 +173,9 @@
     const reply = inside(range.startContainer);
     if (!reply || reply !== inside(range.endContainer)) return;
     chosen = { turn: reply.closest(".turn"), ...place(reply, range) };
-  });
+  }
+
+  document.addEventListener("selectionchange", readSelection); // a click on a button may end the selection
 
   function openForm(article) {
     if (!chosen || (article && chosen.turn !== article)) {
@@ -266,6 +268,7 @@
       if (event.target.matches("body, .turn")) press("Enter", current());
     } else if (/^[ynacuz1-5]$/.test(event.key)) {
       event.preventDefault();
+      if (event.key === "a") readSelection(); // the event of a selection comes after it
       press(event.key, event.key === "a" && chosen ? chosen.turn : current());
     }
   });
