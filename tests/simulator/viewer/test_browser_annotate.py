@@ -130,6 +130,7 @@ def open_desk(page: Page, server: Server) -> None:
 def go_next(page: Page) -> tuple[str, int]:
     """Press `l`, and return where that leads."""
     link = page.locator("#desk-next")
+    expect(link).to_be_visible()
     target = link.get_attribute("href") or ""
     page.keyboard.press("l")
     page.wait_for_url(re.compile(re.escape(target) + "$"))
