@@ -45,7 +45,7 @@ class Picture:
 
 PICTURES = (
     Picture("run", "run", 1280, 800, "light"),
-    Picture("beside", "beside", 1280, 800, "dark"),
+    Picture("beside", "beside", 1280, 640, "dark"),
     Picture("conversation-narrow", "conversation", 400, 720, "light"),
     Picture("run-narrow", "run", 400, 720, "dark"),
 )

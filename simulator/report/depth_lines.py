@@ -10,7 +10,7 @@ from hallulab.simulator.measure.intervals import Interval
 from hallulab.simulator.report.dots import choose_axis_steps
 from hallulab.simulator.report.html import Tick, render_part
 
-WIDTH, HEIGHT = 440.0, 200.0
+WIDTH, HEIGHT = 560.0, 220.0
 """Size of a chart in the SVG's units; the page scales it."""
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 16.0, 10.0, 38.0
 """Margins of the plot."""

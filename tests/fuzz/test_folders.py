@@ -237,7 +237,7 @@ def test_reports_are_made_of_a_folder_or_it_is_refused(
 def test_a_folder_is_shown_or_the_reason_is_told(pack: Path, folder: Path, data: st.DataObject) -> None:
     run = _made(folder, data.draw(folders(pack)))
     with keeping(folder), TemporaryDirectory() as indices:
-        runs = ShownRuns([folder.parent], Path(indices))
+        runs = ShownRuns([folder], Path(indices))
         app = make_app(runs, ACCESS)
         shown = [one for one in runs.list() if one.folder.path == folder]
         assert bool(shown) == run.has_journal
