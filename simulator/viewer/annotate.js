@@ -226,7 +226,7 @@
         if (found.undone === undefined) tell(`Turn ${turn + 1}: ${describe(now)}`);
         await showNumbers();
       } catch (error) {
-        tell(error.message);
+        tell(`Not saved: ${error.message}`);
       }
     });
   }

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -116,6 +119,44 @@ def test_a_torn_mark_is_lost_alone(run: RunFolder, caplog: pytest.LogCaptureFixt
     desk.press(("c", 0), {"kind": "done"})
     assert "unfinished" in caplog.text
     assert [line["kind"] for line in lines(run.marks)] == ["right", "done"]
+
+
+PRESSING = """
+from pathlib import Path
+from hallulab.simulator.annotate.desk import Desk
+from hallulab.simulator.runs.folder import RunFolder
+from tests.simulator.annotate.test_desk import CHAT, VERDICTS
+desk = Desk(RunFolder(Path({folder!r})), {{"c": (CHAT, VERDICTS)}}.get, ("person", "g"))
+while True:
+    for kind in ("clean", "unknown"):
+        desk.press(("c", 1), {{"kind": kind}})
+        print(kind, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keys", [1, 4, 9, 20])
+def test_a_killed_process_loses_the_key_under_way_at_most(run: RunFolder, keys: int) -> None:
+    command = [sys.executable, "-c", PRESSING.format(folder=str(run.path))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for _ in range(keys):
+            process.stdout.readline()
+        process.kill()
+        saved = keys + len(process.stdout.readlines())
+    assert saved <= len(lines(run.marks)) <= saved + 1
+    sit(run).press(("c", 0), {"kind": "clean"})
+    pressed = ["clean", "unknown"][(len(lines(run.marks)) - 2) % 2]
+    found = {line.turn: line.unknown for _, line in read_annotations(run.annotations)}
+    assert found == {0: False, 1: pressed == "unknown"}
+
+
+def test_threads_take_turns(run: RunFolder) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(40):
+            pool.submit(sit(run).press, ("c", 1), {"kind": "clean"})
+    assert len(lines(run.marks)) == 40
+    assert len(lines(run.annotations)) == 1
 
 
 def test_annotators_have_lines_of_their_own(run: RunFolder) -> None:
