@@ -22,6 +22,7 @@ ROOMS = {
         {"report", "bench"},
         {"compare"},
         {"gate"},
+        {"chat"},
         {"viewer"},
         {"stress", "annotate"},
         {"cli"},
