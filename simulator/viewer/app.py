@@ -18,6 +18,8 @@ from hallulab.simulator.viewer.findings import Findings
 from hallulab.simulator.viewer.guard import Access, Guard, build_policy
 from hallulab.simulator.viewer.index import Rate
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
+from hallulab.simulator.viewer.talking import TalkingPages
+from hallulab.simulator.viewer.talks import TalkSource
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -32,15 +34,16 @@ A_PAGE = 50
 LOOK_S = 1.0
 """Seconds between two looks at a run that somebody watches."""
 
-_SCRIPTS = ("htmx.min.js", "viewer.js")
+_SCRIPTS = ("htmx.min.js", "viewer.js", "talk.js")
 
 
-def make_app(runs: ShownRuns, access: Access) -> Guard:
+def make_app(runs: ShownRuns, access: Access, talked: TalkSource | None = None) -> Guard:
     """Make the application.
 
     Args:
         runs: what it shows.
         access: what requests must bring.
+        talked: what can be talked to; None: nothing.
     """
     from starlette.applications import Starlette
     from starlette.routing import Route
@@ -55,6 +58,7 @@ def make_app(runs: ShownRuns, access: Access) -> Guard:
             Route("/runs/{run}/conversations/{chat}", pages.show_conversation),
             Route("/runs/{run}/conversations/{chat}/{direction}/{turn:int}", pages.find_flagged),
             Route("/runs/{run}/events", pages.stream_events),
+            *TalkingPages(runs, talked, _render).list_routes(),
         ],
         exception_handlers={UsageError: _tell, OperationalError: _tell},
     )
@@ -64,7 +68,8 @@ def make_app(runs: ShownRuns, access: Access) -> Guard:
 
 @cache
 def _style() -> str:
-    return load_asset("hallulab.simulator.report", "page.css") + load_asset(_PACKAGE, "viewer.css")
+    ours = "".join(load_asset(_PACKAGE, name) for name in ("viewer.css", "talk.css"))
+    return load_asset("hallulab.simulator.report", "page.css") + ours
 
 
 async def _tell(request: Request, error: Exception) -> Response:

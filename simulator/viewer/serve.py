@@ -11,6 +11,7 @@ from hallulab.scenarios.errors import OperationalError
 from hallulab.simulator.viewer.app import make_app
 from hallulab.simulator.viewer.guard import Access
 from hallulab.simulator.viewer.runs import ShownRuns
+from hallulab.simulator.viewer.talks import TalkSource
 
 if TYPE_CHECKING:
     import uvicorn
@@ -59,13 +60,19 @@ def listen(port: int | None) -> Listening:
     return Listening(found, Access(found.getsockname()[1]))
 
 
-def make_server(runs: ShownRuns, listening: Listening, when_ready: Callable[[], None]) -> uvicorn.Server:
+def make_server(
+    runs: ShownRuns,
+    listening: Listening,
+    when_ready: Callable[[], None],
+    talked: TalkSource | None = None,
+) -> uvicorn.Server:
     """Make the server; `run` of it, with the socket, serves until Ctrl-C.
 
     Args:
         runs: what is shown.
         listening: where.
         when_ready: is called when requests are answered.
+        talked: what can be talked to; None: nothing.
     """
     import uvicorn
 
@@ -75,7 +82,7 @@ def make_server(runs: ShownRuns, listening: Listening, when_ready: Callable[[], 
             when_ready()
 
     config = uvicorn.Config(
-        make_app(runs, listening.access),
+        make_app(runs, listening.access, talked),
         log_level="warning",
         access_log=False,
         lifespan="off",
