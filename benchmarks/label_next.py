@@ -21,7 +21,7 @@ from benchmarks.corrected_gold import read_gold
 from benchmarks.coverage import made_up, truth
 from hallulab.scenarios.datasets.gold import Draw
 from hallulab.scenarios.text.wording import format_number
-from hallulab.simulator.annotate.plan import Plan, ScoredTurn, draw_cells, plan_draw
+from hallulab.simulator.annotate.plan import DrawPlan, ScoredTurn, draw_cells, plan_draw
 from hallulab.simulator.annotate.turns import collect_scored_turns
 from hallulab.simulator.measure.corrections import LEAST_ANNOTATED, estimate_by_people
 from hallulab.simulator.measure.drawn_turns import estimate_drawn_error
@@ -103,7 +103,7 @@ def draw_evenly(run: Sample, number: int, random: np.random.Generator) -> Drawn:
             return {int(place): Draw(1, 0, number / len(run.scored)) for place in places}
 
 
-def _draw(plan: Plan, number: int, random: np.random.Generator) -> Drawn:
+def _draw(plan: DrawPlan, number: int, random: np.random.Generator) -> Drawn:
     return {place: Draw(number, cell.stratum, cell.propensity) for cell, place in draw_cells(plan, random)}
 
 

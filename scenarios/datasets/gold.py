@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import Field, field_validator
+from pydantic import AwareDatetime, Field, field_validator
 
 from hallulab.scenarios.datasets.loader import (
     SCHEMA,
@@ -18,7 +18,8 @@ from hallulab.scenarios.datasets.loader import (
     make_repeated_id_error,
 )
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import read_records
+from hallulab.scenarios.files.data_files import check_record, open_to_read, read_records
+from hallulab.scenarios.files.json_text import drop_torn_line, parse_lines
 from hallulab.scenarios.labelled import ChatbotTurn, GoldSpan, LabelledData, LabelledReply
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 
@@ -35,6 +36,8 @@ PERSON = "person"
 """The annotator of a line that names none."""
 MODEL = "model:"
 """What the name of a model as annotator begins with."""
+NAMED = f"{PERSON}:"
+"""What the name of a person as annotator begins with, where several label."""
 
 TurnPlace = tuple[str, int]
 """Identifier of a conversation, and index of a turn in it."""
@@ -45,6 +48,11 @@ def require_annotator(name: str) -> str:
     if (name != PERSON and not name.removeprefix(MODEL).strip()) or not name.startswith((PERSON, MODEL)):
         raise ValueError(f"{name!r} is no annotator; give `person`, or `model:` and its name")
     return name
+
+
+def is_person(annotator: str) -> bool:
+    """Return whether an annotator is a person: `person`, or `person:` and a name."""
+    return annotator == PERSON or annotator.startswith(NAMED)
 
 
 class Draw(NamedTuple):
@@ -67,10 +75,12 @@ class Quotation(Frozen):
     """1 (harmless) to 5 (critical)."""
     reason: str = ""
     """Why."""
+    start: int | None = Field(None, ge=0)
+    """Where they begin in the reply; None: where they stand first, the second such quotation next, etc."""
 
 
 class Annotation(Frozen):
-    """A line of the file: the annotation of a turn."""
+    """The annotation of a turn."""
 
     conversation: str
     """Identifier of the conversation."""
@@ -83,7 +93,7 @@ class Annotation(Frozen):
     claims: bool = True
     """Whether the reply makes a claim that could be wrong."""
     annotator: str = PERSON
-    """Who looked: `person`, or `model:` and its name."""
+    """Who looked: `person`, `person:` and a name, or `model:` and its name."""
     guideline: str | None = Field(None, min_length=1)
     """Hash of the text that says what counts as a hallucination; None: not known."""
     propensity: float | None = Field(None, gt=0, le=1)
@@ -107,6 +117,27 @@ class Annotation(Frozen):
     def drawn(self) -> Draw | None:
         """How the turn was drawn; None: not by hallulab."""
         return None if self.propensity is None else Draw(self.draw, self.stratum, self.propensity)
+
+    @property
+    def labeller(self) -> tuple[TurnPlace, str, str | None]:
+        """The turn, who looked, and by which guideline: of these, one line stands."""
+        return self.place, self.annotator, self.guideline
+
+    def render_line(self) -> str:
+        """Return the line of the file, without what is not known or not usual."""
+        usual = {name for name in ("unknown", "withdrawn") if not getattr(self, name, False)}
+        return self.model_dump_json(exclude_none=True, exclude=usual)
+
+
+class AnnotationLine(Annotation):
+    """A line of the file."""
+
+    time: AwareDatetime | None = None
+    """When it was written; None: not known."""
+    unknown: bool = False
+    """Whether the annotator looked and could not tell; then the turn counts as not looked at."""
+    withdrawn: bool = False
+    """Whether it takes back the line before it of the same turn, annotator and guideline."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +167,7 @@ def load_gold(request: LoadRequest) -> LabelledData:
     replies: dict[str, LabelledReply] = {}
     left_out: Counter[str] = Counter()
     for folder in _find_run_folders(request):
-        lines = read_annotations(folder / ANNOTATIONS)
+        lines = _leave_out_unknown(read_annotations(folder / ANNOTATIONS))
         chosen = choose_lines(line for _, line in lines)
         annotations = {place: lines[at] for place, at in chosen.items()}
         for conversation, turn in _read_turns(_find_journals(request.dataset, folder)):
@@ -159,12 +190,12 @@ def read_annotated_turns(path: Path, conversations: Iterable[Conversation]) -> l
     """Read what annotators found in the turns of a run that they looked at, line by line.
 
     A turn with a line was looked at; no spans: nothing was found. A turn may have several lines, of other
-    annotators or under other guidelines.
+    annotators or under other guidelines. Lines of annotators that could not tell are left out.
 
     Raises:
         UsageError: a line is wrong, or about a turn that the run does not have.
     """
-    annotations = read_annotations(path)
+    annotations = _leave_out_unknown(read_annotations(path))
     replies = find_replies({line.place for _, line in annotations}, conversations)
     return [
         AnnotatedTurn(line, locate_spans(line, replies, f"{path}, line {number}"))
@@ -216,7 +247,7 @@ def choose_lines(lines: Iterable[Annotation]) -> dict[TurnPlace, int]:
     main = choose_guideline(lines)
     found: dict[TurnPlace, int] = {}
     for number, line in sorted(
-        enumerate(lines), key=lambda one: (one[1].guideline != main, one[1].annotator != PERSON, one[0])
+        enumerate(lines), key=lambda one: (one[1].guideline != main, not is_person(one[1].annotator), one[0])
     ):
         found.setdefault(line.place, number)
     return found
@@ -237,23 +268,41 @@ def _find_run_folders(request: LoadRequest) -> list[Path]:
     return [request.file(ANNOTATIONS).parent]
 
 
-def read_annotations(path: Path) -> list[tuple[int, Annotation]]:
-    """Read annotations, each with its line number.
+def read_annotations(path: Path) -> list[tuple[int, AnnotationLine]]:
+    """Read the annotations that were not taken back, each with its line number.
 
     Raises:
-        UsageError: a line is wrong, or an annotator annotated a turn twice under the same guideline.
+        UsageError: a line is wrong or takes back what is not there, or an annotator annotated a turn twice
+            under the same guideline.
     """
-    found: list[tuple[int, Annotation]] = []
-    seen: dict[tuple[TurnPlace, str, str | None], int] = {}
-    for number, line in read_records(path, Annotation, SCHEMA):
-        first = seen.setdefault((line.place, line.annotator, line.guideline), number)
-        if first != number:
+    found: dict[tuple[TurnPlace, str, str | None], tuple[int, AnnotationLine]] = {}
+    for number, line in _read_lines(path):
+        before = found.get(line.labeller)
+        if line.withdrawn and before is None:
+            raise UsageError(
+                f"{path}, line {number}: no line above it annotates turn {line.turn} of conversation "
+                f"{line.conversation}, so there is nothing to take back. Delete the line."
+            )
+        if line.withdrawn:
+            del found[line.labeller]
+        elif before is not None:
             raise UsageError(
                 f"{path}, line {number}: turn {line.turn} of conversation {line.conversation} "
-                f"is annotated in line {first}, too. Delete one of them."
+                f"is annotated in line {before[0]}, too. Delete one of them."
             )
-        found.append((number, line))
-    return found
+        else:
+            found[line.labeller] = number, line
+    return list(found.values())
+
+
+def _read_lines(path: Path) -> Iterator[tuple[int, AnnotationLine]]:
+    with open_to_read(path) as file:
+        for number, value in parse_lines(drop_torn_line(file, path), path):
+            yield number, check_record(value, AnnotationLine, f"{path}, line {number}", SCHEMA)
+
+
+def _leave_out_unknown(lines: list[tuple[int, AnnotationLine]]) -> list[tuple[int, AnnotationLine]]:
+    return [(number, line) for number, line in lines if not line.unknown]
 
 
 def _find_journals(dataset: str, folder: Path) -> list[Path]:
@@ -303,9 +352,14 @@ def _find_spans(reply: str, annotation: Annotation, place: str) -> tuple[GoldSpa
     """Find the quotations of an annotation in the reply."""
     spans = []
     quotes = [span.quote for span in annotation.spans]
-    for quote, found in zip(quotes, locate_quotations(reply, quotes), strict=True):
+    for span, found in zip(annotation.spans, locate_quotations(reply, quotes), strict=True):
+        quote = span.quote
+        if span.start is not None:
+            stands = reply.startswith(quote, span.start)
+            found = (span.start, span.start + len(quote)) if stands else None
         if found is None:
             how = "is given more often than it stands" if quote in reply else "does not stand"
+            how = how if span.start is None else f"does not stand at {span.start}"
             raise UsageError(f"{place}: spans: the quotation {quote!r} {how} in the reply. Correct it.")
         spans.append(GoldSpan(start=found[0], end=found[1]))
     return tuple(spans)

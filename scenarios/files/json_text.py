@@ -188,13 +188,19 @@ def read_placed_lines(path: Path) -> Iterator[tuple[int, int, Any]]:
         raise UsageError(f"{path}: this is no file. Put the file there, or delete it.")
     with path.open("rb") as file:
         place = 0
-        for number, line in enumerate(_drop_torn_line(file, path), start=1):
+        for number, line in enumerate(drop_torn_line(file, path), start=1):
             if line.strip():
                 yield number, place, _parse_value(line, number, path)
             place += len(line)
 
 
-def _drop_torn_line(file: Iterable[bytes], path: Path) -> Iterator[bytes]:
+def drop_torn_line(file: Iterable[bytes], path: Path) -> Iterator[bytes]:
+    """Yield lines without a last one that a killed process left unfinished, of which it warns.
+
+    Args:
+        file: its lines.
+        path: where it is, for the warning.
+    """
     for line in file:
         if not line.endswith(b"\n") and _is_torn(line):
             _warn_of_torn_line(path)

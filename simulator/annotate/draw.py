@@ -14,7 +14,7 @@ from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import read_text
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import join_names
-from hallulab.simulator.annotate.plan import Cell, Plan, ScoredTurn, draw_cells, plan_draw
+from hallulab.simulator.annotate.plan import Cell, DrawPlan, ScoredTurn, draw_cells, plan_draw
 from hallulab.simulator.annotate.sheet import build_sheet_turn, write_sheet
 from hallulab.simulator.annotate.turns import collect_scored_turns
 from hallulab.simulator.measure.annotations import Annotations, count_annotations
@@ -49,7 +49,7 @@ class DrawnSheet:
     """Whose scores mattered."""
     turns: Mapping[str, tuple[int, int, int]]
     """Chatbot → turns that were scored, annotated before, and drawn now."""
-    plan: Plan
+    plan: DrawPlan
     """How they were drawn."""
 
 

@@ -70,7 +70,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Plan:
+class DrawPlan:
     """How many turns to draw of which."""
 
     cells: tuple[Cell, ...]
@@ -81,7 +81,7 @@ class Plan:
     """Likewise, were as many turns drawn with equal probability."""
 
 
-def plan_draw(turns: Sequence[ScoredTurn], number: int) -> Plan:
+def plan_draw(turns: Sequence[ScoredTurn], number: int) -> DrawPlan:
     """Plan a draw.
 
     Args:
@@ -94,7 +94,7 @@ def plan_draw(turns: Sequence[ScoredTurn], number: int) -> Plan:
     return min(possible, key=lambda plan: np.inf if plan.width is None else plan.width)
 
 
-def draw_cells(plan: Plan, random: np.random.Generator) -> list[tuple[Cell, int]]:
+def draw_cells(plan: DrawPlan, random: np.random.Generator) -> list[tuple[Cell, int]]:
     """Draw turns by a plan; return their cells and places, in an order that tells nothing of them."""
     chosen = [
         (cell, int(place))
@@ -147,7 +147,7 @@ class _Planner:
         squares = float(((wrong - wrong.mean()) ** 2).sum()) if len(like) else 0.0
         return (LABELS * guess + squares) / (LABELS + max(len(like) - 1, 0))
 
-    def plan(self, classes: int) -> Plan | None:
+    def plan(self, classes: int) -> DrawPlan | None:
         """Plan a draw with so many classes of the score; None where a cell would be drawn from too seldom."""
         bots = [left for left in self._left if len(left)]
         groups = [np.concatenate(bots)] if self._number < LEAST_DRAWN * len(bots) else bots
@@ -165,7 +165,7 @@ class _Planner:
         if classes > 1 and not self._gives_intervals(cells):
             return None
         width = self._expect_width(cells, variances)
-        return Plan(tuple(cells), width, self._expect_random_width())
+        return DrawPlan(tuple(cells), width, self._expect_random_width())
 
     def _gives_intervals(self, cells: Sequence[Cell]) -> bool:
         """Return whether each chatbot keeps the degrees of freedom that an interval of its own takes."""

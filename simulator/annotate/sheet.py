@@ -158,7 +158,7 @@ def add_sheet(folder: RunFolder, path: Path) -> Added:
     folder.refuse_links_out([folder.annotations])
     with folder.claimed():
         known = read_annotations(folder.annotations) if folder.annotations.is_file() else []
-        there = {(line.place, line.annotator, line.guideline): line for _, line in known}
+        there = {line.labeller: line for _, line in known}
         filled = [(at, turn) for at, turn in enumerate(sheet.turns) if turn.spans is not None]
         replies = find_replies({turn.place for _, turn in filled}, folder.read_conversations())
         lines: dict[TurnPlace, Annotation] = {}
@@ -168,18 +168,18 @@ def add_sheet(folder: RunFolder, path: Path) -> Added:
             if line.place in lines:
                 raise UsageError(f"{place}: the sheet has this turn twice. Delete one of them.")
             locate_spans(line, replies, place)
-            before = there.get((line.place, line.annotator, line.guideline))
-            if before is not None and before.spans != line.spans:
+            before = there.get(line.labeller)
+            if before is not None and (before.unknown or before.spans != line.spans):
                 raise UsageError(
                     f"{place}: turn {line.turn} of conversation {line.conversation} has other labels in "
                     f"{folder.annotations.name}. Delete the line there, or the turn here."
                 )
             lines[line.place] = line
-        new = [one for one in lines.values() if (one.place, one.annotator, one.guideline) not in there]
+        new = [one for one in lines.values() if one.labeller not in there]
         if new:
             with LineWriter(folder.annotations) as writer:
                 for line in new:
-                    writer.append(line.model_dump_json(exclude_none=True))
+                    writer.append(line.render_line())
     return Added(len(new), len(lines) - len(new), len(sheet.turns) - len(filled))
 
 

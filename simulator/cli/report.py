@@ -70,17 +70,27 @@ def view(
         str | None,
         typer.Option(help="Endpoint that serves it; without it the model is served here."),
     ] = None,
+    annotator: Annotated[
+        str, typer.Option(metavar="NAME", help="Who labels turns, unless the page says another name.")
+    ] = "",
+    guideline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Guideline of the labels. By default that of the run's labels."),
+    ] = None,
 ) -> None:
     """Serve pages over run folders on this machine, also while they grow, until Ctrl-C."""
     import webbrowser
 
+    from hallulab.simulator.viewer.annotating import Labelling
+    from hallulab.simulator.viewer.keys import name_annotator
     from hallulab.simulator.viewer.runs import ShownRuns
     from hallulab.simulator.viewer.serve import listen, make_server
     from hallulab.simulator.viewer.talks import load_talk_source
 
     shown = paths or [Path("runs")]
-    runs = ShownRuns(shown)
     talked = load_talk_source(ModelOptions(config=experiment, model=model, base_url=base_url), shown)
+    runs = ShownRuns(shown)
+    labelling = Labelling(name_annotator(annotator), guideline)
     listening = listen(port)
 
     def tell() -> None:
@@ -89,7 +99,7 @@ def view(
             webbrowser.open(listening.address)
 
     with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
-        make_server(runs, listening, tell, talked).run([listening.socket])
+        make_server(runs, listening, tell, labelling, talked).run([listening.socket])
 
 
 def show_report(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hallulab.simulator.compare.chart import TITLE, draw_differences
 from hallulab.simulator.compare.runs import RunCompared, RunsCompared
@@ -70,16 +71,23 @@ def render_page(compared: RunsCompared) -> str:
         load_asset("hallulab.simulator.report", "page.css")
         + load_asset("hallulab.simulator.report", "plot.css")
         + load_asset(_PACKAGE, "compare.css"),
-        compared=compared,
-        views=[_build_view(compared, run) for run in compared.runs],
-        chart_title=TITLE,
-        columns={"differences": DIFFERENCES, "turns": TURNS, "coverage": COVERAGE, "costs": COSTS},
-        rows=build_difference_rows,
-        grouped=group_by_detector,
-        found=render_change_of_turn,
-        flagged=list_flagged,
-        most=MOST_OF_A_KIND,
+        **collect_values(compared),
     )
+
+
+def collect_values(compared: RunsCompared) -> dict[str, Any]:
+    """Return what a template needs that shows a comparison by the parts of `compared.html`."""
+    return {
+        "compared": compared,
+        "views": [_build_view(compared, run) for run in compared.runs],
+        "chart_title": TITLE,
+        "columns": {"differences": DIFFERENCES, "turns": TURNS, "coverage": COVERAGE, "costs": COSTS},
+        "rows": build_difference_rows,
+        "grouped": group_by_detector,
+        "found": render_change_of_turn,
+        "flagged": list_flagged,
+        "most": MOST_OF_A_KIND,
+    }
 
 
 def _build_view(compared: RunsCompared, run: RunCompared) -> RunView:

@@ -108,7 +108,7 @@ def draw_order(pool: Sequence[str], drawn: Sequence[str], seed: int) -> list[str
     """Return personas in the order in which they are drawn: first those that were drawn before.
 
     >>> draw_order(["asha", "dev", "ravi"], ["ravi"], 0)
-    ['ravi', 'asha', 'dev']
+    ['ravi', 'dev', 'asha']
     """
     known = set(pool)
     first = [persona for persona in drawn if persona in known]

@@ -53,7 +53,7 @@ class DrawnError:
     """Degrees of freedom (Satterthwaite)."""
 
 
-class _Round(NamedTuple):
+class _WeighedDraw(NamedTuple):
     """What one draw says, each of shape (..., chatbots)."""
 
     share: Floats
@@ -157,7 +157,7 @@ def estimate_drawn_error(totals: Floats, draws: Draws, part: int | None) -> Draw
     return DrawnError(variance**0.5, max(variance**2 / of_squares, 1.0))
 
 
-def _weigh_rounds(totals: Floats, draws: Draws) -> list[_Round]:
+def _weigh_rounds(totals: Floats, draws: Draws) -> list[_WeighedDraw]:
     """Return what was annotated without a draw, then each draw."""
     cells = _get_cells(totals, draws)
     propensities = _get_propensities(draws)
@@ -184,7 +184,7 @@ def _weigh_rounds(totals: Floats, draws: Draws) -> list[_Round]:
         found.append((precision, unseen, y, f))
         before = [one + more for one, more in zip(before, sums, strict=True)]
     all_of_it = sum((one[0] for one in found), start=np.zeros(()))
-    return [_Round(_divide(precision, all_of_it), *others) for precision, *others in found]
+    return [_WeighedDraw(_divide(precision, all_of_it), *others) for precision, *others in found]
 
 
 def _number_rounds(draws: Draws) -> list[int | None]:

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hallulab.scenarios.datasets.gold import Draw
+from hallulab.scenarios.datasets.gold import Draw, TurnPlace
 from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.scenarios.transcript import Conversation, Span, Verdict
 from hallulab.simulator.measure.annotations import Annotations
@@ -307,7 +307,7 @@ class JudgedTurns:
     def add(self, conversation: Conversation, verdicts: ByDetector) -> None:
         """Add the turns of a conversation."""
         for detector, turns in verdicts.items():
-            for turn in _collect_turns(conversation, turns, self._annotations):
+            for _, turn in collect_placed_turns(conversation, turns, self._annotations):
                 self.sums[detector].add(turn)
 
     def merge(self, other: JudgedTurns) -> None:
@@ -327,33 +327,39 @@ def collect_judged_turns(
     judged: dict[str, list[JudgedTurn]] = defaultdict(list)
     for conversation, found in Journals(conversations, verdicts).judged(by_case=False):
         for detector, turns in index_by_detector(found).items():
-            judged[detector] += _collect_turns(conversation, turns, annotations)
+            placed = collect_placed_turns(conversation, turns, annotations)
+            judged[detector] += [turn for _, turn in placed]
     return dict(sorted(judged.items()))
 
 
-def _collect_turns(
+def collect_placed_turns(
     conversation: Conversation, verdicts: Mapping[int, Verdict], annotations: Annotations
-) -> list[JudgedTurn]:
+) -> list[tuple[TurnPlace, JudgedTurn]]:
+    """Return the turns of a conversation that one detector scored, with their places in the run.
+
+    Args:
+        verdicts: the detector's, by turns.
+        annotations: what annotators found.
+    """
     found = []
     person = (conversation.scenario, conversation.persona)
     for turn in conversation.turns:
         verdict = verdicts.get(turn.index)
         if verdict is None or verdict.spans is None or not verdict.localised:
             continue
-        places = split_sentences(turn.reply)
-        found.append(
-            JudgedTurn(
-                chatbot=conversation.chatbot,
-                person=person,
-                depth=conversation.depth(turn.index),
-                flagged=bool(verdict.flagged),
-                spans=len(verdict.spans),
-                sentences=len(places),
-                flagged_sentences=_count_touched(turn.reply, verdict.spans, places),
-                annotated=annotations.counts.get((conversation.id, turn.index)),
-                draw=annotations.drawn.get((conversation.id, turn.index)),
-            )
+        sentences, place = split_sentences(turn.reply), (conversation.id, turn.index)
+        judged = JudgedTurn(
+            chatbot=conversation.chatbot,
+            person=person,
+            depth=conversation.depth(turn.index),
+            flagged=bool(verdict.flagged),
+            spans=len(verdict.spans),
+            sentences=len(sentences),
+            flagged_sentences=_count_touched(turn.reply, verdict.spans, sentences),
+            annotated=annotations.counts.get(place),
+            draw=annotations.drawn.get(place),
         )
+        found.append((place, judged))
     return found
 
 

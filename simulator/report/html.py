@@ -53,12 +53,16 @@ def _load_template(package: str, name: str) -> Template:
     return make_environment(package).get_template(name)
 
 
-def make_environment(package: str) -> Environment:
-    """Make what renders the templates of a package, which may extend and include those of this one."""
+def make_environment(*packages: str) -> Environment:
+    """Make what renders the templates of packages, which may extend and include those of this one.
+
+    Args:
+        packages: their names; the first that has a template gives it.
+    """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     def load(name: str) -> str | None:
-        for place in (package, __package__):
+        for place in (*packages, __package__):
             if files(place).joinpath(name).is_file():
                 return load_asset(place, name)
         return None

@@ -107,6 +107,7 @@ def build_view(report: RunReport, counts: RunCounts, experiment: str | None) -> 
         experiment: the text of experiment.json, shown as it is; None: not shown.
     """
     shown = [(metric.ORDER, metric.section(report)) for metric in load_metrics()]
+    charts = [(chart.TITLE, chart.svg(report.rows)) for chart in load_charts()]
     counted = (
         (len(report.chatbots), "chatbot"),
         (len(report.detectors), "detector"),
@@ -122,7 +123,7 @@ def build_view(report: RunReport, counts: RunCounts, experiment: str | None) -> 
         ],
         headlines=render_headlines(report),
         detectors=report.detectors,
-        charts=[(chart.TITLE, mark_safe(chart.svg(report.rows))) for chart in load_charts()],
+        charts=[(title, mark_safe(svg)) for title, svg in charts if svg],
         has_intervals=any(row.hpt_1_ci95 for row in report.rows),
         why_no_intervals=explain_intervals(report),
         results=GroupedTable(COLUMNS, group_rows(report.rows, "detector", report.detectors)),

@@ -53,7 +53,9 @@ class RunFolder:
         """Parquet tables of `hallulab compact`."""
         self.annotations = path / "annotations.jsonl"
         """What annotators found in its replies. It is theirs: lines are added at its end when they ask for it
-        (`hallulab annotate --add`), and none is changed or deleted."""
+        (`hallulab annotate --add`, `hallulab view`), and none is changed or deleted."""
+        self.marks = path / "annotation-marks.jsonl"
+        """The keys that they pressed in the viewer (`hallulab.simulator.annotate.marks`), likewise."""
         self.free_conversations = path / "free-conversations.jsonl"
         self.free_verdicts = path / "free-verdicts.jsonl"
         """Copies of the journals of the run that this one branches off from; other runs have none."""

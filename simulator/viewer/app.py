@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.measure.self_judging import mark
 from hallulab.simulator.report.html import load_asset, make_environment
+from hallulab.simulator.viewer.annotating import ANYBODY, Labelling, LabellingPages
 from hallulab.simulator.viewer.conversation import show_turns
 from hallulab.simulator.viewer.findings import Findings
 from hallulab.simulator.viewer.guard import Access, Guard, build_policy
 from hallulab.simulator.viewer.index import Rate
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
+from hallulab.simulator.viewer.side_pages import list_side_routes
 from hallulab.simulator.viewer.talking import TalkingPages
 from hallulab.simulator.viewer.talks import TalkSource
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 _PACKAGE = "hallulab.simulator.viewer"
+_COMPARE = "hallulab.simulator.compare"
 
 A_PAGE = 50
 """Conversations on a page of the list."""
@@ -34,21 +38,27 @@ A_PAGE = 50
 LOOK_S = 1.0
 """Seconds between two looks at a run that somebody watches."""
 
-_SCRIPTS = ("htmx.min.js", "viewer.js", "talk.js")
+READ_S = 0.5
+"""Seconds in which the page of all runs reads what was added to them; the rest is read in the background."""
+
+_SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js", "annotate.js", "talk.js")
 
 
-def make_app(runs: ShownRuns, access: Access, talked: TalkSource | None = None) -> Guard:
+def make_app(
+    runs: ShownRuns, access: Access, labelling: Labelling = ANYBODY, talked: TalkSource | None = None
+) -> Guard:
     """Make the application.
 
     Args:
         runs: what it shows.
         access: what requests must bring.
+        labelling: who labels, and how.
         talked: what can be talked to; None: nothing.
     """
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    pages = Pages(runs)
+    pages = Pages(runs, labelling)
     app = Starlette(
         routes=[
             Route("/", pages.show_runs),
@@ -58,6 +68,8 @@ def make_app(runs: ShownRuns, access: Access, talked: TalkSource | None = None) 
             Route("/runs/{run}/conversations/{chat}", pages.show_conversation),
             Route("/runs/{run}/conversations/{chat}/{direction}/{turn:int}", pages.find_flagged),
             Route("/runs/{run}/events", pages.stream_events),
+            *LabellingPages(runs, labelling, _render).list_routes(),
+            *list_side_routes(runs, _render),
             *TalkingPages(runs, talked, _render).list_routes(),
         ],
         exception_handlers={UsageError: _tell, OperationalError: _tell},
@@ -68,8 +80,12 @@ def make_app(runs: ShownRuns, access: Access, talked: TalkSource | None = None) 
 
 @cache
 def _style() -> str:
-    ours = "".join(load_asset(_PACKAGE, name) for name in ("viewer.css", "talk.css"))
-    return load_asset("hallulab.simulator.report", "page.css") + ours
+    report = "hallulab.simulator.report"
+    parts = [
+        *((report, "page.css"), (report, "plot.css"), (_COMPARE, "compare.css")),
+        *((_PACKAGE, "viewer.css"), (_PACKAGE, "annotate.css"), (_PACKAGE, "talk.css")),
+    ]
+    return "".join(load_asset(package, name) for package, name in parts)
 
 
 async def _tell(request: Request, error: Exception) -> Response:
@@ -83,23 +99,27 @@ class Pages:
 
     Args:
         runs: the runs.
+        labelling: who labels.
     """
 
-    def __init__(self, runs: ShownRuns) -> None:
+    def __init__(self, runs: ShownRuns, labelling: Labelling) -> None:
         self._runs = runs
+        self._labelling = labelling
         self._findings = Findings()
 
     def show_runs(self, request: Request) -> Response:
         """Show the runs."""
-        shown = []
+        shown: list[dict[str, Any]] = []
+        until = time.monotonic() + READ_S
         for run in self._runs.list():
-            run.index.grow()
+            run.growth.catch_up(at_once=time.monotonic() < until)
             saved = run.folder.read_experiment()
-            rates = run.index.rate()
+            rates = () if run.growth.is_working else run.index.rate()
             shown.append(
-                {"run": run, "counts": run.index.count(), "best": find_fewest(rates), "saved": saved}
+                {"run": run, "counts": run.growth.count(), "best": find_fewest(rates), "saved": saved}
             )
-        return _render("runs.html", shown=shown)
+        reading = sum(one["run"].growth.is_working for one in shown)
+        return _render("runs.html", shown=shown, reading=reading)
 
     def show_run(self, request: Request) -> Response:
         """Show a run."""
@@ -145,6 +165,7 @@ class Pages:
             chat=chat,
             turns=show_turns(chat, verdicts, _name_detectors(run, [one.detector for one in verdicts])),
             others=run.index.list_case(chat.id),
+            labelling=self._labelling,
         )
 
     def find_flagged(self, request: Request) -> Response:
@@ -167,21 +188,21 @@ class Pages:
         run = self._find(request, grow=False)
         if run is None:
             return _missing()
-        return StreamingResponse(_watch(run, request), media_type="text/event-stream")
+        return StreamingResponse(_watch(run, self._findings, request), media_type="text/event-stream")
 
     def _find(self, request: Request, grow: bool = True) -> ShownRun | None:
         run = self._runs.get(request.path_params["run"])
         if run is not None and grow:
-            run.index.grow()
+            run.growth.catch_up()
         return run
 
     def _describe(self, run: ShownRun) -> dict[str, Any]:
-        counts = run.index.count()
+        findings = self._findings.of(run)
         return {
             "run": run,
-            "counts": counts,
-            "rates": run.index.rate(),
-            "findings": self._findings.of(run.folder, counts.conversations),
+            "counts": run.growth.count(),
+            "rates": () if run.growth.is_working else run.index.rate(),
+            "findings": findings,
         }
 
 
@@ -209,19 +230,20 @@ def find_fewest(rates: Sequence[Rate]) -> list[Fewest]:
     return list(found.values())
 
 
-async def _watch(run: ShownRun, request: Request) -> AsyncIterator[str]:
-    """Yield an event each time that the run has grown, else a comment: so a closed line is noticed."""
+async def _watch(run: ShownRun, findings: Findings, request: Request) -> AsyncIterator[str]:
+    """Yield an event when the run has grown or its report is made, else a comment: so a closed line shows."""
     before = None
     while not await request.is_disconnected():
-        more = await asyncio.to_thread(run.index.grow)
-        counts = await asyncio.to_thread(run.index.count)
-        if counts != before:
-            before = counts
+        await asyncio.to_thread(run.growth.catch_up)
+        state = await asyncio.to_thread(run.growth.count), run.growth.is_working, findings.is_making(run)
+        if state != before:
+            before = state
+            counts, more, _ = state
             said = {"conversations": counts.conversations, "verdicts": counts.verdicts, "more": more}
             yield f"event: grown\ndata: {json.dumps(said)}\n\n"
         else:
             yield ": nothing new\n\n"
-        await asyncio.sleep(0 if more else LOOK_S)
+        await asyncio.sleep(LOOK_S)
 
 
 def _name_detectors(run: ShownRun, found: list[str]) -> list[str]:
@@ -245,6 +267,6 @@ def _render(template: str, **values: Any) -> Response:
 
 @cache
 def _load(name: str) -> Template:
-    environment = make_environment(_PACKAGE)
+    environment = make_environment(_PACKAGE, _COMPARE)
     environment.globals.update(mark=mark)
     return environment.get_template(name)

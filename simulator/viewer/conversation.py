@@ -123,7 +123,7 @@ def _show_lane(turn: Turn, detector: str, verdict: Verdict | None, passages: Seq
     spans = verdict.spans or ()
     return Lane(
         detector=detector,
-        state=_name_state(verdict),
+        state=name_state(verdict),
         score=verdict.score,
         error=verdict.error,
         pieces=tuple(ReplyPiece(text, covering) for text, covering in cut_segments(turn.reply, spans)),
@@ -135,7 +135,7 @@ def _show_lane(turn: Turn, detector: str, verdict: Verdict | None, passages: Seq
     )
 
 
-def _name_state(verdict: Verdict) -> str:
+def name_state(verdict: Verdict) -> str:
     """Return the state: `clean` only if it was scored and localised, has no span and is not flagged."""
     if verdict.outcome != "scored":
         return verdict.outcome

@@ -8,11 +8,12 @@ else's, and is made anew when it does not fit.
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -21,34 +22,15 @@ from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import build_header, derive_first_try
+from hallulab.simulator.runs.journals import build_header
 from hallulab.simulator.runs.shards import list_shards
+from hallulab.simulator.viewer.index_tables import TABLES, add_chat, add_verdict
 
 LAYOUT = 1
 """Version of the tables."""
 
 LINES_A_STEP = 500
 """Lines that are read at most before what was found is written and others may read it."""
-
-_TABLES = """
-CREATE TABLE known (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE files (
-    name TEXT PRIMARY KEY, inode INTEGER NOT NULL, done INTEGER NOT NULL, flaws INTEGER NOT NULL
-);
-CREATE TABLE chats (
-    number INTEGER PRIMARY KEY, base TEXT NOT NULL UNIQUE, id TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
-    place INTEGER NOT NULL, scenario TEXT NOT NULL, persona TEXT NOT NULL, chatbot TEXT NOT NULL,
-    seed INTEGER NOT NULL, depth INTEGER NOT NULL, turns INTEGER NOT NULL, stop TEXT NOT NULL,
-    failed INTEGER NOT NULL
-);
-CREATE INDEX chats_of_case ON chats (scenario, persona, seed, depth);
-CREATE TABLE verdicts (
-    chat TEXT NOT NULL, turn INTEGER NOT NULL, detector TEXT NOT NULL, file TEXT NOT NULL,
-    place INTEGER NOT NULL, outcome TEXT NOT NULL, counts INTEGER NOT NULL, spans INTEGER NOT NULL,
-    flagged INTEGER NOT NULL, PRIMARY KEY (chat, turn, detector)
-) WITHOUT ROWID;
-CREATE INDEX verdicts_flagged ON verdicts (chat, turn) WHERE flagged;
-"""
 
 _HITS = "(SELECT COUNT(DISTINCT turn) FROM verdicts WHERE verdicts.chat = chats.id AND verdicts.flagged)"
 """Turns of a conversation that some detector flags."""
@@ -58,6 +40,17 @@ FROM chats WHERE (?1 = '' OR chatbot = ?1) AND (?2 = '' OR persona = ?2) AND
 (NOT ?3 OR EXISTS (SELECT 1 FROM verdicts WHERE verdicts.chat = chats.id AND verdicts.flagged))
 """
 """The conversations of a list: of a chatbot, with a persona, with a flagged turn."""
+
+_COUNTS = """
+SELECT (SELECT COUNT(*) FROM chats), (SELECT TOTAL(turns) FROM chats), (SELECT COUNT(*) FROM verdicts),
+(SELECT COUNT(*) FROM (SELECT DISTINCT chat, turn FROM verdicts WHERE flagged)),
+(SELECT TOTAL(flaws) FROM files)
+"""
+
+_RATES = """
+SELECT chatbot, detector, SUM(counts), SUM(spans * counts) FROM verdicts JOIN chats
+ON chats.id = verdicts.chat GROUP BY chatbot, detector ORDER BY detector, chatbot
+"""
 
 
 class ListedConversation(NamedTuple):
@@ -142,45 +135,51 @@ class RunIndex:
         saved = self._folder.read_experiment()
         made_by = None if saved is None else saved.made_by
         judges = None if saved is None else dict(saved.detectors)
-        fits = digest([LAYOUT, None if made_by is None else made_by.model_dump(mode="json"), judges])
+        written = None
+        if saved is not None and saved.live is not None and self._folder.conversations.is_file():
+            # Such a journal is written anew after each turn, and a new file may get the number of an old one.
+            written = self._folder.conversations.stat().st_mtime_ns
+        made = None if made_by is None else made_by.model_dump(mode="json")
+        fits = digest([LAYOUT, made, judges, *([] if written is None else [written])])
         with self._connect() as held:
             self._prepare(held, fits)
-            for path in self._list_files(self._folder.conversations):
-                for place, line in self._read_added(held, path):
-                    chat = _parse(Conversation, line)
-                    if chat is None:
-                        self._count_flaw(held, path)
-                    elif made_by is None or made_by.made(build_header(chat)):
-                        _add_chat(held, path.name, place, chat)
+            for path, place, line in self._read_added(held, self._folder.conversations):
+                chat = _parse(Conversation, line)
+                if chat is None:
+                    self._count_flaw(held, path)
+                elif made_by is None or made_by.made(build_header(chat)):
+                    add_chat(held, path.name, place, chat)
             more = self._has_more(held, self._folder.conversations)
-            for path in self._list_files(self._folder.verdicts):
-                for place, line in self._read_added(held, path):
-                    verdict = _parse(Verdict, line)
-                    if verdict is None:
-                        self._count_flaw(held, path)
-                    elif judges is None or judges.get(verdict.detector) == verdict.version:
-                        _add_verdict(held, path.name, place, verdict)
+            for path, place, line in self._read_added(held, self._folder.verdicts):
+                verdict = _parse(Verdict, line)
+                if verdict is None:
+                    self._count_flaw(held, path)
+                elif judges is None or judges.get(verdict.detector) == verdict.version:
+                    add_verdict(held, path.name, place, verdict)
             return more or self._has_more(held, self._folder.verdicts)
 
-    def count(self) -> Counts:
-        """Count what was read so far."""
+    def measure_progress(self) -> float:
+        """Return the share of the journals' bytes that was read."""
+        journals = (self._folder.conversations, self._folder.verdicts)
+        whole = sum(path.stat().st_size for journal in journals for path in self._list_files(journal))
         with self._connect() as held:
-            conversations, turns = _one(held, "SELECT COUNT(*), TOTAL(turns) FROM chats")
-            (verdicts,) = _one(held, "SELECT COUNT(*) FROM verdicts")
-            (flagged,) = _one(
-                held, "SELECT COUNT(*) FROM (SELECT DISTINCT chat, turn FROM verdicts WHERE flagged)"
-            )
-            (flaws,) = _one(held, "SELECT TOTAL(flaws) FROM files")
-        return Counts(conversations, int(turns), verdicts, flagged, int(flaws))
+            (done,) = _one(held, "SELECT TOTAL(done) FROM files")
+        return min(1.0, done / whole) if whole else 1.0
+
+    def count(self, lately: bool = False) -> Counts:
+        """Count what was read so far.
+
+        Args:
+            lately: whether the last counts are enough, for while lines are being read.
+        """
+        with self._connect() as held:
+            [found] = _recall(held, "counts", _COUNTS, lately)
+        return Counts(*map(int, found))
 
     def rate(self) -> list[Rate]:
         """Return the hallucinations of each chatbot by each detector, by name."""
         with self._connect() as held:
-            found = held.execute(
-                "SELECT chatbot, detector, SUM(counts), SUM(spans * counts) FROM verdicts JOIN chats "
-                "ON chats.id = verdicts.chat GROUP BY chatbot, detector ORDER BY detector, chatbot"
-            )
-            return [Rate(*row) for row in found]
+            return [Rate(*row) for row in _recall(held, "rates", _RATES)]
 
     def list_names(self, column: str) -> list[str]:
         """Return the chatbots or the personas, by name.
@@ -275,7 +274,7 @@ class RunIndex:
                 held.execute("PRAGMA journal_mode = WAL")
                 held.execute("PRAGMA synchronous = OFF")  # it can be made anew
                 if held.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'known'").fetchone()[0] == 0:
-                    held.executescript(_TABLES)
+                    held.executescript(TABLES)
                 with held:
                     yield held
             finally:
@@ -316,22 +315,26 @@ class RunIndex:
             file.seek(place)
             return file.readline().endswith(b"\n")
 
-    def _read_added(self, held: sqlite3.Connection, path: Path) -> list[tuple[int, bytes]]:
+    def _read_added(self, held: sqlite3.Connection, journal: Path) -> list[tuple[Path, int, bytes]]:
         """Return some whole lines that the index lacks, with their places, and note that they were read."""
-        row = held.execute("SELECT done FROM files WHERE name = ?", (path.name,)).fetchone()
-        place = 0 if row is None else int(row[0])
-        found: list[tuple[int, bytes]] = []
-        with path.open("rb") as file:
-            inode = path.stat().st_ino
-            file.seek(place)
-            while len(found) < LINES_A_STEP and (line := file.readline()).endswith(b"\n"):
-                if line.strip():
-                    found.append((place, line))
-                place += len(line)
-        held.execute(
-            "INSERT INTO files VALUES (?1, ?2, ?3, 0) ON CONFLICT (name) DO UPDATE SET done = ?3",
-            (path.name, inode, place),
-        )
+        done = dict(held.execute("SELECT name, done FROM files").fetchall())
+        found: list[tuple[Path, int, bytes]] = []
+        for path in self._list_files(journal):
+            if len(found) >= LINES_A_STEP:
+                break
+            place = done.get(path.name, 0)
+            with path.open("rb") as file:
+                inode = path.stat().st_ino
+                file.seek(place)
+                while len(found) < LINES_A_STEP and (line := file.readline()).endswith(b"\n"):
+                    if line.strip():
+                        found.append((path, place, line))
+                    place += len(line)
+            if place != done.get(path.name):
+                held.execute(
+                    "INSERT INTO files VALUES (?1, ?2, ?3, 0) ON CONFLICT (name) DO UPDATE SET done = ?3",
+                    (path.name, inode, place),
+                )
         return found
 
     def _count_flaw(self, held: sqlite3.Connection, path: Path) -> None:
@@ -352,6 +355,18 @@ def _one(held: sqlite3.Connection, query: str, *values: object) -> Sequence[int]
     return row
 
 
+def _recall(held: sqlite3.Connection, name: str, query: str, lately: bool = False) -> list[Any]:
+    """Return the rows of a query over everything. They are kept until something is read from journals."""
+    [(done,)] = held.execute("SELECT TOTAL(done) FROM files").fetchall()
+    for (kept,) in held.execute("SELECT value FROM known WHERE name = ?", (name,)).fetchall():
+        before, rows = json.loads(kept)
+        if lately or before == done:
+            return list(rows)
+    rows = held.execute(query).fetchall()
+    held.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (name, json.dumps([done, rows])))
+    return rows
+
+
 Line = TypeVar("Line", Conversation, Verdict)
 
 
@@ -360,33 +375,3 @@ def _parse(kind: type[Line], line: bytes) -> Line | None:
         return kind.model_validate_json(line.removeprefix(b"\xef\xbb\xbf"))
     except ValidationError:
         return None
-
-
-def _add_chat(held: sqlite3.Connection, file: str, place: int, chat: Conversation) -> None:
-    base = derive_first_try(chat.id)
-    before = held.execute("SELECT failed FROM chats WHERE base = ?", (base,)).fetchone()
-    if before is not None and not before[0]:
-        return  # the first that succeeded counts
-    held.execute("DELETE FROM chats WHERE base = ?", (base,))
-    held.execute(
-        "INSERT OR IGNORE INTO chats (base, id, file, place, scenario, persona, chatbot, seed, depth, turns, "
-        "stop, failed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(base, chat.id, file, place, chat.scenario, chat.persona, chat.chatbot, chat.seed),
-            *(chat.depth(0), len(chat.turns), chat.stop_reason, build_header(chat).failed),
-        ),
-    )
-
-
-def _add_verdict(held: sqlite3.Connection, file: str, place: int, verdict: Verdict) -> None:
-    counts = verdict.outcome == "scored" and verdict.localised
-    spans = len(verdict.spans or ())
-    held.execute(
-        "INSERT INTO verdicts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (chat, turn, detector) "
-        "DO UPDATE SET file = ?4, place = ?5, outcome = ?6, counts = ?7, spans = ?8, flagged = ?9 "
-        "WHERE outcome = 'failed'",
-        (
-            *(verdict.conversation, verdict.turn, verdict.detector, file, place, verdict.outcome),
-            *(counts, spans, bool(verdict.flagged or spans)),
-        ),
-    )

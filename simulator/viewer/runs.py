@@ -11,6 +11,8 @@ from pathlib import Path
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.shards import list_shards
+from hallulab.simulator.viewer.growth import Growth
 from hallulab.simulator.viewer.index import RunIndex
 
 
@@ -24,6 +26,8 @@ class ShownRun:
     """The folder."""
     index: RunIndex
     """Its index."""
+    growth: Growth
+    """What brings the index up to date."""
 
     @property
     def name(self) -> str:
@@ -33,9 +37,7 @@ class ShownRun:
     @property
     def changed(self) -> datetime:
         """When its journal of conversations or verdicts last grew."""
-        files = [self.folder.conversations, self.folder.verdicts, self.folder.experiment]
-        found = [file.stat().st_mtime for file in files if file.is_file()]
-        return datetime.fromtimestamp(max(found, default=0.0), UTC)
+        return datetime.fromtimestamp(max(changed for _, changed in look_at_files(self.folder)) / 1e9, UTC)
 
 
 class ShownRuns:
@@ -66,13 +68,30 @@ class ShownRuns:
             id = _identify(folder)
             if id not in self._found:
                 run = RunFolder(folder)
-                self._found[id] = ShownRun(id, run, RunIndex(run, self._base))
+                index = RunIndex(run, self._base)
+                self._found[id] = ShownRun(id, run, index, Growth(index))
         there = [self._found[_identify(folder)] for folder in dict.fromkeys(folders)]
         return sorted(there, key=lambda run: (run.changed, run.id), reverse=True)
 
     def get(self, id: str) -> ShownRun | None:
         """Return the run of that identifier; None: there is none any more."""
+        known = self._found.get(id)
+        if known is not None and known.folder.has_journal:
+            return known
         return next((run for run in self.list() if run.id == id), None)
+
+
+def look_at_files(folder: RunFolder) -> tuple[tuple[int, int], ...]:
+    """Return size and time of change, in ns, of each file that decides a run's numbers; without it -1, 0."""
+    journals = [
+        path
+        for journal in (folder.conversations, folder.verdicts)
+        for path in (list_shards(journal) if folder.is_in_shards else [journal])
+    ]
+    found = [
+        file.stat() if file.is_file() else None for file in (*journals, folder.experiment, folder.annotations)
+    ]
+    return tuple((-1, 0) if one is None else (one.st_size, one.st_mtime_ns) for one in found)
 
 
 def _find_folders(path: Path) -> list[Path]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hallulab.scenarios.errors import OperationalError
+from hallulab.simulator.viewer.annotating import ANYBODY, Labelling
 from hallulab.simulator.viewer.app import make_app
 from hallulab.simulator.viewer.guard import Access
 from hallulab.simulator.viewer.runs import ShownRuns
@@ -64,6 +65,7 @@ def make_server(
     runs: ShownRuns,
     listening: Listening,
     when_ready: Callable[[], None],
+    labelling: Labelling = ANYBODY,
     talked: TalkSource | None = None,
 ) -> uvicorn.Server:
     """Make the server; `run` of it, with the socket, serves until Ctrl-C.
@@ -72,6 +74,7 @@ def make_server(
         runs: what is shown.
         listening: where.
         when_ready: is called when requests are answered.
+        labelling: who labels, and how.
         talked: what can be talked to; None: nothing.
     """
     import uvicorn
@@ -82,7 +85,7 @@ def make_server(
             when_ready()
 
     config = uvicorn.Config(
-        make_app(runs, listening.access, talked),
+        make_app(runs, listening.access, labelling, talked),
         log_level="warning",
         access_log=False,
         lifespan="off",

@@ -21,6 +21,9 @@ from hallulab.simulator.options.groups import ModelOptions
 from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
 from hallulab.simulator.viewer.conversation import ShownTurn, show_turns
 
+RUNS = Path("runs")
+"""Where runs are by default."""
+
 COMMAND = "hallulab view"
 """What experiment.json says of where a conversation was held."""
 
@@ -75,7 +78,10 @@ def load_talk_source(options: ModelOptions, paths: Sequence[Path]) -> TalkSource
     if options.config is None and options.model is None and options.base_url is None:
         return None
     experiment = ensure_model(load_live_experiment(options))
-    return TalkSource(experiment, RunSettings(quiet=True), choose_folder(paths))
+    folder = choose_folder(paths)
+    if folder == RUNS:
+        folder.mkdir(exist_ok=True)  # somebody's first conversation
+    return TalkSource(experiment, RunSettings(quiet=True), folder)
 
 
 class Stages:

@@ -105,14 +105,15 @@
       reach(next);
       return;
     }
+    if (!main.dataset.chat) return; // conversations side by side: the next ones are on no page yet
     const last = Math.max(0, document.querySelectorAll(".turn").length - 1);
     location.assign(`${main.dataset.chat}/${forward ? "next" : "previous"}/${forward ? Math.max(here, last) : 0}`);
   }
 
-  if (main.dataset.chat) {
+  if (document.getElementById("turns")) {
     document.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
-      if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+      if (event.target.matches("input:not([type=checkbox]), select, textarea")) return;
       if (event.key === "j" || event.key === "k") move(event.key === "j");
       else if (event.key === "Escape") clear();
       else if ((event.key === "Enter" || event.key === " ") && event.target.matches("mark[data-findings]")) {

@@ -49,9 +49,7 @@ def test_a_project_tests_its_bot_by_replay(
 ) -> None:
     monkeypatch.setenv("HALLULAB_CACHE", str(pytester.path / "cache"))
     pytester.makepyfile(TEST)
-    ended = pytester.runpytest_inprocess(
-        "-p", "hallulab.pytest_plugin", "-p", "no:asyncio", "-W", "error", "--no-header"
-    )
+    ended = pytester.runpytest_inprocess("-p", "no:asyncio", "-W", "error", "--no-header")
     ended.assert_outcomes(passed=2, failed=2)
     ended.stdout.fnmatch_lines(
         [

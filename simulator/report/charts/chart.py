@@ -24,7 +24,7 @@ class Chart(ABC):
     @classmethod
     @abstractmethod
     def svg(cls, rows: Sequence[Row]) -> str:
-        """Return an SVG element, as it shall stand on the page.
+        """Return an SVG element, as it shall stand on the page; empty: the chart is left out.
 
         Texts from elsewhere must be escaped. Colours come from the classes of the page's style sheet, because
         the page's security policy forbids inline styles.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hallulab.scenarios.datasets.gold import MODEL, PERSON
+from hallulab.scenarios.datasets.gold import MODEL, NAMED, PERSON, is_person
 from hallulab.scenarios.text.wording import format_count, join_names
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.measure.annotations import LabelSource
@@ -60,8 +60,8 @@ def describe_labels(sources: Sequence[LabelSource], changed: Sequence[OtherWinne
     """
     if sources:
         parts = [*map(_describe_source, sources)]
-        models = any(one.annotator != PERSON for one in sources)
-        people = any(one.annotator == PERSON for one in sources)
+        models = any(not is_person(one.annotator) for one in sources)
+        people = any(is_person(one.annotator) for one in sources)
         ending = "" if not models else ", not only by people" if people else ", not by people"
         yield f"Labelled: {join_names(parts)}{ending}."
     for one in changed:
@@ -76,5 +76,7 @@ def _describe_source(one: LabelSource) -> str:
 
 
 def _name_source(one: LabelSource) -> str:
-    who = "people" if one.annotator == PERSON else f"model {one.annotator.removeprefix(MODEL)}"
+    named = one.annotator.removeprefix(NAMED) if is_person(one.annotator) else None
+    who = f"model {one.annotator.removeprefix(MODEL)}" if named is None else named
+    who = "people" if one.annotator == PERSON else who
     return who if one.guideline is None else f"{who} (guideline {one.guideline})"

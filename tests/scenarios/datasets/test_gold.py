@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.datasets.gold import read_annotated_turns, read_annotations
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import ChatbotTurn, GoldSpan
 from hallulab.scenarios.transcript import Conversation, Message, Passage, Turn
@@ -141,3 +142,46 @@ def test_a_folder_without_annotations_is_refused(tmp_path: Path) -> None:
         load_labelled("gold", tmp_path)
     with pytest.raises(UsageError, match=r"^gold: name the folder that holds annotations\.jsonl"):
         load_labelled("gold")
+
+
+def test_a_line_that_was_taken_back_does_not_count_and_may_come_anew(tmp_path: Path) -> None:
+    first = note("c1", 1, "a", SPAN)
+    back = {**first, "withdrawn": True, "time": "2026-01-02T03:04:05Z"}
+    notes = [first, back, note("c1", 1, "a"), note("c1", 0, "b")]
+    write(tmp_path, [chat("c1")], notes)
+    found = read_annotations(tmp_path / "annotations.jsonl")
+    assert [(number, line.turn, line.spans) for number, line in found] == [(3, 1, ()), (4, 0, ())]
+
+
+def test_there_must_be_a_line_to_take_back(tmp_path: Path) -> None:
+    assert refused(tmp_path, [chat("c1")], {**note("c1", 0, "a"), "withdrawn": True}) == (
+        "annotations.jsonl, line 1: no line above it annotates turn 0 of conversation c1, so there is "
+        "nothing to take back. Delete the line."
+    )
+
+
+def test_a_turn_of_which_the_annotator_could_not_tell_counts_as_not_looked_at(tmp_path: Path) -> None:
+    chats = [chat("c1")]
+    write(tmp_path, chats, [{**note("c1", 0, "a"), "unknown": True}, note("c1", 1, "b")])
+    found = read_annotated_turns(tmp_path / "annotations.jsonl", chats)
+    assert [one.line.turn for one in found] == [1]
+
+
+def test_a_quotation_may_say_where_it_begins(tmp_path: Path) -> None:
+    write(tmp_path, [chat("c1")], [note("c1", 1, "a", {**SPAN, "start": 19})])
+    [found] = read_annotated_turns(tmp_path / "annotations.jsonl", [chat("c1")])
+    assert found.spans == (GoldSpan(start=19, end=25),)
+    assert refused(tmp_path, [chat("c1")], note("c1", 1, "a", {**SPAN, "start": 1})) == (
+        "annotations.jsonl, line 1: spans: the quotation 'Rs 500' does not stand at 1 in the reply. "
+        "Correct it."
+    )
+
+
+def test_a_line_that_a_killed_process_left_unfinished_does_not_count(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(tmp_path, [chat("c1")], [note("c1", 0, "a")])
+    path = tmp_path / "annotations.jsonl"
+    path.write_text(path.read_text() + '{"conversation": "c1", "tu')
+    assert len(read_annotations(path)) == 1
+    assert "unfinished" in caplog.text

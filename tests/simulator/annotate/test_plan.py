@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from hallulab.simulator.annotate.plan import Plan, ScoredTurn, draw_cells, plan_draw
+from hallulab.simulator.annotate.plan import DrawPlan, ScoredTurn, draw_cells, plan_draw
 
 
 def turns(*spans: int, chatbot: str = "a", annotated: int | None = None) -> list[ScoredTurn]:
@@ -16,7 +16,7 @@ def turns(*spans: int, chatbot: str = "a", annotated: int | None = None) -> list
     ]
 
 
-def drawn(plan: Plan) -> list[tuple[int, int]]:
+def drawn(plan: DrawPlan) -> list[tuple[int, int]]:
     """Size of each cell, and how many of it are drawn."""
     return [(len(cell.places), cell.drawn) for cell in plan.cells]
 

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 from pydantic import BaseModel
 
+from hallulab.simulator.viewer import findings
 from hallulab.simulator.viewer.runs import ShownRuns
 from hallulab.simulator.viewer.serve import Listening, listen, make_server
 from hallulab.simulator.viewer.talks import TalkSource
@@ -50,12 +52,13 @@ def serving(paths: Sequence[Path], indices: Path, talked: TalkSource | None = No
     ready = threading.Event()
     listening = listen(0)
     runs = ShownRuns(paths, indices)
-    server = make_server(runs, listening, ready.set, talked)
+    server = make_server(runs, listening, ready.set, talked=talked)
     thread = threading.Thread(target=server.run, args=([listening.socket],), daemon=True)
     thread.start()
     assert ready.wait(20)
     try:
-        yield Served(listening, runs)
+        with patch.object(findings, "WAIT_S", 60):  # a slow machine shall not change what a page has
+            yield Served(listening, runs)
     finally:
         server.should_exit = True
         thread.join(20)

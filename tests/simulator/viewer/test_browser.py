@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from hallulab.scenarios.transcript import Passage, Span
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.viewer import app
 from tests.builders import conversation, scored
 from tests.simulator.viewer.serving import Served, append, serving
 from tests.simulator.viewer.test_pages import HOSTILE, hostile_run, id_of
@@ -115,7 +116,10 @@ def test_a_flag_is_reached_and_opened_by_keys_alone(page: Page, served: Served) 
     assert page.locator("span.cited").count() == 0
 
 
-def test_a_run_grows_while_its_page_is_open(page: Page, served: Served) -> None:
+def test_a_run_grows_while_its_page_is_open(
+    page: Page, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "LOOK_S", 0.1)
     run = next(run for run in served.runs.list() if run.name == "plain")
     go(page, served, f"/runs/{run.id}")
     expect(page.locator("#counts li").first).to_have_text("3 conversations")

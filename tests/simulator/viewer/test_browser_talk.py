@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import textwrap
 import time
 import urllib.error
 import urllib.request
@@ -17,8 +18,10 @@ from playwright.sync_api import Page, expect
 from hallulab.simulator.options.groups import ModelOptions
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.viewer.talks import load_talk_source
+from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
-from tests.simulator.chat.talking import REPLY, EndlessModel
+from tests.places import ROOT
+from tests.simulator.chat.talking import REPLY, EndlessModel, answer
 from tests.simulator.viewer.serving import Served, serving
 from tests.simulator.viewer.test_browser import find_violations
 
@@ -92,7 +95,7 @@ def test_a_conversation_by_keyboard_alone_is_judged_and_saved(page: Page, served
             break
     page.keyboard.type("How hot is it?")
     page.keyboard.press("Enter")
-    expect(page.locator("#turn-0 .reply")).to_have_text(REPLY, timeout=15_000)
+    expect(page.locator("#turn-0 .reply")).to_have_text(REPLY, timeout=60_000)
     expect(page.locator("#turn-0 mark")).to_have_text("The teapot costs 500 rupees.")
     expect(page.locator("#turn-0 .lane h3")).to_contain_text("flagged, score 0.4")
     assert page.evaluate("document.activeElement.id") == "message"
@@ -123,7 +126,7 @@ def test_a_conversation_by_keyboard_alone_is_judged_and_saved(page: Page, served
 def test_stop_ends_the_reply_and_the_message_comes_back(page: Page, served: Served) -> None:
     page.locator("#message").fill("How hot is it?")
     page.keyboard.press("Enter")
-    expect(page.locator("#turn-0 mark")).to_have_count(1, timeout=15_000)
+    expect(page.locator("#turn-0 mark")).to_have_count(1, timeout=60_000)
     page.keyboard.type("Endless?")
     page.keyboard.press("Enter")
     expect(page.locator("#state")).to_have_text("The bot is replying…")
@@ -141,7 +144,7 @@ def test_stop_ends_the_reply_and_the_message_comes_back(page: Page, served: Serv
 def test_a_hostile_reply_is_text(page: Page) -> None:
     page.locator("#message").fill("Attack <b>me</b>")
     page.keyboard.press("Enter")
-    expect(page.locator("#turn-0 .lane h3")).to_contain_text("score", timeout=15_000)
+    expect(page.locator("#turn-0 .lane h3")).to_contain_text("score", timeout=60_000)
     assert "<script>alert(2)</script>" in page.locator("#turn-0 .reply").inner_text()
     assert page.locator("#talk img, #talk script, #talk b").count() == 0
     expect(page.locator("#turn-0 .said")).to_contain_text("Attack <b>me</b>")
@@ -161,7 +164,7 @@ def test_the_page_fits_and_has_no_serious_violation(
     page.goto(f"{served.base}/talk")
     page.locator("#message").fill("How hot is it?")
     page.keyboard.press("Enter")
-    expect(page.locator("#turn-0 mark")).to_have_count(1, timeout=15_000)
+    expect(page.locator("#turn-0 mark")).to_have_count(1, timeout=60_000)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert find_violations(page) == []
     context.close()
@@ -190,6 +193,31 @@ def test_only_the_page_itself_begins_a_conversation(
         urllib.request.urlopen(request, timeout=20)
     assert refused.value.code == status
     refused.value.close()
+
+
+@pytest.mark.slow
+def test_the_five_steps_of_the_docs_lead_to_a_judged_conversation(
+    tab: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs = (ROOT / "docs" / "viewer.md").read_text(encoding="utf-8")
+    steps = docs.split("## Five steps to your first conversation")[1].split("\n## ")[0]
+    assert re.findall(r"^(\d)\.", steps, re.MULTILINE) == ["1", "2", "3", "4", "5"]
+    [file] = re.findall(r"```yaml\n(.*?)```", steps, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    Path("my-experiment.yaml").write_text(textwrap.dedent(f"    {file.strip()}"))
+    with words_for_vectors(), ScriptedModel(answer, "first") as model:
+        theirs = ModelOptions(config="my-experiment.yaml", model=model.name, base_url=model.base_url)
+        source = load_talk_source(theirs, [Path("runs")])
+        with serving([Path("runs")], tmp_path / "indices", source) as viewer:
+            tab.goto(viewer.listening.address)
+            tab.click("text=Talk to a bot")
+            tab.fill("#message", "Where do I complain?")
+            tab.keyboard.press("Enter")
+            tab.locator("#turn-0 mark").first.click(timeout=60_000)
+            expect(tab.locator("#turn-0 .finding.open")).to_have_count(1)
+            [run] = viewer.runs.list()
+            assert [verdict.flagged for verdict in run.folder.read_journals().verdicts] == [True]
+            tab.goto("about:blank")
 
 
 def test_without_an_experiment_the_page_says_how(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Passage, Span, Turn
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.viewer.app import A_PAGE, find_fewest
+from hallulab.simulator.viewer.app import _SCRIPTS, A_PAGE, find_fewest
 from hallulab.simulator.viewer.index import Rate
 from hallulab.simulator.viewer.runs import ShownRuns
 from tests.builders import conversation, scored
@@ -139,7 +139,7 @@ def test_nothing_outside_of_the_runs_is_shown(served: Served, path: str) -> None
 def test_hostile_texts_stay_text(served: Served, number: int) -> None:
     status, page = served.get(f"/runs/{id_of(served, 'hostile')}/conversations/c{number}")
     assert status == 200
-    assert page.count("<script>") == 2
+    assert page.count("<script>") == len(_SCRIPTS)
     assert "<img" not in page
     assert "<svg onload" not in page
     text = HOSTILE[number][:200].replace("\x00", "")

@@ -1,0 +1,265 @@
+"""Where an annotator's marks become lines of a run's annotations.jsonl, one key at a time.
+
+The mark is written first, then what it makes of the turn. A process that is killed in between has lost
+nothing: the next key finds the turn of the last mark, and writes what is missing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hallulab.scenarios.datasets.gold import (
+    AnnotationLine,
+    Draw,
+    TurnPlace,
+    choose_guideline,
+    read_annotations,
+)
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.json_text import LineWriter
+from hallulab.scenarios.files.yaml_text import read_yaml
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.annotate.marks import (
+    Flag,
+    Found,
+    Labeller,
+    Mark,
+    conclude,
+    list_flags,
+    read_marks,
+)
+from hallulab.simulator.annotate.sheet import SCHEMA, Sheet
+from hallulab.simulator.runs.folder import RunFolder
+
+ReadChat = Callable[[str], tuple[Conversation, Sequence[Verdict]] | None]
+"""Returns a conversation and the verdicts on it; None: there is none."""
+
+_writing = threading.Lock()
+"""Threads of this process; other processes are kept out by a lock on the file of marks."""
+
+
+@dataclass(frozen=True)
+class DrawnTurn:
+    """A turn of a sheet: to be labelled, and drawn with a known probability."""
+
+    place: TurnPlace
+    """The turn."""
+    key: str
+    """Key of its line."""
+    drawn: Draw | None
+    """How it was drawn."""
+
+
+class Desk:
+    """One annotator's place at a run.
+
+    Args:
+        folder: the run.
+        read_chat: reads its conversations.
+        labeller: who labels, and by which guideline.
+        clock: tells the time.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        read_chat: ReadChat,
+        labeller: Labeller,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._folder = folder
+        self._read_chat = read_chat
+        self._labeller = labeller
+        self._clock = clock
+
+    def press(self, place: TurnPlace, said: Mapping[str, Any]) -> Mark:
+        """Write a mark, and what it makes of its turn; return the mark.
+
+        Args:
+            place: the turn.
+            said: `kind`, and what else that kind of mark has.
+
+        Raises:
+            UsageError: there is no such turn, flag or place; or a file leads out of the folder or is wrong.
+            OperationalError: a file cannot be written.
+        """
+        with self._writing():
+            marks = read_marks(self._folder.marks, self._labeller)
+            if marks:
+                self._settle(marks[-1].place, marks, marks[:-1])
+            mark = self._build(place, said)
+            self._write_mark(mark)
+            self._settle(place, [*marks, mark], marks)
+        return mark
+
+    def undo(self) -> Mark | None:
+        """Take back the annotator's last mark, and return it; None: there is none.
+
+        Raises:
+            UsageError: a file leads out of the folder or is wrong.
+            OperationalError: a file cannot be written.
+        """
+        with self._writing():
+            marks = read_marks(self._folder.marks, self._labeller)
+            if not marks:
+                return None
+            last = marks[-1]
+            self._settle(last.place, marks, marks[:-1])
+            self._write_mark(self._sign(last.place, {"kind": "undo"}))
+            self._settle(last.place, marks[:-1], marks)
+        return last
+
+    def read_lines(self) -> dict[TurnPlace, AnnotationLine]:
+        """Return the annotator's lines of annotations.jsonl that were not taken back.
+
+        Raises:
+            UsageError: a line is wrong.
+        """
+        found = [line for line in read_standing_lines(self._folder) if self._is_own(line)]
+        return {line.place: line for line in found}
+
+    def list_next(self) -> list[DrawnTurn]:
+        """Return the turns of the run's sheets that the annotator has not labelled, in their order.
+
+        Raises:
+            UsageError: a sheet or a line is wrong.
+        """
+        done = self.read_lines()
+        return [turn for turn in read_drawn(self._folder).values() if turn.place not in done]
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        self._folder.refuse_links_out([self._folder.marks, self._folder.annotations])
+        with _writing:
+            try:
+                handle = os.open(self._folder.marks, os.O_RDWR | os.O_CREAT, 0o644)
+            except OSError as error:
+                raise OperationalError(f"cannot write {self._folder.marks}: {error.strerror}.") from error
+            try:
+                with suppress(OSError):  # some network file systems know no locks
+                    fcntl.flock(handle, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(handle)
+
+    def _build(self, place: TurnPlace, said: Mapping[str, Any]) -> Mark:
+        mark = self._sign(place, said)
+        reply, flags = self._read_turn(place)
+        if mark.kind == "missed" and (not mark.text.strip() or not _stands(mark, reply)):
+            raise UsageError("These words do not stand in the reply. Select some of it.")
+        if mark.kind in ("right", "wrong") and mark.flag not in flags:
+            raise UsageError(f"{mark.detector} does not flag that. Load the page anew.")
+        if mark.kind == "right" and not _stands(mark, reply):
+            raise UsageError(
+                "The flagged words do not stand in the reply. Select the words that are meant and press `a`, "
+                "then mark this flag wrong."
+            )
+        return mark
+
+    def _sign(self, place: TurnPlace, said: Mapping[str, Any]) -> Mark:
+        annotator, guideline = self._labeller
+        signed = {"annotator": annotator, "guideline": guideline, "time": self._clock()}
+        return Mark.model_validate({**said, "conversation": place[0], "turn": place[1], **signed})
+
+    def _write_mark(self, mark: Mark) -> None:
+        with LineWriter(self._folder.marks) as writer:
+            writer.append(mark.model_dump_json(exclude_defaults=True))
+
+    def _read_turn(self, place: TurnPlace) -> tuple[str, list[Flag]]:
+        """Return the reply of a turn, and its flags."""
+        chat, verdicts = self._read_chat(place[0]) or (None, ())
+        replies = [] if chat is None else [turn.reply for turn in chat.turns if turn.index == place[1]]
+        if not replies:
+            raise UsageError(f"the run has no turn {place[1]} of conversation {place[0]}.")
+        return replies[0], list_flags(verdicts, place[1])
+
+    def _settle(self, place: TurnPlace, after: Sequence[Mark], before: Sequence[Mark]) -> None:
+        """Make the line of a turn what the marks say. A line that they do not speak of stays."""
+        reply, flags = self._read_turn(place)
+        was, now = (
+            conclude([mark for mark in marks if mark.place == place], flags, reply)
+            for marks in (before, after)
+        )
+        there = self.read_lines().get(place)
+        if there is not None and (now == Found(there.spans, there.unknown) or (now is None and was is None)):
+            return
+        if there is None and now is None:
+            return
+        with LineWriter(self._folder.annotations) as writer:
+            if there is not None:
+                gone = there.model_copy(update={"withdrawn": True, "time": self._clock()})
+                writer.append(gone.render_line())
+            if now is not None:
+                writer.append(self._build_line(place, now, there).render_line())
+
+    def _build_line(self, place: TurnPlace, found: Found, there: AnnotationLine | None) -> AnnotationLine:
+        annotator, guideline = self._labeller
+        drawn = read_drawn(self._folder).get(place)
+        draw = drawn.drawn if drawn is not None else None if there is None else there.drawn
+        how = {} if draw is None else dict(zip(("draw", "stratum", "propensity"), draw, strict=True))
+        key = drawn.key if drawn is not None else f"{place[0]}-{place[1]}" if there is None else there.key
+        return AnnotationLine.model_validate(
+            {
+                **{"conversation": place[0], "turn": place[1], "key": key, "spans": found.spans},
+                **{"annotator": annotator, "guideline": guideline, "time": self._clock()},
+                **how,
+                "unknown": found.unknown,
+            }
+        )
+
+    def _is_own(self, line: AnnotationLine) -> bool:
+        return (line.annotator, line.guideline) == self._labeller
+
+
+def _stands(mark: Mark, reply: str) -> bool:
+    return mark.start is not None and bool(mark.text) and reply[mark.start : mark.end] == mark.text
+
+
+def read_standing_lines(folder: RunFolder) -> list[AnnotationLine]:
+    """Return the lines of annotations.jsonl that were not taken back; none without the file.
+
+    Raises:
+        UsageError: a line is wrong.
+    """
+    path = folder.annotations
+    return [line for _, line in read_annotations(path)] if path.is_file() else []
+
+
+def read_drawn(folder: RunFolder) -> dict[TurnPlace, DrawnTurn]:
+    """Return the turns of the run's sheets, those of the first draw first.
+
+    Raises:
+        UsageError: a sheet is wrong.
+    """
+    found: dict[TurnPlace, DrawnTurn] = {}
+    for path in list_sheets(folder):
+        for turn in read_yaml(path, SCHEMA).check(Sheet).turns:
+            found.setdefault(turn.place, DrawnTurn(turn.place, turn.key, turn.drawn))
+    return found
+
+
+def list_sheets(folder: RunFolder) -> list[Path]:
+    """Return the run's sheets, in the order of their draws."""
+    found = [path for path in folder.path.glob("to-annotate-*.yaml") if path.stem[12:].isdecimal()]
+    return sorted(found, key=lambda path: int(path.stem[12:]))
+
+
+def find_guideline(folder: RunFolder) -> str | None:
+    """Return the guideline of a run's labels if none is given: that of most lines, else of the last sheet.
+
+    Raises:
+        UsageError: a sheet or a line is wrong.
+    """
+    lines = read_standing_lines(folder)
+    if lines:
+        return choose_guideline(lines)
+    sheets = list_sheets(folder)
+    return read_yaml(sheets[-1], SCHEMA).check(Sheet).guideline if sheets else None

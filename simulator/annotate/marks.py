@@ -1,0 +1,222 @@
+"""Marks: the keys that annotators press in the viewer, and what these make of a turn.
+
+A turn is annotated when each of its flags has a mark, or when the annotator says so. Its hallucinations are
+then the flags that are marked right, and the places that the annotator added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import AwareDatetime, Field, model_validator
+
+from hallulab.scenarios.datasets.gold import PERSON, Quotation, TurnPlace, require_annotator
+from hallulab.scenarios.datasets.loader import locate_quotations
+from hallulab.scenarios.files.data_files import check_record
+from hallulab.scenarios.files.json_text import read_lines
+from hallulab.scenarios.transcript import Count, Frozen, Span, Verdict
+
+SCHEMA = "docs/viewer.md"
+"""Where the file of marks is described."""
+
+USUAL_SEVERITY = 3
+"""Severity of a flag whose detector gives none."""
+
+MarkKind = Literal["right", "wrong", "missed", "clean", "done", "unknown", "undo"]
+"""What an annotator says: of a flag, of words that none covers, of the turn, or of the mark before."""
+
+Labeller = tuple[str, str | None]
+"""Annotator, and hash of the guideline."""
+
+
+class Flag(NamedTuple):
+    """What identifies a flag: equal ones of a detector are one."""
+
+    detector: str
+    """The detector."""
+    start: int | None
+    """First character in the reply; None: its words do not stand there."""
+    end: int | None
+    """One past the last character."""
+    text: str
+    """The words."""
+
+
+class Mark(Frozen):
+    """A line of the file of marks."""
+
+    conversation: str
+    """Identifier of the conversation."""
+    turn: Count
+    """Index of the turn."""
+    kind: MarkKind
+    """What is said. `undo` takes back the annotator's last mark that was not taken back."""
+    detector: str | None = None
+    """Whose flag it is about; None: it is about none."""
+    start: Count | None = None
+    """First character of the flag or of the missed words."""
+    end: Count | None = None
+    """One past the last character."""
+    text: str = ""
+    """The words."""
+    severity: int | None = Field(None, ge=1, le=5)
+    """1 (harmless) to 5 (critical); of flags that are right, and of missed words."""
+    reason: str = ""
+    """Why they are hallucinated."""
+    annotator: str = PERSON
+    """Who pressed the key."""
+    guideline: str | None = None
+    """Hash of the guideline; None: not known."""
+    time: AwareDatetime | None = None
+    """When."""
+
+    @model_validator(mode="after")
+    def _require_fields(self) -> Mark:
+        require_annotator(self.annotator)
+        if self.kind in ("right", "missed") and (self.start is None or self.end is None):
+            raise ValueError(f"`{self.kind}` needs `start` and `end`")
+        if self.kind in ("right", "wrong") and self.detector is None:
+            raise ValueError(f"`{self.kind}` needs a `detector`")
+        return self
+
+    @property
+    def place(self) -> TurnPlace:
+        """The turn."""
+        return self.conversation, self.turn
+
+    @property
+    def labeller(self) -> Labeller:
+        """Who pressed the key, and by which guideline."""
+        return self.annotator, self.guideline
+
+    @property
+    def flag(self) -> Flag:
+        """The flag that it is about."""
+        return Flag(self.detector or "", self.start, self.end, self.text)
+
+
+def read_marks(path: Path, labeller: Labeller) -> list[Mark]:
+    """Read somebody's marks that were not taken back, in the order in which they were made.
+
+    Raises:
+        UsageError: a line is wrong.
+    """
+    found = (
+        check_record(value, Mark, f"{path}, line {number}", SCHEMA) for number, value in read_lines(path)
+    )
+    return drop_undone(mark for mark in found if mark.labeller == labeller)
+
+
+def drop_undone(marks: Iterable[Mark]) -> list[Mark]:
+    """Return one annotator's marks without those that were taken back."""
+    standing: list[Mark] = []
+    for mark in marks:
+        if mark.kind != "undo":
+            standing.append(mark)
+        elif standing:
+            standing.pop()
+    return standing
+
+
+def list_flags(verdicts: Iterable[Verdict], turn: int) -> list[Flag]:
+    """Return the flags of a turn, equal ones once."""
+    found = [
+        identify_flag(verdict.detector, span)
+        for verdict in verdicts
+        if verdict.turn == turn
+        for span in verdict.spans or ()
+    ]
+    return list(dict.fromkeys(found))
+
+
+def identify_flag(detector: str, span: Span) -> Flag:
+    """Return what identifies a flag."""
+    return Flag(detector, span.start, span.end, span.text)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What an annotator says of a turn."""
+
+    spans: tuple[Quotation, ...]
+    """The hallucinations."""
+    unknown: bool = False
+    """Whether the annotator could not tell."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where an annotator stands with a turn."""
+
+    judged: Mapping[Flag, Mark]
+    """The last mark of each flag that has one."""
+    missed: Sequence[Mark]
+    """The places that were added."""
+    said: MarkKind | None
+    """`clean`, `done` or `unknown`, if that was said of the turn."""
+
+
+def sum_up(marks: Iterable[Mark]) -> Standing:
+    """Sum up an annotator's marks of one turn. `clean` takes back what was marked before it."""
+    judged: dict[Flag, Mark] = {}
+    missed: list[Mark] = []
+    said: MarkKind | None = None
+    for mark in marks:
+        if mark.kind == "clean":
+            judged, missed = {}, []
+        if mark.kind in ("clean", "done", "unknown"):
+            said = mark.kind
+            continue
+        said = None if said == "unknown" else said
+        if mark.kind == "missed":
+            missed.append(mark)
+        else:
+            judged[mark.flag] = mark
+    return Standing(judged, missed, said)
+
+
+def conclude(marks: Iterable[Mark], flags: Collection[Flag], reply: str) -> Found | None:
+    """Return what an annotator says of a turn; None: it is not annotated yet.
+
+    Args:
+        marks: the annotator's, of this turn, in their order.
+        flags: those of the turn.
+        reply: its reply.
+    """
+    standing = sum_up(marks)
+    judged, missed, said = standing.judged, standing.missed, standing.said
+    if said == "unknown":
+        return Found((), unknown=True)
+    if said is None and not (flags and all(flag in judged for flag in flags)):
+        return None
+    return Found(quote_places([*(mark for mark in judged.values() if mark.kind == "right"), *missed], reply))
+
+
+def quote_places(marks: Iterable[Mark], reply: str) -> tuple[Quotation, ...]:
+    """Return the hallucinations that marks are about. Places that share a character are one.
+
+    It has the words of all of them, the greatest severity, and each reason once.
+    """
+    places: list[tuple[int, int, int, list[str]]] = []
+    for mark in sorted(marks, key=lambda mark: (mark.start or 0, mark.end or 0)):
+        start, end = mark.start or 0, mark.end or 0
+        severity = mark.severity or USUAL_SEVERITY
+        if places and start < places[-1][1]:
+            first, last, most, reasons = places[-1]
+            places[-1] = (first, max(last, end), max(most, severity), [*reasons, mark.reason])
+        else:
+            places.append((start, end, severity, [mark.reason]))
+    quotes = [reply[start:end] for start, end, _, _ in places]
+    found = locate_quotations(reply, quotes)
+    return tuple(
+        Quotation(
+            quote=quote,
+            severity=severity,
+            reason=" / ".join(dict.fromkeys(filter(None, reasons))),
+            start=None if at == (start, end) else start,
+        )
+        for quote, at, (start, end, severity, reasons) in zip(quotes, found, places, strict=True)
+    )

@@ -1,0 +1,275 @@
+"""Labelling in the viewer: keys that write marks, the corrected numbers beside them, and who disagrees."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from hallulab.scenarios.datasets.gold import (
+    PERSON,
+    AnnotationLine,
+    TurnPlace,
+)
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.atomic import write_atomically
+from hallulab.scenarios.files.data_files import check_record, read_text
+from hallulab.scenarios.files.json_text import digest, parse_json
+from hallulab.scenarios.transcript import Verdict
+from hallulab.simulator.annotate.agreement import compare_annotators, list_conflicts
+from hallulab.simulator.annotate.desk import Desk, find_guideline, read_drawn, read_standing_lines
+from hallulab.simulator.annotate.draw import DrawOptions, draw_turns
+from hallulab.simulator.annotate.marks import Mark, identify_flag, read_marks, sum_up
+from hallulab.simulator.viewer.keys import Asked, Key, name_annotator, read_key
+from hallulab.simulator.viewer.progress import ProgressKeeper, read_labels
+from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+Render = Callable[..., "Response"]
+"""Makes a page of a template and values."""
+
+A_DRAW = 20
+"""Turns that the page draws at a time: fewer tell too little of where the detector errs."""
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """Who labels in a viewer, and by which guideline."""
+
+    annotator: str = PERSON
+    """Who, unless the page says another name."""
+    guideline: Path | None = None
+    """File with the guideline; None: that of the run's labels so far."""
+
+
+ANYBODY = Labelling()
+"""A person, by the run's guideline."""
+
+
+class LabellingPages:
+    """What the addresses for labelling answer.
+
+    Args:
+        runs: the runs.
+        labelling: who labels.
+        render: makes a page.
+    """
+
+    def __init__(self, runs: ShownRuns, labelling: Labelling, render: Render) -> None:
+        self._runs = runs
+        self._labelling = labelling
+        self._render = render
+        self._progress = ProgressKeeper()
+        self._guideline = None if labelling.guideline is None else read_text(labelling.guideline)
+
+    def list_routes(self) -> list[Route]:
+        """Return the addresses."""
+        from starlette.routing import Route
+
+        return [
+            Route("/runs/{run}/labels", self.show_labels),
+            Route("/runs/{run}/numbers", self.tell_numbers),
+            Route("/runs/{run}/conversations/{chat}/marks", self.tell_marks),
+            Route("/runs/{run}/marks", self.take_key, methods=["POST"]),
+            Route("/runs/{run}/draw", self.draw, methods=["POST"]),
+        ]
+
+    def show_labels(self, request: Request) -> Response:
+        """Show who labelled what, how far they agree, and what is next."""
+        from starlette.responses import PlainTextResponse
+
+        if self._runs.get(request.path_params["run"]) is None:
+            return PlainTextResponse("There is no such page.\n", 404)
+        run = self._find(request)
+        replies = self._read_replies(run)
+        turns = read_labels(run.folder, replies)
+        by: dict[tuple[str, str | None], int] = {}
+        for turn in turns:
+            who = turn.line.annotator, turn.line.guideline
+            by[who] = by.get(who, 0) + 1
+        return self._render(
+            "labels.html",
+            run=run,
+            annotators=by,
+            pairs=compare_annotators(turns),
+            conflicts=list_conflicts(turns),
+            drawn=len(read_drawn(run.folder)),
+            labelling=self._labelling,
+            a_draw=A_DRAW,
+        )
+
+    def tell_marks(self, request: Request) -> Response:
+        """Tell what somebody said of the turns of a conversation, and which turn is next."""
+        return self._tell(
+            request, lambda run: self._describe(run, request.path_params["chat"], _name(request))
+        )
+
+    def tell_numbers(self, request: Request) -> Response:
+        """Tell the corrected numbers of a run."""
+
+        def describe(run: ShownRun) -> dict[str, Any]:
+            detector = request.query_params.get("detector")
+            found = self._progress.of(run.folder, detector, run.index.count().conversations)
+            rows = [row.model_dump(mode="json") for row in found.rows]
+            return {"detector": found.detector, "detectors": found.detectors, "rows": rows}
+
+        return self._tell(request, describe)
+
+    async def take_key(self, request: Request) -> Response:
+        """Write what a key says."""
+        body = await request.body()
+        return await asyncio.to_thread(self._tell, request, lambda run: self._press(run, body))
+
+    async def draw(self, request: Request) -> Response:
+        """Draw the turns to label next."""
+        body = await request.body()
+        return await asyncio.to_thread(self._tell, request, lambda run: self._draw(run, body))
+
+    def _press(self, run: ShownRun, body: bytes) -> dict[str, Any]:
+        key = check_record(_parse(body), Key, "the request", "docs/viewer.md")
+        who = name_annotator(key.annotator)
+        desk = self._open_desk(run, who)
+        self._keep_guideline(run)
+        if key.kind == "undo":
+            undone = desk.undo()
+            place = (key.conversation, key.turn) if undone is None else undone.place
+            return {
+                **self._describe(run, place[0], who),
+                "undone": None if undone is None else undone.kind,
+                "at": _address(run, place),
+                "turn": place[1],
+            }
+        desk.press((key.conversation, key.turn), read_key(key, run.index.read_chat(key.conversation)))
+        return self._describe(run, key.conversation, who)
+
+    def _draw(self, run: ShownRun, body: bytes) -> dict[str, Any]:
+        who = name_annotator(check_record(_parse(body), Asked, "the request", "docs/viewer.md").annotator)
+        desk = self._open_desk(run, who)
+        waiting = desk.list_next()
+        if waiting:
+            raise UsageError(f"{len(waiting)} drawn turns wait. Label them first.")
+        self._keep_guideline(run)
+        hash_of = self._find_guideline(run)
+        kept = run.folder.path / f"guideline-{hash_of}.md"
+        draw_turns(run.folder, DrawOptions(A_DRAW, annotator=who, guideline=kept if kept.is_file() else None))
+        return {"next": self._describe_next(run, desk)}
+
+    def _describe(self, run: ShownRun, chat_id: str, who: str) -> dict[str, Any]:
+        chat, verdicts = run.index.read_chat(chat_id) or (None, [])
+        if chat is None:
+            raise UsageError("There is no such conversation.")
+        guideline = self._find_guideline(run)
+        desk = self._open_desk(run, who)
+        marks = [
+            mark for mark in read_marks(run.folder.marks, (who, guideline)) if mark.conversation == chat_id
+        ]
+        lines, drawn = desk.read_lines(), read_drawn(run.folder)
+        return {
+            "annotator": who,
+            "guideline": guideline,
+            "labelled": len(lines),
+            "turns": [
+                {
+                    **_describe_turn(
+                        [mark for mark in marks if mark.turn == turn.index],
+                        [one for one in verdicts if one.turn == turn.index],
+                        lines.get((chat_id, turn.index)),
+                    ),
+                    "turn": turn.index,
+                    "drawn": (chat_id, turn.index) in drawn,
+                }
+                for turn in chat.turns
+            ],
+            "next": self._describe_next(run, desk),
+        }
+
+    def _describe_next(self, run: ShownRun, desk: Desk) -> dict[str, Any]:
+        waiting = desk.list_next()
+        first = waiting[0].place if waiting else None
+        return {"left": len(waiting), "address": None if first is None else _address(run, first)}
+
+    def _open_desk(self, run: ShownRun, who: str) -> Desk:
+        return Desk(run.folder, run.index.read_chat, (who, self._find_guideline(run)))
+
+    def _find_guideline(self, run: ShownRun) -> str | None:
+        return find_guideline(run.folder) if self._guideline is None else digest(self._guideline)[:12]
+
+    def _keep_guideline(self, run: ShownRun) -> None:
+        """Write the guideline beside the labels that have its hash."""
+        if self._guideline is None:
+            return
+        path = run.folder.path / f"guideline-{digest(self._guideline)[:12]}.md"
+        run.folder.refuse_links_out([path])
+        if not path.is_file():
+            write_atomically(path, self._guideline)
+
+    def _read_replies(self, run: ShownRun) -> dict[TurnPlace, str]:
+        chats = sorted({line.conversation for line in read_standing_lines(run.folder)})
+        found = [run.index.read_chat(chat) for chat in chats]
+        return {
+            (chat.id, turn.index): turn.reply
+            for chat, _ in (one for one in found if one is not None)
+            for turn in chat.turns
+        }
+
+    def _find(self, request: Request) -> ShownRun:
+        run = self._runs.get(request.path_params["run"])
+        if run is None:
+            raise UsageError("There is no such run.")
+        run.index.grow()
+        return run
+
+    def _tell(self, request: Request, describe: Callable[[ShownRun], dict[str, Any]]) -> Response:
+        from starlette.responses import JSONResponse
+
+        try:
+            return JSONResponse(describe(self._find(request)))
+        except UsageError as error:
+            return JSONResponse({"error": str(error)}, 400)
+        except OperationalError as error:
+            return JSONResponse({"error": str(error)}, 500)
+
+
+def _describe_turn(
+    marks: Sequence[Mark], verdicts: Sequence[Verdict], line: AnnotationLine | None
+) -> dict[str, Any]:
+    """Return what somebody said of a turn: of its flags, what was missed, and the line that came of it."""
+    standing = sum_up(marks)
+    flags = [
+        {
+            "detector": verdict.detector,
+            "finding": at,
+            "stands": span.start is not None,
+            "mark": None if mark is None else mark.kind,
+        }
+        for verdict in verdicts
+        for at, span in enumerate(verdict.spans or ())
+        for mark in [standing.judged.get(identify_flag(verdict.detector, span))]
+    ]
+    return {
+        "flags": flags,
+        "missed": [mark.text for mark in standing.missed],
+        "line": None if line is None else line.model_dump(mode="json", include={"spans", "unknown"}),
+    }
+
+
+def _name(request: Request) -> str:
+    return name_annotator(request.query_params.get("annotator", ""))
+
+
+def _parse(body: bytes) -> Any:
+    try:
+        return parse_json(body.decode())
+    except ValueError as error:
+        raise UsageError(f"The request is no JSON: {error}.") from error
+
+
+def _address(run: ShownRun, place: TurnPlace) -> str:
+    return f"/runs/{run.id}/conversations/{quote(place[0], safe='')}#turn-{place[1]}"

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from hallulab.simulator.measure.hallucinations import Row
+from hallulab.simulator.measure.rows import build_row
+from hallulab.simulator.report.charts.cost import LEFT, RIGHT, CostChart, lay_out_costs
+from hallulab.simulator.report.dots import WIDTH
+
+
+def line(
+    chatbot: str,
+    calls: float | None,
+    hpt: float | None,
+    ci95: tuple[float, float] | None = None,
+    detector: str = "d",
+) -> Row:
+    found = {"calls_per_reply": calls, "hpt_1": hpt, "hpt_1_ci95": ci95}
+    return build_row(chatbot, detector, []).model_copy(update=found)
+
+
+def test_dots_stand_where_calls_and_hallucinations_are() -> None:
+    plot = lay_out_costs([line("a", 0.0, 0.0), line("b", 4.0, 1.0, (0.5, 2.0))])
+    assert plot is not None
+    assert [(dot.x, dot.low, dot.title) for dot in plot.dots] == [
+        (LEFT, None, "a, d: 0.00 calls a reply, 0.00"),
+        (
+            WIDTH - RIGHT,
+            (plot.top + 3 * plot.floor) / 4,
+            "b, d: 4.00 calls a reply, 1.00, 95% interval 0.50 to 2.00",
+        ),
+    ]
+    assert (plot.dots[0].y, plot.dots[1].y, plot.dots[1].high) == (
+        plot.floor,
+        (plot.top + plot.floor) / 2,
+        plot.top,
+    )
+
+
+def test_names_that_would_touch_stand_in_lines_above_each_other() -> None:
+    plot = lay_out_costs([line("vanilla", 2.0, 0.1), line("editor", 2.1, 0.1), line("agent", 5.0, 0.1)])
+    assert plot is not None
+    assert [(name.text, name.y) for name in plot.names] == [("vanilla", 17), ("editor", 34), ("agent", 17)]
+    assert plot.top == 42
+
+
+def test_detectors_of_a_chatbot_stand_apart_under_one_name() -> None:
+    plot = lay_out_costs([line("a", 2.0, 0.5), line("a", 2.0, 0.5, detector="e")])
+    assert plot is not None
+    assert len(plot.names) == 1
+    assert plot.dots[1].x - plot.dots[0].x == 7
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    plot = lay_out_costs([line("a", 2.0, None), line("b", None, 0.5), line("c", 1.0, 0.5)])
+    assert plot is not None
+    assert [name.text for name in plot.names] == ["c"]
+
+
+def test_a_run_without_known_calls_has_no_chart() -> None:
+    assert CostChart.svg([line("a", None, 0.5)]) == ""
+    assert CostChart.svg([line("a", 0.0, 0.5)]) == ""
+    assert CostChart.svg([]) == ""
+
+
+def test_names_are_escaped() -> None:
+    svg = CostChart.svg([line("a<b>", 1.0, 0.5)])
+    assert "a&lt;b&gt;, d" in svg
+    assert "<b>" not in svg
