@@ -37,6 +37,9 @@ from hallulab.simulator.experiment.stage import Stage, open_stage
 from hallulab.simulator.runs.experiment_json import HeldLive, SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
 
+_WITHOUT_MODEL = ("callable", "autogen")
+"""Kinds of chatbots that ask none of the experiment's models: your own code."""
+
 Chosen = TypeVar("Chosen", Component, Detector)
 
 
@@ -242,6 +245,9 @@ async def open_live_stage(experiment: Experiment, settings: RunSettings) -> Asyn
     """
     experiment = ensure_model(experiment.model_copy(update={"until_decided": None}))
     scenario, planted = load_attacked(experiment)
-    request = RunRequest(experiment, scenario, planted, None, simulate=True, judge=True)
+    needs_model = any(bot.kind not in _WITHOUT_MODEL for bot in experiment.chatbots)
+    request = RunRequest(
+        experiment, scenario, planted, None, simulate=True, judge=True, needs_model=needs_model
+    )
     async with open_stage(request, settings) as stage, stage.serve(RunFolder(Path())) as revision:
         yield LiveStage(stage, revision)
