@@ -23,6 +23,7 @@ ROOMS = {
         {"compare"},
         {"gate"},
         {"stress", "annotate"},
+        {"chat"},
         {"viewer"},
         {"cli"},
     ],

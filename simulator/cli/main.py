@@ -22,7 +22,8 @@ from hallulab.simulator.cli.console import OutputError, forget_unwritten, guard_
 from hallulab.simulator.cli.options import PassingOn
 
 ORDER = (
-    *("serve", "run", "simulate", "detect", "branch", "report", "compare", "baseline", "gate", "view"),
+    *("serve", "run", "simulate", "detect", "branch", "report", "compare", "baseline", "gate"),
+    *("chat", "view"),
     *("import", "export", "compact", "annotate", "audit", "realism", "bench", "plant", "calibrate"),
     *("stress", "build", "list", "summarize"),
     "init-scenario",

@@ -13,6 +13,7 @@ import typer
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.cli.console import print_json, print_lines
 from hallulab.simulator.cli.options import AsJson, RunArgument, split_names
+from hallulab.simulator.options.groups import ModelOptions
 
 if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
@@ -61,6 +62,14 @@ def view(
         int | None, typer.Option(min=1, max=65535, help="Port; by default 8765, or a free one.")
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    experiment: Annotated[
+        Path | None, typer.Option(help="Experiment file (YAML) whose chatbots you can talk to.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Model of the chatbots that you can talk to.")] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(help="Endpoint that serves it; without it the model is served here."),
+    ] = None,
     annotator: Annotated[
         str, typer.Option(metavar="NAME", help="Who labels turns, unless the page says another name.")
     ] = "",
@@ -76,8 +85,11 @@ def view(
     from hallulab.simulator.viewer.keys import name_annotator
     from hallulab.simulator.viewer.runs import ShownRuns
     from hallulab.simulator.viewer.serve import listen, make_server
+    from hallulab.simulator.viewer.talks import load_talk_source
 
-    runs = ShownRuns(paths or [Path("runs")])
+    shown = paths or [Path("runs")]
+    talked = load_talk_source(ModelOptions(config=experiment, model=model, base_url=base_url), shown)
+    runs = ShownRuns(shown)
     labelling = Labelling(name_annotator(annotator), guideline)
     listening = listen(port)
 
@@ -87,7 +99,7 @@ def view(
             webbrowser.open(listening.address)
 
     with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
-        make_server(runs, listening, tell, labelling).run([listening.socket])
+        make_server(runs, listening, tell, labelling, talked).run([listening.socket])
 
 
 def show_report(

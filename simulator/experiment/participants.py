@@ -55,9 +55,13 @@ class Participants:
 
     def make_chatbot_of(self, job: Job) -> Chatbot:
         """Make the chatbot of a job's conversation."""
+        return self.make_chatbot_for(job.chatbot, job.key)
+
+    def make_chatbot_for(self, bot: Component, key: ConversationKey) -> Chatbot:
+        """Make a chatbot for a conversation."""
         if self.make_attacked_chatbot is None:
-            return self.make_chatbot(job.chatbot, job.key.seed)
-        return self.make_attacked_chatbot(job.chatbot, job.key.seed, job.key.persona)
+            return self.make_chatbot(bot, key.seed)
+        return self.make_attacked_chatbot(bot, key.seed, key.persona)
 
 
 def make_detectors(

@@ -31,6 +31,8 @@ class RunRequest:
     """False only judges the conversations in the folder."""
     judge: bool
     """False only simulates; the experiment's detectors are saved for later."""
+    needs_model: bool = True
+    """Whether users or chatbots ask a model; if not, one is served only for detectors that do."""
 
     @property
     def max_turns(self) -> int:

@@ -105,7 +105,8 @@ class Stage:
     @property
     def asks_model(self) -> bool:
         """Whether a model is asked."""
-        return self.request.simulate or is_model_needed(self.participants.detectors)
+        held = self.request.simulate and self.request.needs_model
+        return held or is_model_needed(self.participants.detectors)
 
     @asynccontextmanager
     async def serve(self, folder: RunFolder) -> AsyncIterator[str | None]:

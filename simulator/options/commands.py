@@ -77,6 +77,25 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
 
 
 @dataclass(frozen=True)
+class ChatOptions(ModelOptions, RecordingOptions):
+    """What `hallulab chat` takes."""
+
+    _: KW_ONLY
+    scenario: Annotated[str | None, Flag("Built-in scenario pack, or the path of your own pack folder.")] = (
+        None
+    )
+    chatbots: Annotated[
+        Sequence[Chosen] | None,
+        Flag("The chatbot to talk to; by default the experiment's first.", separated=True, metavar="NAME"),
+    ] = None
+    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    out: Annotated[
+        StrPath | None,
+        Flag("Run folder, new or with earlier conversations of yours; by default runs/ and the time."),
+    ] = None
+
+
+@dataclass(frozen=True)
 class DetectOptions(ModelOptions, RecordingOptions, WorkerOptions):
     """What `hallulab detect` takes."""
 

@@ -29,7 +29,7 @@ class RunReport(Frozen):
     intervals: Intervals = Intervals()
     """Requirements of intervals."""
     imported: bool = False
-    """Whether the conversations were imported, so that there is no simulated user to audit."""
+    """Whether the conversations were imported or held by a person: there is no simulated user to audit."""
     rows: tuple[Row, ...]
     """Each chatbot under each detector."""
 

@@ -60,7 +60,7 @@ def render_card(
     """
     made = {(one.scenario, one.chatbot, one.model) for one in conversations}
     users = set()
-    if saved is not None and saved.imported is None:
+    if saved is not None and not saved.lacks_simulated_user:
         users = {saved.experiment.served_name(name) for name in saved.experiment.user_models}
     models = sorted({model for _, _, model in made} | users)
     licences = {model: _find_model_licence(model) for model in models}
@@ -107,6 +107,8 @@ def _describe_making(
         yield "by a run of hallulab without experiment.json"
     elif saved.imported is not None:
         yield f"imported from {_format_code(saved.imported.file)} ({saved.imported.format})"
+    elif saved.live is not None:
+        yield f"held by a person in {_format_code(saved.live.at)} of hallulab {_escape_text(saved.hallulab)}"
     else:
         seeds = ", ".join(map(str, saved.seeds))
         yield f"simulated by hallulab {_escape_text(saved.hallulab)}; seeds {seeds}"

@@ -43,7 +43,7 @@ def build_facts(
     """
     if saved is None:
         return RunFacts(chatbots, detectors, annotations=annotations)
-    imported = saved.imported is not None
+    imported = saved.lacks_simulated_user
     return RunFacts(
         chatbots,
         detectors,
@@ -101,8 +101,8 @@ def order_names(named: Sequence[str], found: Iterable[str]) -> tuple[str, ...]:
 def build_flaw_finder(
     saved: SavedExperiment | None, personas: Mapping[str, Persona]
 ) -> Callable[[Conversation], Flaws]:
-    """Return what finds the simulated user's flaws in a conversation; in an imported one there are none."""
-    if saved is not None and saved.imported is not None:
+    """Return what finds the simulated user's flaws in a conversation; there are none without one."""
+    if saved is not None and saved.lacks_simulated_user:
         return lambda conversation: ()
     orders = saved.planted.orders if saved is not None and saved.planted is not None else ()
     least = MIN_TURNS if saved is None else saved.experiment.min_turns

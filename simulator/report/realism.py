@@ -167,7 +167,7 @@ def run_messages(run: RunFolder) -> list[Messages]:
             f"{run.path}: its users' messages are those of {saved.branched_from.run}. Measure that run."
         )
     personas = get_personas(saved, None)
-    imported = saved is not None and saved.imported is not None
+    imported = saved is not None and saved.lacks_simulated_user
     orders = saved.planted.orders if saved is not None and saved.planted is not None else ()
     found = []
     for one in run.read_journals().conversations:

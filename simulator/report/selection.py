@@ -97,9 +97,10 @@ def require_wanted(
                 f"{folder.path} has no verdicts of a detector {name!r}. Make them with "
                 f"`hallulab detect {folder.path} --detectors NAME`, or correct {flag}."
             )
-    if wanted.audited and saved is not None and saved.imported is not None:
+    if wanted.audited and saved is not None and saved.lacks_simulated_user:
+        how = "was imported" if saved.live is None else "was held by a person"
         raise UsageError(
-            f"--audited: {folder.path} was imported, so there is no simulated user to audit. Leave it out."
+            f"--audited: {folder.path} {how}, so there is no simulated user to audit. Leave it out."
         )
 
 

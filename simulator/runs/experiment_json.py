@@ -43,6 +43,13 @@ class Imported(Frozen):
     None: there are none, or they are the scenario's."""
 
 
+class HeldLive(Frozen):
+    """Where a person held the conversations (docs/viewer.md)."""
+
+    at: str
+    """The command: `hallulab chat` or `hallulab view`."""
+
+
 class Drawn(Frozen):
     """Whom a run has talked to that goes on until it is decided (docs/decide.md)."""
 
@@ -88,12 +95,19 @@ class SavedExperiment(Frozen):
     planted: AttackRecord | None = None
     """What an attack put into the scenario; None without one."""
     imported: Imported | None = None
-    """Where the conversations were imported from; None: they were simulated."""
+    """Where the conversations were imported from; None: they were not."""
+    live: HeldLive | None = None
+    """Where a person held the conversations; None: nobody did."""
     branched_from: BranchedFrom | None = None
     """The run that the conversations branch off from; None: they begin at their beginning."""
 
     drawn: Drawn | None = None
     """Whom it has talked to; None: it does not go on until it is decided."""
+
+    @property
+    def lacks_simulated_user(self) -> bool:
+        """Whether no user was simulated here: the conversations were imported, or a person held them."""
+        return self.imported is not None or self.live is not None
 
     @field_validator("experiment")
     @classmethod
@@ -109,7 +123,7 @@ class SavedExperiment(Frozen):
 
     def text(self) -> str:
         """Return the text of the file."""
-        optional = ("made_by", "sources", "planted", "branched_from", "imported", "drawn")
+        optional = ("made_by", "sources", "planted", "branched_from", "imported", "live", "drawn")
         unknown = {name for name in optional if getattr(self, name) is None}
         values = self.model_dump(mode="json", by_alias=True, exclude=unknown)
         return json.dumps(values, indent=2, sort_keys=True, allow_nan=False) + "\n"

@@ -21,6 +21,8 @@ from hallulab.simulator.viewer.guard import Access, Guard, build_policy
 from hallulab.simulator.viewer.index import Rate
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 from hallulab.simulator.viewer.side_pages import list_side_routes
+from hallulab.simulator.viewer.talking import TalkingPages
+from hallulab.simulator.viewer.talks import TalkSource
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -39,16 +41,19 @@ LOOK_S = 1.0
 READ_S = 0.5
 """Seconds in which the page of all runs reads what was added to them; the rest is read in the background."""
 
-_SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js", "annotate.js")
+_SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js", "annotate.js", "talk.js")
 
 
-def make_app(runs: ShownRuns, access: Access, labelling: Labelling = ANYBODY) -> Guard:
+def make_app(
+    runs: ShownRuns, access: Access, labelling: Labelling = ANYBODY, talked: TalkSource | None = None
+) -> Guard:
     """Make the application.
 
     Args:
         runs: what it shows.
         access: what requests must bring.
         labelling: who labels, and how.
+        talked: what can be talked to; None: nothing.
     """
     from starlette.applications import Starlette
     from starlette.routing import Route
@@ -65,6 +70,7 @@ def make_app(runs: ShownRuns, access: Access, labelling: Labelling = ANYBODY) ->
             Route("/runs/{run}/events", pages.stream_events),
             *LabellingPages(runs, labelling, _render).list_routes(),
             *list_side_routes(runs, _render),
+            *TalkingPages(runs, talked, _render).list_routes(),
         ],
         exception_handlers={UsageError: _tell, OperationalError: _tell},
     )
@@ -77,7 +83,7 @@ def _style() -> str:
     report = "hallulab.simulator.report"
     parts = [
         *((report, "page.css"), (report, "plot.css"), (_COMPARE, "compare.css")),
-        *((_PACKAGE, "viewer.css"), (_PACKAGE, "annotate.css")),
+        *((_PACKAGE, "viewer.css"), (_PACKAGE, "annotate.css"), (_PACKAGE, "talk.css")),
     ]
     return "".join(load_asset(package, name) for package, name in parts)
 

@@ -135,7 +135,12 @@ class RunIndex:
         saved = self._folder.read_experiment()
         made_by = None if saved is None else saved.made_by
         judges = None if saved is None else dict(saved.detectors)
-        fits = digest([LAYOUT, None if made_by is None else made_by.model_dump(mode="json"), judges])
+        written = None
+        if saved is not None and saved.live is not None and self._folder.conversations.is_file():
+            # Such a journal is written anew after each turn, and a new file may get the number of an old one.
+            written = self._folder.conversations.stat().st_mtime_ns
+        made = None if made_by is None else made_by.model_dump(mode="json")
+        fits = digest([LAYOUT, made, judges, *([] if written is None else [written])])
         with self._connect() as held:
             self._prepare(held, fits)
             for path, place, line in self._read_added(held, self._folder.conversations):

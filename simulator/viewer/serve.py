@@ -12,6 +12,7 @@ from hallulab.simulator.viewer.annotating import ANYBODY, Labelling
 from hallulab.simulator.viewer.app import make_app
 from hallulab.simulator.viewer.guard import Access
 from hallulab.simulator.viewer.runs import ShownRuns
+from hallulab.simulator.viewer.talks import TalkSource
 
 if TYPE_CHECKING:
     import uvicorn
@@ -61,7 +62,11 @@ def listen(port: int | None) -> Listening:
 
 
 def make_server(
-    runs: ShownRuns, listening: Listening, when_ready: Callable[[], None], labelling: Labelling = ANYBODY
+    runs: ShownRuns,
+    listening: Listening,
+    when_ready: Callable[[], None],
+    labelling: Labelling = ANYBODY,
+    talked: TalkSource | None = None,
 ) -> uvicorn.Server:
     """Make the server; `run` of it, with the socket, serves until Ctrl-C.
 
@@ -70,6 +75,7 @@ def make_server(
         listening: where.
         when_ready: is called when requests are answered.
         labelling: who labels, and how.
+        talked: what can be talked to; None: nothing.
     """
     import uvicorn
 
@@ -79,7 +85,7 @@ def make_server(
             when_ready()
 
     config = uvicorn.Config(
-        make_app(runs, listening.access, labelling),
+        make_app(runs, listening.access, labelling, talked),
         log_level="warning",
         access_log=False,
         lifespan="off",

@@ -90,7 +90,7 @@ class RunFacts:
     detectors: Sequence[str]
     """Names of all detectors, likewise. One without verdicts has rows with coverage 0."""
     imported: bool = False
-    """Whether the conversations were imported."""
+    """Whether the conversations were imported, or held by a person."""
     planted: AttackRecord | None = None
     """What an attack put into the scenario; None without one."""
     annotations: Annotations = field(default_factory=Annotations)

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from hallulab.simulator.viewer import findings
 from hallulab.simulator.viewer.runs import ShownRuns
 from hallulab.simulator.viewer.serve import Listening, listen, make_server
+from hallulab.simulator.viewer.talks import TalkSource
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,12 @@ class Served:
 
 
 @contextmanager
-def serving(paths: Sequence[Path], indices: Path) -> Iterator[Served]:
+def serving(paths: Sequence[Path], indices: Path, talked: TalkSource | None = None) -> Iterator[Served]:
     """Serve run folders while the block runs."""
     ready = threading.Event()
     listening = listen(0)
     runs = ShownRuns(paths, indices)
-    server = make_server(runs, listening, ready.set)
+    server = make_server(runs, listening, ready.set, talked=talked)
     thread = threading.Thread(target=server.run, args=([listening.socket],), daemon=True)
     thread.start()
     assert ready.wait(20)

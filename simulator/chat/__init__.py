@@ -1,0 +1,1 @@
+"""A person talks to a chatbot of an experiment, and detectors judge each reply."""

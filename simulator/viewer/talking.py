@@ -1,0 +1,156 @@
+"""The page on which a person talks to a chatbot."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+from hallulab.simulator.report.html import make_environment
+from hallulab.simulator.viewer.conversation import ShownTurn
+from hallulab.simulator.viewer.runs import ShownRuns
+from hallulab.simulator.viewer.talks import Stages, Talk, TalkSource
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+MOST_TALKS = 20
+"""Conversations under way at once."""
+
+LOOK_S = 1.0
+"""Seconds between two signs of life of a conversation in which nothing happens."""
+
+
+class TalkingPages:
+    """What the addresses under `/talk` do.
+
+    Args:
+        runs: what the viewer shows.
+        source: what can be talked to; None: nothing, and the page says how.
+        render: renders a page of the viewer.
+    """
+
+    def __init__(self, runs: ShownRuns, source: TalkSource | None, render: Callable[..., Response]) -> None:
+        self._runs = runs
+        self._source = source
+        self._render = render
+        self._stages = None if source is None else Stages(source)
+        self._talks: dict[str, Talk] = {}
+        self._holding: set[asyncio.Task[None]] = set()
+        self._turn = make_environment("hallulab.simulator.viewer").get_template("talk_turn.html")
+
+    def list_routes(self) -> list[Route]:
+        """Return the addresses."""
+        from starlette.routing import Route
+
+        return [
+            Route("/talk", self.show, methods=["GET"]),
+            Route("/talk", self.begin, methods=["POST"]),
+            Route("/talk/{talk}/{order}", self.obey, methods=["POST"]),
+            Route("/talk/{talk}/events", self.stream, methods=["GET"]),
+            Route("/talk/{talk}/run", self.lead, methods=["GET"]),
+        ]
+
+    def show(self, request: Request) -> Response:
+        """Show the page."""
+        return self._render("talk.html", source=self._source)
+
+    async def begin(self, request: Request) -> Response:
+        """Begin a conversation: `scenario`, `chatbot` and `detectors`, all among those that can be chosen."""
+        from starlette.responses import JSONResponse
+
+        asked = await _read(request)
+        if self._source is None or self._stages is None:
+            return _refuse("Nothing can be talked to here: start the viewer with --experiment or --model.")
+        experiment = self._source.experiment
+        scenario, chatbot = asked.get("scenario"), asked.get("chatbot")
+        detectors = asked.get("detectors")
+        known = {one.name for one in experiment.detectors}
+        if (
+            scenario not in self._source.scenarios
+            or chatbot not in {bot.name for bot in experiment.chatbots}
+            or not isinstance(detectors, list)
+            or any(not isinstance(name, str) or name not in known for name in detectors)
+        ):
+            return _refuse("Scenario, chatbot or detectors are not among those of the experiment.")
+        if sum(not talk.ended for talk in self._talks.values()) >= MOST_TALKS:
+            return _refuse(f"{MOST_TALKS} conversations are under way. End one of them.")
+        talk = Talk(self._source, str(chatbot), detectors, self._render_turn)
+        self._talks[talk.id] = talk
+        task = asyncio.create_task(talk.hold(self._stages, str(scenario)))
+        self._holding.add(task)
+        task.add_done_callback(self._holding.discard)
+        return JSONResponse({"talk": talk.id})
+
+    async def obey(self, request: Request) -> Response:
+        """Say something in a conversation, stop what is under way in it, or end it."""
+        from starlette.responses import Response
+
+        talk = self._talks.get(request.path_params["talk"])
+        order = request.path_params["order"]
+        if talk is None or order not in ("say", "stop", "end"):
+            return _refuse("There is no such conversation.", 404)
+        if order == "say":
+            said = (await _read(request)).get("text")
+            if not isinstance(said, str) or not said.strip():
+                return _refuse("A message must have a text.")
+            talk.say(said.strip())
+        elif order == "stop":
+            talk.stop()
+        else:
+            talk.end()
+        return Response(status_code=204)
+
+    async def stream(self, request: Request) -> Response:
+        """Tell what happens in a conversation, from its beginning or behind the last event that was told."""
+        from starlette.responses import StreamingResponse
+
+        talk = self._talks.get(request.path_params["talk"])
+        if talk is None:
+            return _refuse("There is no such conversation.", 404)
+        last = request.headers.get("last-event-id", "")
+        told = int(last) + 1 if last.isdecimal() and len(last) < 9 else 0
+        return StreamingResponse(_follow(talk, told, request), media_type="text/event-stream")
+
+    def lead(self, request: Request) -> Response:
+        """Lead to the run of a conversation."""
+        from starlette.responses import RedirectResponse
+
+        talk = self._talks.get(request.path_params["talk"])
+        if talk is None:
+            return _refuse("There is no such conversation.", 404)
+        for run in self._runs.list():
+            if run.folder.path.resolve() == talk.folder.resolve():
+                return RedirectResponse(f"/runs/{run.id}/conversations", 303)
+        return _refuse("Nothing of it is saved yet.", 404)
+
+    def _render_turn(self, shown: ShownTurn, judged: bool) -> str:
+        return self._turn.render(shown=shown, judged=judged)
+
+
+async def _follow(talk: Talk, told: int, request: Request) -> AsyncIterator[str]:
+    while not await request.is_disconnected():
+        for number, (kind, value) in enumerate(talk.events[told:], start=told):
+            told = number + 1
+            yield f"id: {number}\nevent: {kind}\ndata: {json.dumps(value)}\n\n"
+        if talk.ended and told == len(talk.events):
+            return
+        await talk.wait(told, LOOK_S)
+        yield ": \n\n"
+
+
+async def _read(request: Request) -> dict[str, Any]:
+    try:
+        value = json.loads(await request.body())
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _refuse(reason: str, status: int = 400) -> Response:
+    from starlette.responses import PlainTextResponse
+
+    return PlainTextResponse(f"{reason}\n", status)

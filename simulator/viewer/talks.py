@@ -1,0 +1,222 @@
+"""Conversations that people hold on the page: each is a task, and what happens in it is a list of events."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
+from hallulab.scenarios.packs.pack_files import list_built_in_packs
+from hallulab.scenarios.transcript import Turn, Verdict
+from hallulab.simulator.chat.command import load_live_experiment
+from hallulab.simulator.chat.live import LiveChat, LiveStage, ReplyFailed, open_live_stage
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.conversation import build_ended_conversation
+from hallulab.simulator.experiment.models import RunSettings, ensure_model
+from hallulab.simulator.options.groups import ModelOptions
+from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
+from hallulab.simulator.viewer.conversation import ShownTurn, show_turns
+
+RUNS = Path("runs")
+"""Where runs are by default."""
+
+COMMAND = "hallulab view"
+"""What experiment.json says of where a conversation was held."""
+
+Render = Callable[[ShownTurn, bool], str]
+"""Renders a turn, and whether it is being judged, as HTML."""
+
+
+@dataclass(frozen=True)
+class TalkSource:
+    """What can be talked to, and where conversations are saved."""
+
+    experiment: Experiment
+    """Its chatbots and detectors can be chosen."""
+    settings: RunSettings
+    """How its models are asked."""
+    folder: Path
+    """The folder in which each conversation gets a run folder."""
+
+    @property
+    def scenarios(self) -> list[str]:
+        """The scenarios that can be chosen: the experiment's, then the built-in ones."""
+        return list(dict.fromkeys([self.experiment.scenario, *list_built_in_packs()]))
+
+    def name_folder(self) -> Path:
+        """Return the run folder of the next conversation, which does not exist yet."""
+        name = name_folder_by_time().name
+        names = [name, *(f"{name}-{number}" for number in range(2, 1000))]
+        return next(path for path in (self.folder / one for one in names) if not path.exists())
+
+
+def choose_folder(paths: Sequence[Path]) -> Path:
+    """Return the first of the shown folders that holds runs and is none itself.
+
+    Raises:
+        UsageError: there is none.
+    """
+    for path in paths:
+        if not RunFolder(path).has_journal:
+            return path
+    raise UsageError(
+        f"{paths[0]} is a run folder, and what you say is saved in a folder of its own. Give a folder that "
+        "holds run folders, too."
+    )
+
+
+def load_talk_source(options: ModelOptions, paths: Sequence[Path]) -> TalkSource | None:
+    """Return what can be talked to by the options of a command; None: they name neither file nor model.
+
+    Raises:
+        UsageError: the experiment is at fault, or no folder is shown that conversations can be saved in.
+    """
+    if options.config is None and options.model is None and options.base_url is None:
+        return None
+    experiment = ensure_model(load_live_experiment(options))
+    folder = choose_folder(paths)
+    if folder == RUNS:
+        folder.mkdir(exist_ok=True)  # somebody's first conversation
+    return TalkSource(experiment, RunSettings(quiet=True), folder)
+
+
+class Stages:
+    """Serves what is talked with, a scenario at a time, for as long as the viewer runs."""
+
+    def __init__(self, source: TalkSource) -> None:
+        self._source = source
+        self._served: dict[str, asyncio.Future[LiveStage]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def get(self, scenario: str) -> LiveStage:
+        """Return the stage of a scenario; the first time it is made, which may start a model server.
+
+        Raises:
+            HallulabError: it cannot be made.
+        """
+        served = self._served.get(scenario)
+        if served is None:
+            served = self._served[scenario] = asyncio.get_running_loop().create_future()
+            task = asyncio.create_task(self._serve(scenario, served))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(served)
+
+    async def _serve(self, scenario: str, served: asyncio.Future[LiveStage]) -> None:
+        experiment = self._source.experiment.model_copy(update={"scenario": scenario})
+        try:
+            async with open_live_stage(experiment, self._source.settings) as stage:
+                served.set_result(stage)
+                await asyncio.Event().wait()  # until the viewer ends
+        except (HallulabError, ReplayMiss) as error:
+            del self._served[scenario]
+            if not served.done():
+                served.set_exception(error)
+
+
+class Talk:
+    """One conversation of the page.
+
+    Args:
+        source: what can be talked to.
+        chatbot: the chatbot's name.
+        detectors: the names of the judges.
+        render: renders turns.
+    """
+
+    def __init__(self, source: TalkSource, chatbot: str, detectors: Sequence[str], render: Render) -> None:
+        self.id = secrets.token_hex(8)
+        self.folder = source.name_folder()
+        self.events: list[tuple[str, Any]] = []
+        """What has happened: kinds and values."""
+        self.ended = False
+        self._chatbot, self._detectors, self._render = chatbot, detectors, render
+        self._messages: asyncio.Queue[str | None] = asyncio.Queue()
+        self._replying: asyncio.Task[Turn] | None = None
+        self._judging: set[asyncio.Task[None]] = set()
+        self._happened = asyncio.Event()
+
+    def say(self, message: str) -> None:
+        """Say something; it is answered when what was said before it has been."""
+        self._messages.put_nowait(message)
+
+    def stop(self) -> None:
+        """Stop the reply under way; where there is none, the judging."""
+        if self._replying is not None:
+            self._replying.cancel()
+        else:
+            for task in self._judging:
+                task.cancel()
+
+    def end(self) -> None:
+        """End the conversation behind what was said."""
+        self._messages.put_nowait(None)
+
+    async def wait(self, seen: int, seconds: float) -> None:
+        """Wait until there are more events than `seen`, at most so many seconds."""
+        if len(self.events) <= seen and not self.ended:
+            self._happened.clear()
+            try:
+                await asyncio.wait_for(self._happened.wait(), seconds)
+            except TimeoutError:
+                return
+
+    async def hold(self, stages: Stages, scenario: str) -> None:
+        """Hold the conversation until its end."""
+        try:
+            stage = await stages.get(scenario)
+            with stage.begin(self._chatbot, self._detectors, self.folder, COMMAND) as chat:
+                self._tell("ready", chat.key.id)
+                while chat.over is None and (message := await self._messages.get()) is not None:
+                    await self._exchange(chat, message)
+                await asyncio.gather(*self._judging)
+                self._tell("over", chat.over or "The conversation has ended.")
+        except (HallulabError, ReplayMiss, OSError) as error:
+            self._tell("over", str(error))
+        finally:
+            self.ended = True
+            self._happened.set()
+
+    async def _exchange(self, chat: LiveChat, message: str) -> None:
+        self._tell("replying", message)
+        self._replying = asyncio.create_task(chat.say(message))
+        try:
+            await asyncio.wait([self._replying])
+            if self._replying.cancelled():
+                self._tell("unanswered", "Stopped. This message has no reply and is not kept.")
+                return
+            turn = self._replying.result()
+        except ReplyFailed as error:
+            self._tell("unanswered", str(error))
+            return
+        finally:
+            self._replying.cancel()
+            self._replying = None
+        judging = asyncio.create_task(self._judge(chat, turn))
+        self._judging.add(judging)
+        judging.add_done_callback(self._judging.discard)
+
+    async def _judge(self, chat: LiveChat, turn: Turn) -> None:
+        verdicts: list[Verdict] = []
+        self._show(chat, turn, verdicts, bool(chat.detectors))
+        try:
+            async for verdict in chat.judge(turn):
+                verdicts.append(verdict)
+                self._show(chat, turn, verdicts, len(verdicts) < len(chat.detectors))
+        except asyncio.CancelledError:
+            self._show(chat, turn, verdicts, False)
+        except (HallulabError, ReplayMiss) as error:
+            self._tell("note", str(error))
+
+    def _show(self, chat: LiveChat, turn: Turn, verdicts: Sequence[Verdict], judged: bool) -> None:
+        held = build_ended_conversation(chat.key, "unknown", chat.turns)
+        shown = show_turns(held, verdicts, [one.name for one in chat.detectors])[turn.index]
+        self._tell("turn", {"turn": turn.index, "html": self._render(shown, judged)})
+
+    def _tell(self, kind: str, value: Any) -> None:
+        self.events.append((kind, value))
+        self._happened.set()
