@@ -38,9 +38,11 @@ MODULES = (
     "hallulab.simulator.measure.spending",
     "hallulab.simulator.measure.sums",
     "hallulab.simulator.measure.tokens",
+    "hallulab.simulator.report.metrics.depth",
     "hallulab.simulator.runs.shards",
     "hallulab.simulator.stress.rag_trust.meteor",
     "hallulab.simulator.viewer.conversation",
+    "hallulab.simulator.viewer.keys",
 )
 """The modules with examples."""
 

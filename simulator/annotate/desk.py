@@ -28,10 +28,10 @@ from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.annotate.marks import (
-    Flag,
+    FlagMark,
     Found,
     Labeller,
-    Mark,
+    MarkedFlag,
     conclude,
     list_flags,
     read_marks,
@@ -80,7 +80,7 @@ class Desk:
         self._labeller = labeller
         self._clock = clock
 
-    def press(self, place: TurnPlace, said: Mapping[str, Any]) -> Mark:
+    def press(self, place: TurnPlace, said: Mapping[str, Any]) -> FlagMark:
         """Write a mark, and what it makes of its turn; return the mark.
 
         Args:
@@ -100,7 +100,7 @@ class Desk:
             self._settle(place, [*marks, mark], marks)
         return mark
 
-    def undo(self) -> Mark | None:
+    def undo(self) -> FlagMark | None:
         """Take back the annotator's last mark, and return it; None: there is none.
 
         Raises:
@@ -150,7 +150,7 @@ class Desk:
             finally:
                 os.close(handle)
 
-    def _build(self, place: TurnPlace, said: Mapping[str, Any]) -> Mark:
+    def _build(self, place: TurnPlace, said: Mapping[str, Any]) -> FlagMark:
         mark = self._sign(place, said)
         reply, flags = self._read_turn(place)
         if mark.kind == "missed" and (not mark.text.strip() or not _stands(mark, reply)):
@@ -164,16 +164,16 @@ class Desk:
             )
         return mark
 
-    def _sign(self, place: TurnPlace, said: Mapping[str, Any]) -> Mark:
+    def _sign(self, place: TurnPlace, said: Mapping[str, Any]) -> FlagMark:
         annotator, guideline = self._labeller
         signed = {"annotator": annotator, "guideline": guideline, "time": self._clock()}
-        return Mark.model_validate({**said, "conversation": place[0], "turn": place[1], **signed})
+        return FlagMark.model_validate({**said, "conversation": place[0], "turn": place[1], **signed})
 
-    def _write_mark(self, mark: Mark) -> None:
+    def _write_mark(self, mark: FlagMark) -> None:
         with LineWriter(self._folder.marks) as writer:
             writer.append(mark.model_dump_json(exclude_defaults=True))
 
-    def _read_turn(self, place: TurnPlace) -> tuple[str, list[Flag]]:
+    def _read_turn(self, place: TurnPlace) -> tuple[str, list[MarkedFlag]]:
         """Return the reply of a turn, and its flags."""
         chat, verdicts = self._read_chat(place[0]) or (None, ())
         replies = [] if chat is None else [turn.reply for turn in chat.turns if turn.index == place[1]]
@@ -181,7 +181,7 @@ class Desk:
             raise UsageError(f"the run has no turn {place[1]} of conversation {place[0]}.")
         return replies[0], list_flags(verdicts, place[1])
 
-    def _settle(self, place: TurnPlace, after: Sequence[Mark], before: Sequence[Mark]) -> None:
+    def _settle(self, place: TurnPlace, after: Sequence[FlagMark], before: Sequence[FlagMark]) -> None:
         """Make the line of a turn what the marks say. A line that they do not speak of stays."""
         reply, flags = self._read_turn(place)
         was, now = (
@@ -219,7 +219,7 @@ class Desk:
         return (line.annotator, line.guideline) == self._labeller
 
 
-def _stands(mark: Mark, reply: str) -> bool:
+def _stands(mark: FlagMark, reply: str) -> bool:
     return mark.start is not None and bool(mark.text) and reply[mark.start : mark.end] == mark.text
 
 

@@ -32,7 +32,7 @@ Labeller = tuple[str, str | None]
 """Annotator, and hash of the guideline."""
 
 
-class Flag(NamedTuple):
+class MarkedFlag(NamedTuple):
     """What identifies a flag: equal ones of a detector are one."""
 
     detector: str
@@ -45,7 +45,7 @@ class Flag(NamedTuple):
     """The words."""
 
 
-class Mark(Frozen):
+class FlagMark(Frozen):
     """A line of the file of marks."""
 
     conversation: str
@@ -74,7 +74,7 @@ class Mark(Frozen):
     """When."""
 
     @model_validator(mode="after")
-    def _require_fields(self) -> Mark:
+    def _require_fields(self) -> FlagMark:
         require_annotator(self.annotator)
         if self.kind in ("right", "missed") and (self.start is None or self.end is None):
             raise ValueError(f"`{self.kind}` needs `start` and `end`")
@@ -93,26 +93,26 @@ class Mark(Frozen):
         return self.annotator, self.guideline
 
     @property
-    def flag(self) -> Flag:
+    def flag(self) -> MarkedFlag:
         """The flag that it is about."""
-        return Flag(self.detector or "", self.start, self.end, self.text)
+        return MarkedFlag(self.detector or "", self.start, self.end, self.text)
 
 
-def read_marks(path: Path, labeller: Labeller) -> list[Mark]:
+def read_marks(path: Path, labeller: Labeller) -> list[FlagMark]:
     """Read somebody's marks that were not taken back, in the order in which they were made.
 
     Raises:
         UsageError: a line is wrong.
     """
     found = (
-        check_record(value, Mark, f"{path}, line {number}", SCHEMA) for number, value in read_lines(path)
+        check_record(value, FlagMark, f"{path}, line {number}", SCHEMA) for number, value in read_lines(path)
     )
     return drop_undone(mark for mark in found if mark.labeller == labeller)
 
 
-def drop_undone(marks: Iterable[Mark]) -> list[Mark]:
+def drop_undone(marks: Iterable[FlagMark]) -> list[FlagMark]:
     """Return one annotator's marks without those that were taken back."""
-    standing: list[Mark] = []
+    standing: list[FlagMark] = []
     for mark in marks:
         if mark.kind != "undo":
             standing.append(mark)
@@ -121,7 +121,7 @@ def drop_undone(marks: Iterable[Mark]) -> list[Mark]:
     return standing
 
 
-def list_flags(verdicts: Iterable[Verdict], turn: int) -> list[Flag]:
+def list_flags(verdicts: Iterable[Verdict], turn: int) -> list[MarkedFlag]:
     """Return the flags of a turn, equal ones once."""
     found = [
         identify_flag(verdict.detector, span)
@@ -132,9 +132,9 @@ def list_flags(verdicts: Iterable[Verdict], turn: int) -> list[Flag]:
     return list(dict.fromkeys(found))
 
 
-def identify_flag(detector: str, span: Span) -> Flag:
+def identify_flag(detector: str, span: Span) -> MarkedFlag:
     """Return what identifies a flag."""
-    return Flag(detector, span.start, span.end, span.text)
+    return MarkedFlag(detector, span.start, span.end, span.text)
 
 
 @dataclass(frozen=True)
@@ -148,21 +148,21 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Standing:
+class TurnStanding:
     """Where an annotator stands with a turn."""
 
-    judged: Mapping[Flag, Mark]
+    judged: Mapping[MarkedFlag, FlagMark]
     """The last mark of each flag that has one."""
-    missed: Sequence[Mark]
+    missed: Sequence[FlagMark]
     """The places that were added."""
     said: MarkKind | None
     """`clean`, `done` or `unknown`, if that was said of the turn."""
 
 
-def sum_up(marks: Iterable[Mark]) -> Standing:
+def sum_up(marks: Iterable[FlagMark]) -> TurnStanding:
     """Sum up an annotator's marks of one turn. `clean` takes back what was marked before it."""
-    judged: dict[Flag, Mark] = {}
-    missed: list[Mark] = []
+    judged: dict[MarkedFlag, FlagMark] = {}
+    missed: list[FlagMark] = []
     said: MarkKind | None = None
     for mark in marks:
         if mark.kind == "clean":
@@ -175,10 +175,10 @@ def sum_up(marks: Iterable[Mark]) -> Standing:
             missed.append(mark)
         else:
             judged[mark.flag] = mark
-    return Standing(judged, missed, said)
+    return TurnStanding(judged, missed, said)
 
 
-def conclude(marks: Iterable[Mark], flags: Collection[Flag], reply: str) -> Found | None:
+def conclude(marks: Iterable[FlagMark], flags: Collection[MarkedFlag], reply: str) -> Found | None:
     """Return what an annotator says of a turn; None: it is not annotated yet.
 
     Args:
@@ -195,7 +195,7 @@ def conclude(marks: Iterable[Mark], flags: Collection[Flag], reply: str) -> Foun
     return Found(quote_places([*(mark for mark in judged.values() if mark.kind == "right"), *missed], reply))
 
 
-def quote_places(marks: Iterable[Mark], reply: str) -> tuple[Quotation, ...]:
+def quote_places(marks: Iterable[FlagMark], reply: str) -> tuple[Quotation, ...]:
     """Return the hallucinations that marks are about. Places that share a character are one.
 
     It has the words of all of them, the greatest severity, and each reason once.

@@ -22,8 +22,8 @@ from hallulab.scenarios.transcript import Verdict
 from hallulab.simulator.annotate.agreement import compare_annotators, list_conflicts
 from hallulab.simulator.annotate.desk import Desk, find_guideline, read_drawn, read_standing_lines
 from hallulab.simulator.annotate.draw import DrawOptions, draw_turns
-from hallulab.simulator.annotate.marks import Mark, identify_flag, read_marks, sum_up
-from hallulab.simulator.viewer.keys import Asked, Key, name_annotator, read_key
+from hallulab.simulator.annotate.marks import FlagMark, identify_flag, read_marks, sum_up
+from hallulab.simulator.viewer.keys import AskedKey, Key, name_annotator, read_key
 from hallulab.simulator.viewer.progress import ProgressKeeper, read_labels
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 
@@ -150,7 +150,7 @@ class LabellingPages:
         return self._describe(run, key.conversation, who)
 
     def _draw(self, run: ShownRun, body: bytes) -> dict[str, Any]:
-        who = name_annotator(check_record(_parse(body), Asked, "the request", "docs/viewer.md").annotator)
+        who = name_annotator(check_record(_parse(body), AskedKey, "the request", "docs/viewer.md").annotator)
         desk = self._open_desk(run, who)
         waiting = desk.list_next()
         if waiting:
@@ -238,7 +238,7 @@ class LabellingPages:
 
 
 def _describe_turn(
-    marks: Sequence[Mark], verdicts: Sequence[Verdict], line: AnnotationLine | None
+    marks: Sequence[FlagMark], verdicts: Sequence[Verdict], line: AnnotationLine | None
 ) -> dict[str, Any]:
     """Return what somebody said of a turn: of its flags, what was missed, and the line that came of it."""
     standing = sum_up(marks)

@@ -22,7 +22,7 @@ State = tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class KeptComparison:
     """What is known of runs beside a reference."""
 
     compared: RunsCompared | None
@@ -31,26 +31,26 @@ class Comparison:
     """Why there is none."""
 
 
-class Comparisons:
+class KeptComparisons:
     """Compares runs, one comparison at a time, and keeps the last ones."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[State, Comparison] = OrderedDict()
+        self._kept: OrderedDict[State, KeptComparison] = OrderedDict()
         self._summaries: OrderedDict[State, RunSummary] = OrderedDict()
         self._working = threading.Lock()
 
-    def of(self, runs: Sequence[ShownRun]) -> Comparison:
+    def of(self, runs: Sequence[ShownRun]) -> KeptComparison:
         """Compare runs.
 
         Args:
             runs: them, the reference first.
         """
         if any(run.growth.is_working for run in runs):
-            return Comparison(None, "A run is being read for the first time. Load this page again soon.")
+            return KeptComparison(None, "A run is being read for the first time. Load this page again soon.")
         large = [run for run in runs if run.growth.count().conversations > MOST]
         if large:
             folders = " ".join(str(run.folder.path) for run in runs)
-            return Comparison(
+            return KeptComparison(
                 None,
                 f"{large[0].name} has more than {MOST:,} conversations, which takes too long while somebody "
                 f"waits. `hallulab compare {folders} --html FILE` writes the page.",
@@ -63,12 +63,12 @@ class Comparisons:
             self._kept.move_to_end(state)
             return self._kept[state]
 
-    def _compare(self, runs: Sequence[ShownRun]) -> Comparison:
+    def _compare(self, runs: Sequence[ShownRun]) -> KeptComparison:
         try:
             compared = compare_runs([self._summarize(run) for run in runs])
-            return Comparison(add_texts(compared, [run.folder for run in runs]), None)
+            return KeptComparison(add_texts(compared, [run.folder for run in runs]), None)
         except UsageError as error:
-            return Comparison(None, str(error))
+            return KeptComparison(None, str(error))
 
     def _summarize(self, run: ShownRun) -> RunSummary:
         state = (_look(run),)
@@ -82,6 +82,6 @@ def _look(run: ShownRun) -> tuple[str, tuple[tuple[int, int], ...]]:
     return str(run.folder.path), look_at_files(run.folder)
 
 
-def _drop_oldest(kept: OrderedDict[State, Comparison] | OrderedDict[State, RunSummary]) -> None:
+def _drop_oldest(kept: OrderedDict[State, KeptComparison] | OrderedDict[State, RunSummary]) -> None:
     while len(kept) > KEPT:
         kept.popitem(last=False)

@@ -41,7 +41,7 @@ class RunFindings:
 
 
 @dataclass(frozen=True)
-class _Made:
+class _MadeFindings:
     """A report, or one that is being made."""
 
     state: tuple[tuple[int, int], ...]
@@ -54,7 +54,7 @@ class Findings:
     """Makes the reports of runs, one at a time in the background, and keeps the last one of each."""
 
     def __init__(self) -> None:
-        self._last: dict[str, _Made] = {}
+        self._last: dict[str, _MadeFindings] = {}
         """The last one of each run, which may still be made."""
         self._ready: dict[str, RunFindings] = {}
         """The last one of each run that is ready."""
@@ -70,7 +70,7 @@ class Findings:
         with self._starting:
             last = self._last.get(key)
             if last is None or (last.state != state and last.found.done()):
-                last = self._last[key] = _Made(state, Future())
+                last = self._last[key] = _MadeFindings(state, Future())
                 threading.Thread(target=self._make, args=(run.folder, last.found), daemon=True).start()
         try:
             self._ready[key] = last.found.result(WAIT_S)

@@ -16,14 +16,14 @@ LONGEST_NAME = 60
 """Characters of an annotator's name."""
 
 
-class Asked(Frozen):
+class AskedKey(Frozen):
     """What the page sends with every request that writes."""
 
     annotator: str = ""
     """Name of the annotator, as the page has it."""
 
 
-class Key(Asked):
+class Key(AskedKey):
     """What the page sends when a key is pressed."""
 
     conversation: str

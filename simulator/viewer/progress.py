@@ -26,7 +26,7 @@ _NOTHING = Annotations()
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _JudgedRun:
     """The turns of a run that detectors scored."""
 
     state: tuple[int, ...]
@@ -57,7 +57,7 @@ class ProgressKeeper:
     """Makes the corrected numbers of runs. The turns of the run that was asked for last are kept."""
 
     def __init__(self) -> None:
-        self._kept: tuple[RunFolder, _Judged] | None = None
+        self._kept: tuple[RunFolder, _JudgedRun] | None = None
         self._working = threading.Lock()
 
     def of(self, folder: RunFolder, detector: str | None, conversations: int) -> Progress:
@@ -93,7 +93,7 @@ class ProgressKeeper:
         whole = tuple(row for row in rows if row.depth is None)
         return Progress(name, tuple(judged.turns), whole)
 
-    def _judge(self, folder: RunFolder) -> _Judged:
+    def _judge(self, folder: RunFolder) -> _JudgedRun:
         files = (folder.conversations, folder.verdicts, folder.experiment)
         state = tuple(file.stat().st_size if file.is_file() else -1 for file in files)
         if self._kept is not None and self._kept[0].path == folder.path and self._kept[1].state == state:
@@ -118,7 +118,7 @@ def read_labels(folder: RunFolder, replies: Mapping[TurnPlace, str]) -> list[Ann
     ]
 
 
-def _read(folder: RunFolder, state: tuple[int, ...]) -> _Judged:
+def _read(folder: RunFolder, state: tuple[int, ...]) -> _JudgedRun:
     saved = folder.read_experiment()
     journals = folder.read_journals().current(saved)
     named = [bot.name for bot in saved.experiment.chatbots] if saved else []
@@ -129,7 +129,7 @@ def _read(folder: RunFolder, state: tuple[int, ...]) -> _Judged:
         for detector, own in index_by_detector(verdicts).items():
             found.setdefault(detector, {}).update(collect_placed_turns(conversation, own, _NOTHING))
     order = order_names(list(saved.detectors) if saved else [], found)
-    return _Judged(
+    return _JudgedRun(
         state,
         order_names(named, (head.chatbot for head in journals.heads)),
         {name: found[name] for name in order if found.get(name)},

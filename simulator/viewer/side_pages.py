@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from hallulab.simulator.compare.page import RunView, collect_values
 from hallulab.simulator.compare.turns import ChangedTurn
 from hallulab.simulator.viewer.beside import JudgedConversation, lay_out_beside
-from hallulab.simulator.viewer.comparing import Comparisons
+from hallulab.simulator.viewer.comparing import KeptComparisons
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ MOST_BESIDE = 12
 
 
 @dataclass(frozen=True)
-class Column:
+class ChatbotColumn:
     """A conversation of a page."""
 
     run: ShownRun
@@ -60,7 +60,7 @@ class SidePages:
     def __init__(self, runs: ShownRuns, render: Callable[..., Response]) -> None:
         self._runs = runs
         self._render = render
-        self._comparisons = Comparisons()
+        self._comparisons = KeptComparisons()
 
     def show_case(self, request: Request) -> Response:
         """Show a persona and seed with several chatbots of a run; `bot` in the address chooses them."""
@@ -100,7 +100,7 @@ class SidePages:
 
         return self._render("comparison.html", **collect_values(found.compared), beside=lead_to_both)
 
-    def _show(self, columns: Sequence[Column], **values: Any) -> Response:
+    def _show(self, columns: Sequence[ChatbotColumn], **values: Any) -> Response:
         judged = [column.judged for column in columns]
         detectors = _name_detectors(columns)
         several = len({column.run.id for column in columns}) > 1
@@ -120,11 +120,11 @@ class SidePages:
         run.growth.catch_up()
         return run
 
-    def _read(self, run: ShownRun, chat: str) -> Column:
+    def _read(self, run: ShownRun, chat: str) -> ChatbotColumn:
         found = run.index.read_chat(chat)
         if found is None:
             raise _missing()
-        return Column(run, JudgedConversation(*found))
+        return ChatbotColumn(run, JudgedConversation(*found))
 
 
 _CHOOSE = "Choose a reference and at least one other run on the page of the runs."
@@ -146,7 +146,7 @@ def _lead_beside(reference: ShownRun, run: ShownRun, turn: ChangedTurn) -> str:
     return f"/beside?{urlencode(asked)}#turn-{turn.turn}"
 
 
-def _name_detectors(columns: Sequence[Column]) -> list[str]:
+def _name_detectors(columns: Sequence[ChatbotColumn]) -> list[str]:
     """Return the detectors of the runs, in their order, then others that judged."""
     saved = [column.run.folder.read_experiment() for column in columns]
     named = [name for one in saved if one is not None for name in one.detectors]

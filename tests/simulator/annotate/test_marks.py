@@ -9,26 +9,34 @@ import pytest
 
 from hallulab.scenarios.datasets.gold import Quotation
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.annotate.marks import Flag, Found, Mark, conclude, drop_undone, list_flags, read_marks
+from hallulab.simulator.annotate.marks import (
+    FlagMark,
+    Found,
+    MarkedFlag,
+    conclude,
+    drop_undone,
+    list_flags,
+    read_marks,
+)
 from tests.builders import scored
 
 REPLY = "The fee is Rs 500. It takes 3 days. The fee is Rs 500."
-FEE = Flag("a", 11, 17, "Rs 500")
-WHOLE = Flag("b", 0, 18, "The fee is Rs 500.")
-DAYS = Flag("a", 28, 34, "3 days")
-GHOST = Flag("a", None, None, "10 years")
+FEE = MarkedFlag("a", 11, 17, "Rs 500")
+WHOLE = MarkedFlag("b", 0, 18, "The fee is Rs 500.")
+DAYS = MarkedFlag("a", 28, 34, "3 days")
+GHOST = MarkedFlag("a", None, None, "10 years")
 
 
-def mark(kind: str, flag: Flag | None = None, **fields: Any) -> Mark:
+def mark(kind: str, flag: MarkedFlag | None = None, **fields: Any) -> FlagMark:
     about = {} if flag is None else flag._asdict()
-    return Mark.model_validate({"conversation": "c", "turn": 0, "kind": kind, **about, **fields})
+    return FlagMark.model_validate({"conversation": "c", "turn": 0, "kind": kind, **about, **fields})
 
 
-def missed(start: int, end: int, **fields: Any) -> Mark:
+def missed(start: int, end: int, **fields: Any) -> FlagMark:
     return mark("missed", start=start, end=end, text=REPLY[start:end], **fields)
 
 
-def say(*marks: Mark, flags: tuple[Flag, ...] = (FEE, DAYS)) -> Found | None:
+def say(*marks: FlagMark, flags: tuple[MarkedFlag, ...] = (FEE, DAYS)) -> Found | None:
     return conclude(marks, flags, REPLY)
 
 
@@ -102,8 +110,8 @@ def test_undo_takes_back_the_mark_before_that_still_stands() -> None:
 
 def test_equal_flags_of_a_detector_are_one() -> None:
     assert list_flags([scored("c", 0, [(0, 2), (0, 2), None]), scored("c", 1, [(1, 2)])], 0) == [
-        Flag("d", 0, 2, "x"),
-        Flag("d", None, None, "x"),
+        MarkedFlag("d", 0, 2, "x"),
+        MarkedFlag("d", None, None, "x"),
     ]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hallulab.scenarios.transcript import Passage
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.viewer.beside import JudgedConversation, lay_out_beside
-from hallulab.simulator.viewer.comparing import Comparisons
+from hallulab.simulator.viewer.comparing import KeptComparisons
 from tests.builders import conversation, scored, unscored
 from tests.simulator.viewer.serving import Served, append, serving
 from tests.simulator.viewer.test_pages import hostile_run, id_of
@@ -92,7 +92,7 @@ def test_hostile_texts_stay_text(served: Served, number: int) -> None:
 
 def test_a_comparison_is_made_once_until_a_run_changes(served: Served) -> None:
     runs = {run.name: run for run in served.runs.list()}
-    found = Comparisons()
+    found = KeptComparisons()
     pair = [runs["one"], runs["other"]]
     first = found.of(pair)
     assert first.compared is not None
@@ -107,7 +107,7 @@ def test_runs_of_too_many_conversations_are_told(served: Served, monkeypatch: py
     runs = [run for run in served.runs.list() if run.name != "hostile"]
     for run in runs:
         run.growth.catch_up()
-    reason = Comparisons().of(runs).reason
+    reason = KeptComparisons().of(runs).reason
     assert reason is not None
     assert "has more than 1 conversations" in reason
     assert f"`hallulab compare {runs[0].folder.path} {runs[1].folder.path} --html FILE`" in reason
