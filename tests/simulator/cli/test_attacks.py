@@ -24,6 +24,7 @@ FILES = {
     "conversations.jsonl",
     "experiment.json",
     "report-blame.csv",
+    "report-depth.csv",
     "report.csv",
     "report.html",
     "report.json",
