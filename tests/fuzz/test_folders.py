@@ -232,7 +232,7 @@ def test_reports_are_made_of_a_folder_or_it_is_refused(
         assert json.loads(said.out) == json.loads(run.report.read_bytes())
 
 
-@settings(examples(8), suppress_health_check=SHARED)
+@settings(examples(50), suppress_health_check=SHARED)
 @given(data=st.data())
 def test_a_folder_is_shown_or_the_reason_is_told(pack: Path, folder: Path, data: st.DataObject) -> None:
     run = _made(folder, data.draw(folders(pack)))
