@@ -119,17 +119,24 @@ def _render_lines(lines: Sequence[GateLine]) -> Iterator[str]:
         cells = (
             escape_markdown(line.chatbot),
             escape_markdown(line.detector),
-            f"{line.personas} of {line.personas_needed}" if line.is_blind else str(line.personas),
-            format_number(line.before, 2),
-            format_number(line.now, 2),
-            format_with_interval(line.difference, line.ci95, 2),
-            NOTHING if line.p_worse is None else f"{line.p_worse:.3f}",
+            *format_numbers(line),
             format_percent(line.coverage_before),
             format_percent(line.coverage),
         )
         rows.append(f"| {' | '.join(cells)} |")
     yield "#### Numbers"
     yield "\n".join(rows)
+
+
+def format_numbers(line: GateLine) -> tuple[str, ...]:
+    """Format a line's personas, HPT-1 before and now, their difference and its p-value."""
+    return (
+        f"{line.personas} of {line.personas_needed}" if line.is_blind else str(line.personas),
+        format_number(line.before, 2),
+        format_number(line.now, 2),
+        format_with_interval(line.difference, line.ci95, 2),
+        NOTHING if line.p_worse is None else f"{line.p_worse:.3f}",
+    )
 
 
 def format_percent(share: float | None) -> str:

@@ -8,13 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from hallulab.scenarios.text.wording import (
-    NOTHING,
-    format_number,
-    format_with_interval,
     shorten_line,
 )
 from hallulab.simulator.compare.turns import KINDS, ChangedTurn
-from hallulab.simulator.gate.markdown import SHOWN, describe_change, format_percent
+from hallulab.simulator.gate.markdown import SHOWN, describe_change, format_numbers, format_percent
 from hallulab.simulator.gate.result import GateResult
 from hallulab.simulator.report.printing import print_line
 
@@ -59,11 +56,7 @@ def _build_table(result: GateResult) -> Table:
         cells = (
             shorten_line(line.chatbot),
             shorten_line(line.detector),
-            f"{line.personas} of {line.personas_needed}" if line.is_blind else str(line.personas),
-            format_number(line.before, 2),
-            format_number(line.now, 2),
-            format_with_interval(line.difference, line.ci95, 2),
-            NOTHING if line.p_worse is None else f"{line.p_worse:.3f}",
+            *format_numbers(line),
             format_percent(line.coverage),
         )
         table.add_row(*map(Text, cells))

@@ -74,8 +74,13 @@ def make_app(
         ],
         exception_handlers={UsageError: _tell, OperationalError: _tell},
     )
-    policy = build_policy([load_asset(_PACKAGE, name) for name in _SCRIPTS], [_style()])
+    policy = build_policy([*_read_scripts().values()], [_style()])
     return Guard(app, access, policy)
+
+
+@cache
+def _read_scripts() -> dict[str, str]:
+    return {name: load_asset(_PACKAGE, name) for name in _SCRIPTS}
 
 
 @cache
@@ -261,8 +266,7 @@ def _missing() -> Response:
 def _render(template: str, **values: Any) -> Response:
     from starlette.responses import HTMLResponse
 
-    scripts = {name: load_asset(_PACKAGE, name) for name in _SCRIPTS}
-    return HTMLResponse(_load(template).render(values, style=_style(), scripts=scripts))
+    return HTMLResponse(_load(template).render(values, style=_style(), scripts=_read_scripts()))
 
 
 @cache

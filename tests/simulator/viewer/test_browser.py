@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -14,25 +12,15 @@ from hallulab.scenarios.transcript import Passage, Span
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.viewer import app
 from tests.builders import conversation, scored
+from tests.simulator.viewer.browsing import find_violations, needs_chromium
 from tests.simulator.viewer.serving import Served, append, serving
 from tests.simulator.viewer.test_pages import HOSTILE, hostile_run, id_of
 
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+pytestmark = needs_chromium
 
 EVIDENCE = Passage(
     id="fees#0", document="fees", text="A complaint costs nothing. " * 40 + "The fee is Rs 200."
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")
@@ -52,19 +40,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     hostile_run(base / "runs" / "hostile")
     with serving([base / "runs"], base / "indices") as viewer:
         yield viewer
-
-
-@pytest.fixture
-def page(browser: Browser, served: Served) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
-    found = context.new_page()
-    problems: list[str] = []
-    found.on("console", lambda message: problems.append(message.text))
-    found.on("pageerror", lambda error: problems.append(str(error)))
-    found.goto(served.listening.address)
-    yield found
-    context.close()
-    assert problems == []
 
 
 def go(page: Page, served: Served, path: str) -> None:
@@ -136,13 +111,6 @@ def test_nothing_of_a_hostile_run_is_executed(page: Page, served: Served, path: 
         mark.click()
     assert page.evaluate("window.hit") is None
     assert page.locator("main img").count() == 0
-
-
-def find_violations(page: Page) -> list[tuple[str, Any]]:
-    """What axe calls serious or critical."""
-    page.evaluate(files("axe_core_python").joinpath("axe.min.js").read_text())
-    found = page.evaluate("axe.run()")["violations"]
-    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,12 +22,11 @@ from hallulab.simulator.report.metrics.corrected import CorrectedSection
 from hallulab.simulator.report.write import report_of
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
+from tests.simulator.viewer.browsing import find_violations, needs_chromium
 from tests.simulator.viewer.serving import Served, append, serving
-from tests.simulator.viewer.test_browser import find_violations
 from tests.simulator.viewer.test_pages import hostile_run, id_of
 
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+pytestmark = needs_chromium
 
 REPLY = "The fee is Rs 500. It takes 3 days."
 TURNS = 5
@@ -56,16 +54,6 @@ def count(name: str, turn: int) -> int:
 
 def is_flagged(name: str, turn: int) -> bool:
     return count(name, turn) % 2 == 0
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 @pytest.fixture

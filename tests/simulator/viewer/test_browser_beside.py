@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,12 +11,11 @@ from playwright.sync_api import Browser, Page, expect
 from hallulab.scenarios.transcript import Passage, Span
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
+from tests.simulator.viewer.browsing import find_violations, needs_chromium
 from tests.simulator.viewer.serving import Served, append, serving
-from tests.simulator.viewer.test_browser import find_violations
 from tests.simulator.viewer.test_pages import id_of
 
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+pytestmark = needs_chromium
 
 BOTS = ("vanilla", "editor", "agent")
 EVIDENCE = Passage(
@@ -44,35 +42,12 @@ def write_run(folder: RunFolder, wrong: set[str]) -> None:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
-@pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     base = tmp_path_factory.mktemp("beside")
     write_run(RunFolder(base / "runs" / "before"), {"vanilla"})
     write_run(RunFolder(base / "runs" / "after"), {"editor"})
     with serving([base / "runs"], base / "indices") as viewer:
         yield viewer
-
-
-@pytest.fixture
-def page(browser: Browser, served: Served) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
-    found = context.new_page()
-    problems: list[str] = []
-    found.on("console", lambda message: problems.append(message.text))
-    found.on("pageerror", lambda error: problems.append(str(error)))
-    found.goto(served.listening.address)
-    yield found
-    context.close()
-    assert problems == []
 
 
 def open_case(page: Page, served: Served, more: str = "") -> None:

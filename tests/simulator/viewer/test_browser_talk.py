@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import textwrap
 import time
 import urllib.error
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from hallulab.simulator.options.groups import ModelOptions
 from hallulab.simulator.runs.folder import RunFolder
@@ -22,11 +21,10 @@ from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.places import ROOT
 from tests.simulator.chat.talking import REPLY, EndlessModel, answer
+from tests.simulator.viewer.browsing import find_violations, needs_chromium
 from tests.simulator.viewer.serving import Served, serving
-from tests.simulator.viewer.test_browser import find_violations
 
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+pytestmark = needs_chromium
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script> \u202ereversed \x1b[31m </p></article>"
 
@@ -55,13 +53,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="module")
-def tab() -> Iterator[Page]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-        browser.close()
+def tab(browser: Browser) -> Page:
+    return browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
 
 
 @pytest.fixture
