@@ -63,11 +63,15 @@ class TwoNodes:
             for actor in find_actors()[:1]:
                 os.kill(actor, signal.SIGKILL)
 
-    def start(self, folder: Path) -> subprocess.Popen[bytes]:
-        """Start the run, or go on with it."""
+    def add_second(self) -> None:
+        """Start the second node, unless it is there."""
         if self._second is None:
             self._second = self._cluster.add_node(num_cpus=1)
             self._cluster.wait_for_nodes()
+
+    def start(self, folder: Path) -> subprocess.Popen[bytes]:
+        """Start the run, or go on with it."""
+        self.add_second()
         command = [*BEGIN, "--ray", self.address, "--out", str(folder)]
         return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,6 +33,9 @@ from hallulab.simulator.bench.tables import ROWS
 from hallulab.simulator.experiment.config import Component, Experiment, load_experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models, warn_of
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
+from hallulab.simulator.experiment.replies import Jury, ReplyWork
+from hallulab.simulator.experiment.staffing import configure_workers, start_workers
+from hallulab.simulator.experiment.workers import WorkerExecutor
 from hallulab.simulator.options.commands import BenchOptions
 from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.report.columns import format_csv
@@ -58,7 +62,10 @@ async def run_bench(options: BenchOptions) -> Results:
     train = _load_training_data(options)
     sweep = None if options.sweep is None else load_sweep(Path(options.sweep))
     experiment = _read_experiment(options, sweep)
-    async with open_pool(experiment, open_recording(settings)) as pool:
+    async with (
+        start_workers(settings, experiment, searches=False) as workers,
+        open_pool(experiment, open_recording(settings)) as pool,
+    ):
         detectors = make_detectors(experiment, pool, {})
         for detector in detectors:
             _refuse_floors(detector.name, (FLAG_ALL, MAJORITY))
@@ -69,18 +76,39 @@ async def run_bench(options: BenchOptions) -> Results:
             raise UsageError(f"{options.dataset}: no labelled reply is left to judge.")
         tested = choose_replies(measurable, options.limit, experiment.seed)
         validation = CrossValidation(splits, tested, experiment.measured_at_once, options.quiet)
-        async with serve_models(pool, settings, is_model_needed(detectors)):
+        rounds = _list_rounds(experiment, sweep)
+        asks_model = is_model_needed(detectors)
+        async with serve_models(pool, settings, asks_model):
             warn_of(detectors)
-            evaluations = await validation.evaluate(detectors, experiment.seed)
-            runs = [evaluations[1:]]
-            for repeat in range(1, sweep.repeats if sweep is not None else 1):
-                again = experiment.model_copy(
-                    update={"seed": experiment.seed + repeat, "detectors": experiment.detectors[1:]}
-                )
-                runs.append(await validation.evaluate(make_detectors(again, pool, {}), again.seed))
+            juries: Sequence[Sequence[Jury] | None] = [None] * len(rounds)
+            if workers is not None:
+                # The first answer to a question counts for all workers, as it does in one process.
+                work = ReplyWork(tuple(rounds))
+                configure_workers(workers, settings, experiment, pool, work, asks_model, recorded=True)
+                juries = _seat_juries(rounds, workers)
+            made = [detectors, *(make_detectors(one, pool, {}) for one in rounds[1:])]
+            found = [
+                await validation.evaluate(judges, one.seed, seated)
+                for judges, one, seated in zip(made, rounds, juries, strict=True)
+            ]
+    evaluations, runs = found[0], [found[0][1:], *found[1:]]
     described = _describe_data(options, data, splits, tested, experiment.seed, validation.not_trained)
     swept = None if sweep is None else build_sweep_report(sweep, runs)
     return measure(evaluations, described, swept, options.by)
+
+
+def _list_rounds(experiment: Experiment, sweep: Sweep | None) -> list[Experiment]:
+    """Return the experiment, and one for each further repeat of a sweep, without the floor."""
+    repeats = range(1, 1 if sweep is None else sweep.repeats)
+    swept = experiment.detectors[1:]
+    again = ({"seed": experiment.seed + repeat, "detectors": swept} for repeat in repeats)
+    return [experiment, *(experiment.model_copy(update=update) for update in again)]
+
+
+def _seat_juries(rounds: Sequence[Experiment], workers: WorkerExecutor) -> list[list[Jury]]:
+    """Return who judges for each detector of each round; workers count through all (`ReplyWork`)."""
+    numbers = itertools.count()
+    return [[Jury(workers, next(numbers), workers.number) for _ in one.detectors] for one in rounds]
 
 
 def write_results(options: BenchOptions, results: Results) -> None:

@@ -9,11 +9,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from hallulab.detectors.base.protocol import Detector, ThresholdProtocol, run_detector
+from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
+from hallulab.scenarios.errors import HallulabError, ReplayMiss, get_first_error
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Frozen, Judgement, Outcome, TurnView
+from hallulab.simulator.experiment.replies import Jury, RepliesJudged, ReplyExecutor
 
 _BATCH = 256
 """Replies given at once to a detector that judges in batches, so that progress shows."""
@@ -36,10 +39,11 @@ class Evaluation:
     seconds: float
     """Wall-clock time of the whole evaluation."""
     cold_s: float | None = None
-    """Seconds of the first judgement, which is made alone and includes loading."""
+    """Seconds of the first judgement, which is made alone and includes loading; with workers, the longest."""
     latencies_s: tuple[float | None, ...] = ()
     """Seconds of each judgement; for a batch detector, of its batch over the batch's size. None for the
-    first, which is made alone. Empty where not measured."""
+    first (with workers: of each), which is made alone, and where nobody could judge. Empty where not
+    measured."""
     batched: bool = False
     """Whether it judged in batches."""
     told_origin: bool = False
@@ -60,28 +64,44 @@ async def evaluate(
     concurrency: int,
     on_judged: Callable[[int], object] = lambda number: None,
     train_s: float | None = None,
+    jury: Jury | None = None,
 ) -> Evaluation:
     """Judge every reply. A detector that raises has failed on that reply.
 
-    The first reply is judged alone, to measure the cost of starting.
+    The first reply is judged alone, to measure the cost of starting. Of several parts, each part's is.
 
     Args:
-        concurrency: replies judged at once by a detector without batches.
+        concurrency: replies of a part judged at once by a detector without batches.
         on_judged: called with the number of newly judged replies.
+        jury: judges; None: this process.
+
+    Raises:
+        OperationalError: a worker, the endpoint or the recording failed.
+        ReplayMiss: the recording lacks an answer.
     """
+    jury = jury or Jury(ReplyExecutor([detector]))
     started = time.perf_counter()
-    first = await _judge_all(detector, replies[:1], 1, on_judged)
-    cold = time.perf_counter() - started if first else None
-    others = await _judge_all(detector, replies[1:], concurrency, on_judged)
+    parts = [part for part in _cut_evenly(replies, jury.parts) if part]
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            under_way = [
+                tasks.create_task(_judge_part(detector, part, number, jury, concurrency, on_judged))
+                for number, part in enumerate(parts)
+            ]
+    except* (HallulabError, ReplayMiss, OSError) as group:
+        raise get_first_error(group) from group
+    judged = [task.result() for task in under_way]
+    first = [part[0].seconds for part in judged]
+    cold = [seconds for seconds in first if seconds is not None]
     return Evaluation(
         detector=detector.name,
         threshold=detector.threshold,
         threshold_protocol=detector.threshold_protocol,
         replies=tuple(replies),
-        judgements=tuple(judgement for judgement, _ in (*first, *others)),
+        judgements=tuple(judgement for part in judged for batch in part for judgement in batch.judgements),
         seconds=time.perf_counter() - started,
-        cold_s=cold,
-        latencies_s=(*(None for _ in first), *(seconds for _, seconds in others)),
+        cold_s=max(cold, default=None),
+        latencies_s=tuple(seconds for part in judged for seconds in (None, *_spread_seconds(part[1:]))),
         batched=detector.traits.batch,
         told_origin=detector.traits.reads_origin,
         probabilities=detector.traits.probabilities,
@@ -117,29 +137,44 @@ def join_folds(folds: Sequence[Evaluation], places: Sequence[Sequence[int]]) -> 
     )
 
 
-Timed = tuple[Judgement, float]
+def _cut_evenly(replies: Sequence[LabelledReply], parts: int) -> list[Sequence[LabelledReply]]:
+    """Cut replies into so many parts. Neighbours, which may share answers of models, stay together."""
+    ends = [len(replies) * number // parts for number in range(parts + 1)]
+    return [replies[start:end] for start, end in pairwise(ends)]
 
 
-async def _judge_all(
+async def _judge_part(
     detector: Detector,
     replies: Sequence[LabelledReply],
+    part: int,
+    jury: Jury,
     concurrency: int,
     on_judged: Callable[[int], object],
-) -> list[Timed]:
+) -> list[RepliesJudged]:
+    """Judge a part: the first reply alone, then the others, in batches if the detector judges so."""
     size, places = (_BATCH, 1) if detector.traits.batch else (1, concurrency)
+    batches = [replies[:1], *(replies[at : at + size] for at in range(1, len(replies), size))]
     bench = asyncio.Semaphore(places)
 
-    async def judge(batch: Sequence[LabelledReply]) -> list[Timed]:
+    async def judge(batch: Sequence[LabelledReply]) -> RepliesJudged:
         async with bench:
-            started = time.perf_counter()
-            judgements = await run_detector(detector, [_get_view(detector, reply) for reply in batch])
-            each = (time.perf_counter() - started) / len(batch)
+            judged = await jury.judge([_get_view(detector, reply) for reply in batch], part, len(batches))
         on_judged(len(batch))
-        return [(judgement, each) for judgement in judgements]
+        return judged
 
-    batches = [replies[at : at + size] for at in range(0, len(replies), size)]
-    judged = await asyncio.gather(*(judge(batch) for batch in batches))
-    return [one for batch in judged for one in batch]
+    first = await judge(batches[0])
+    async with asyncio.TaskGroup() as tasks:
+        under_way = [tasks.create_task(judge(batch)) for batch in batches[1:]]
+    return [first, *(task.result() for task in under_way)]
+
+
+def _spread_seconds(batches: Sequence[RepliesJudged]) -> list[float | None]:
+    """Return the seconds of each reply: those of its batch over the batch's size."""
+    return [
+        None if batch.seconds is None else batch.seconds / len(batch.judgements)
+        for batch in batches
+        for _ in batch.judgements
+    ]
 
 
 def _get_view(detector: Detector, reply: LabelledReply) -> TurnView:

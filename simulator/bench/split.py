@@ -15,6 +15,7 @@ from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import format_count, shorten_line
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate, join_folds
+from hallulab.simulator.experiment.replies import Jury
 
 SPLIT = "split"
 """Key of `meta` for the part of the data that a reply is in."""
@@ -119,12 +120,12 @@ def _remove_mark(reply: LabelledReply) -> LabelledReply:
 class CrossValidation:
     """Train detectors for each split, and judge the replies.
 
-    Detectors that learn judge each split's tested replies. Others judge all replies once.
+    Detectors that learn judge each split's tested replies, in this process. Others judge all replies once.
 
     Args:
         splits: one, or one a fold.
         tested: some of the replies that the splits measure on.
-        concurrency: replies judged at once by a detector without batches.
+        concurrency: replies judged at once by a detector without batches, in each process.
         quiet: no progress bars.
     """
 
@@ -142,36 +143,52 @@ class CrossValidation:
         self.not_trained: dict[str, str] = {}
         """Detectors that use the model they come with, and why this data could not train them."""
 
-    async def evaluate(self, detectors: Sequence[Detector], seed: int) -> list[Evaluation]:
+    async def evaluate(
+        self, detectors: Sequence[Detector], seed: int, juries: Sequence[Jury] | None = None
+    ) -> list[Evaluation]:
         """Evaluate the detectors, and return the results in their order.
 
         Those that learn go first, so errors in training come before any model is asked.
+
+        Args:
+            detectors: the judges.
+            seed: of training.
+            juries: who judges for each, unless it learns here; None: this process.
 
         Raises:
             UsageError: a detector learns from one fold's training part and not from another's, or raised
                 something else.
         """
         found: dict[str, Evaluation] = {}
+        by_name = (
+            {} if juries is None else {one.name: jury for one, jury in zip(detectors, juries, strict=True)}
+        )
         with bars(self._quiet) as shown:
             for detector in sorted(detectors, key=lambda one: not isinstance(one, TrainableDetector)):
                 judged = partial(shown.advance, shown.add_task(detector.name, total=len(self._tested)))
+                jury = by_name.get(detector.name)
                 if isinstance(detector, TrainableDetector):
-                    found[detector.name] = await self._evaluate_learner(detector, seed, judged)
+                    found[detector.name] = await self._evaluate_learner(detector, seed, judged, jury)
                 else:
-                    found[detector.name] = await evaluate(detector, self._tested, self._concurrency, judged)
+                    found[detector.name] = await self._evaluate_once(detector, judged, jury)
         return [found[detector.name] for detector in detectors]
 
+    async def _evaluate_once(
+        self, detector: Detector, judged: Callable[[int], object], jury: Jury | None
+    ) -> Evaluation:
+        return await evaluate(detector, self._tested, self._concurrency, judged, jury=jury)
+
     async def _evaluate_learner(
-        self, detector: TrainableDetector, seed: int, judged: Callable[[int], object]
+        self, detector: TrainableDetector, seed: int, judged: Callable[[int], object], jury: Jury | None
     ) -> Evaluation:
         evaluations: list[Evaluation] = []
         if not any(split.train for split, _ in self._parts):
             self.not_trained[detector.name] = "this data is for measuring."
-            return await evaluate(detector, self._tested, self._concurrency, judged)
+            return await self._evaluate_once(detector, judged, jury)
         for split, places in self._parts:
             seconds = self._train(detector, split, seed, first=not evaluations)
             if seconds is None:
-                return await evaluate(detector, self._tested, self._concurrency, judged)
+                return await self._evaluate_once(detector, judged, jury)
             replies = [self._tested[place] for place in places]
             evaluations.append(await evaluate(detector, replies, self._concurrency, judged, seconds))
         if len(evaluations) == 1:

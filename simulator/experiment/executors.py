@@ -6,20 +6,20 @@ An executor writes nothing, so it can work in any process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol, Self, TypeVar
 
 from hallulab.agents.concurrency import require_running
 from hallulab.agents.models.endpoints import staying
 from hallulab.chatbots.protocol import has_memory
 from hallulab.detectors.base.protocol import run_detector
 from hallulab.scenarios.transcript import Conversation, Message, Turn, TurnView, Verdict
-from hallulab.simulator.experiment.conversation import ConversationKey, converse
+from hallulab.simulator.experiment.conversation import ConversationKey, build_ended_conversation, converse
 from hallulab.simulator.experiment.participants import Participants
 from hallulab.simulator.experiment.plan import Job
-from hallulab.simulator.runs.journals import VerdictKey, derive_next_try
+from hallulab.simulator.runs.journals import VerdictKey, build_verdict_key, derive_next_try
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,39 @@ Emit = Callable[[Event], None]
 """Gets each event when it happens, before anything else does, so that what is journalled is never lost."""
 
 
+Happening = TypeVar("Happening")
+"""What a task emits."""
+
+
+class WorkTask(Protocol[Happening]):
+    """A piece of work, for whatever executor can do it."""
+
+    @property
+    def group(self) -> int:
+        """Number of a group of tasks that share answers of models, so one worker does them all."""
+        ...
+
+    @property
+    def of_group(self) -> int:
+        """How many there are in the group."""
+        ...
+
+    def subtract(self, event: Happening) -> Self:
+        """Return what is left after an event."""
+        ...
+
+    def fail(self, reason: str) -> Iterable[Happening]:
+        """Yield failures for what is left, because nobody can do it."""
+        ...
+
+
+class TaskExecutor(Protocol):
+    """Performs tasks of a kind."""
+
+    async def perform(self, task: Any, emit: Callable[[Any], None]) -> None:
+        """Perform a task, and emit what comes of it."""
+
+
 @dataclass(frozen=True)
 class ConversationTask:
     """What a conversation lacks."""
@@ -78,6 +111,28 @@ class ConversationTask:
         assert self.job is not None
         key = self.job.key
         return key if self.known is None else replace(key, id=derive_next_try(self.known.id))
+
+    def subtract(self, event: Event) -> ConversationTask:
+        """See `WorkTask`."""
+        match event:
+            case TurnDone(_, turn, True):
+                return replace(self, earlier=(*self.earlier, turn))
+            case ConversationDone(conversation, lacking):
+                return replace(self, job=None, known=conversation, lacking=lacking, earlier=())
+            case VerdictDone(verdict):
+                done = build_verdict_key(verdict)
+                return replace(self, lacking=tuple(key for key in self.lacking if key != done))
+        return self
+
+    def fail(self, reason: str) -> Iterable[Event]:
+        """See `WorkTask`."""
+        if self.job is not None:
+            failed = build_ended_conversation(self.key, "error", error=reason)
+            known = self.known
+            again = known if known is not None and is_same_failure(known, failed) else failed
+            yield ConversationDone(again, ())
+        for key in self.lacking:
+            yield VerdictDone(Verdict(outcome="failed", error=reason, **key._asdict()))
 
 
 class Executor(Protocol):

@@ -57,11 +57,11 @@ class RunSettings:
     transport: httpx2.AsyncBaseTransport | None = None
     """Sends the requests and may watch them; None: the network."""
     workers: int = 1
-    """Processes that hold and judge conversations. One: this process does."""
+    """Processes that do the work. One: this process does."""
     batch: BatchService | None = None
     """Who answers models' requests in waves; None: they are asked one by one."""
     ray: str | None = None
-    """Address of the Ray cluster whose actors hold and judge conversations, or `local`; None: no cluster."""
+    """Address of the Ray cluster whose actors do the work, or `local`; None: no cluster."""
     ray_resources: tuple[str, ...] = ()
     """What each actor takes, as NAME=AMOUNT."""
     prepare_worker: Callable[[], None] | None = None

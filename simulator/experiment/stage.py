@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 
-from hallulab.agents.models.adaptive import AUTO, AdaptiveLimits, join_reached
+from hallulab.agents.models.adaptive import AdaptiveLimits, join_reached
 from hallulab.agents.models.batch import BatchTransport
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.served_model import identify_models, read_claim_check
 from hallulab.chatbots.protocol import Chatbot, describe_parts_version
 from hallulab.simulator.experiment.batch import hold_all, make_waves, sending_waves
-from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.conversation_work import ConversationWork, read_vectors
 from hallulab.simulator.experiment.execution import execute, freeze_long_lived_objects
 from hallulab.simulator.experiment.executors import Executor, LocalExecutor
 from hallulab.simulator.experiment.makers import identify_makers
@@ -37,17 +35,11 @@ from hallulab.simulator.experiment.participants import (
     make_knowledge,
 )
 from hallulab.simulator.experiment.plan import Job, Plan
-from hallulab.simulator.experiment.processes import ProcessLine
 from hallulab.simulator.experiment.progress import ProgressBars
-from hallulab.simulator.experiment.ray_cluster import (
-    LOCAL,
-    ActorStarter,
-    join_cluster,
-    read_resources,
-    share,
-)
+from hallulab.simulator.experiment.ray_cluster import LOCAL
 from hallulab.simulator.experiment.request import RunRequest
-from hallulab.simulator.experiment.workers import SLOW_TO_SEARCH, WorkerConfig, WorkerExecutor, WorkerLine
+from hallulab.simulator.experiment.staffing import configure_workers, start_workers
+from hallulab.simulator.experiment.workers import WorkerExecutor
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
 
@@ -160,9 +152,7 @@ class Stage:
             ReplayMiss: the recording lacks an answer.
         """
         if self.workers is not None:
-            config = self._configure_workers()
-            sent = config if self.settings.ray is None else share(config)
-            self.workers.configure(sent, self.pool.recording, self.pool.replicas)
+            self._configure_workers(self.workers)
         detectors = len(self.participants.detectors)
         progress = ProgressBars(self.request.max_turns, detectors, self.settings.quiet)
         executor = self.workers or LocalExecutor(self.participants)
@@ -178,23 +168,12 @@ class Stage:
         finally:
             add_answers(folder, [replica.did for replica in self.pool.replicas])
 
-    def _configure_workers(self) -> WorkerConfig:
+    def _configure_workers(self, workers: WorkerExecutor) -> None:
         request, settings = self.request, self.settings
-        limits = request.experiment.endpoint_limits
-        own = None if limits is None else limits.shared_by(settings.workers)
-        return WorkerConfig(
-            experiment=request.experiment.model_copy(update={"endpoint_limits": own}),
-            scenario=request.scenario,
-            base_url=self.pool.get().endpoint.base_url,
-            asks_model=self.asks_model,
-            judge=request.judge,
-            max_turns=request.max_turns,
-            known=self.pool.recording.known(),
-            recorded=settings.record is not None,
-            workers=settings.workers,
-            vectors=None if settings.ray in (None, LOCAL) else read_vectors(self.knowledge.folder),
-            prepare=settings.prepare_worker,
-        )
+        vectors = None if settings.ray in (None, LOCAL) else read_vectors(self.knowledge.folder)
+        work = ConversationWork(request.scenario, request.judge, request.max_turns, vectors)
+        recorded = settings.record is not None
+        configure_workers(workers, settings, request.experiment, self.pool, work, self.asks_model, recorded)
 
 
 @asynccontextmanager
@@ -210,7 +189,7 @@ async def open_stage(request: RunRequest, settings: RunSettings) -> AsyncIterato
     recording = open_recording(settings)
     limits = None if waves else make_limits(experiment, recording)
     async with (
-        _start_workers(settings, experiment) as workers,
+        start_workers(settings, experiment) as workers,
         open_pool(experiment, recording, waves or settings.transport, limits) as pool,
     ):
         knowledge = make_knowledge(experiment, scenario, pool)
@@ -223,34 +202,3 @@ async def open_stage(request: RunRequest, settings: RunSettings) -> AsyncIterato
         bots = experiment.chatbots if request.simulate else ()
         chatbots = {bot.name: participants.make_chatbot(bot, experiment.seed) for bot in bots}
         yield Stage(request, settings, pool, knowledge, participants, chatbots, workers, waves, limits)
-
-
-@asynccontextmanager
-async def _start_workers(
-    settings: RunSettings, experiment: Experiment
-) -> AsyncIterator[WorkerExecutor | None]:
-    """Yield worker processes, or actors of a Ray cluster; None: this process holds and judges."""
-    libraries = SLOW_TO_SEARCH if settings.replay is None else ()
-    start: Callable[[], WorkerLine] = partial(ProcessLine, libraries)
-    with ExitStack() as until_the_end:
-        if settings.ray is not None:
-            resources = read_resources(settings.ray_resources)
-            until_the_end.enter_context(join_cluster(settings.ray, settings.workers, resources))
-            start = ActorStarter(resources, libraries, settings.workers).start
-        elif settings.workers == 1:
-            yield None
-            return
-        async with WorkerExecutor(settings.workers, _share(experiment, settings), start) as workers:
-            yield workers
-
-
-def _share(experiment: Experiment, settings: RunSettings) -> int:
-    """Return how many conversations each worker holds at once at most."""
-    shared = experiment.concurrency == AUTO
-    return max(1, experiment.at_once // settings.workers) if shared else experiment.at_once
-
-
-def read_vectors(folder: Path) -> dict[str, bytes] | None:
-    """Return the files of the documents' vectors by their names; None if nobody has made them."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files} or None

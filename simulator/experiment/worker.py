@@ -1,4 +1,4 @@
-"""A worker: it holds and judges conversations, and sends the events to the process that started it.
+"""A worker: it performs tasks, and sends the events to the process that started it.
 
 That process is `hallulab.simulator.experiment.workers`.
 """
@@ -12,18 +12,15 @@ import logging
 import queue
 import threading
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Protocol
 
-from hallulab.agents.machine.cache import building, replacing, silent
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, get_first_error
 from hallulab.simulator.experiment.execution import freeze_long_lived_objects
-from hallulab.simulator.experiment.executors import ConversationTask, LocalExecutor
+from hallulab.simulator.experiment.executors import TaskExecutor, WorkTask
 from hallulab.simulator.experiment.models import make_limits, open_pool
-from hallulab.simulator.experiment.participants import build_participants, make_knowledge
 from hallulab.simulator.experiment.processes import Pipe
 from hallulab.simulator.experiment.workers import WorkerConfig
 
@@ -67,7 +64,7 @@ class _WorkerMain:
         self._line = line
         self._kept: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._recording = threading.Lock()
-        self._tasks: asyncio.Queue[tuple[int, ConversationTask] | None] = asyncio.Queue()
+        self._tasks: asyncio.Queue[tuple[int, WorkTask[Any]] | None] = asyncio.Queue()
 
     async def serve(self) -> None:
         """Perform what is sent."""
@@ -99,28 +96,21 @@ class _WorkerMain:
         gc.set_threshold(*config.collected_after)
         if config.prepare is not None:
             config.prepare()
-        experiment, scenario = config.experiment, config.scenario
+        experiment = config.experiment
         recording = Recording.knowing(config.known, self._keep if config.recorded else None)
         limits = make_limits(experiment, recording, config.workers)
         async with open_pool(experiment, recording, limits=limits) as pool:
             pool.bind(config.base_url)
             if config.asks_model:
                 await pool.check()
-            knowledge = make_knowledge(experiment, scenario, pool)
-            if config.vectors is not None:
-                place_vectors(knowledge.folder, config.vectors)
-            executor = LocalExecutor(
-                build_participants(
-                    experiment, scenario, pool, knowledge, config.judge, config.max_turns, limits
-                )
-            )
+            executor = config.work.make_executor(experiment, pool, limits)
             self._line.send(("ready",))
             with freeze_long_lived_objects():
                 await self._perform_all(executor)
             self._line.send(("reached", limits.list_reached() if limits else []))
             self._line.send(("asked", [(replica.answered, replica.failed) for replica in pool.replicas]))
 
-    async def _perform_all(self, executor: LocalExecutor) -> None:
+    async def _perform_all(self, executor: TaskExecutor) -> None:
         async with asyncio.TaskGroup() as tasks:
             under_way = set()
             while (wanted := await self._tasks.get()) is not None:
@@ -130,7 +120,7 @@ class _WorkerMain:
             for task in under_way:
                 task.cancel()
 
-    async def _perform(self, executor: LocalExecutor, number: int, task: ConversationTask) -> None:
+    async def _perform(self, executor: TaskExecutor, number: int, task: WorkTask[Any]) -> None:
         await executor.perform(task, lambda event: self._line.send(("event", number, event)))
         self._line.send(("done", number))
 
@@ -142,21 +132,6 @@ class _WorkerMain:
         if kept is None:
             raise OperationalError("the run has ended.")
         return kept
-
-
-def place_vectors(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the documents' vectors where they belong, unless they are there.
-
-    Raises:
-        OperationalError: the cache cannot be written.
-    """
-    with building(folder, silent):
-        if not folder.exists():
-            with replacing(folder) as partial:
-                for name, content in files.items():
-                    path = partial / name
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_bytes(content)
 
 
 class _Warnings(logging.Handler):

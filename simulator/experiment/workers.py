@@ -1,9 +1,9 @@
-"""Workers: each holds and judges conversations in a process of its own, and this process alone writes.
+"""Workers: each performs tasks in a process of its own, and this process alone writes.
 
 A worker is at the other end of a `WorkerLine`: a pipe (`hallulab.simulator.experiment.processes`) or Ray
-(`hallulab.simulator.experiment.ray_cluster`). It builds the participants once
-(`hallulab.simulator.experiment.worker`), has a `LocalExecutor` as this process would, and sends back the
-events. It ends when the line ends, so none outlives this process, however that ends.
+(`hallulab.simulator.experiment.ray_cluster`). It makes an executor once
+(`hallulab.simulator.experiment.worker`), the one that this process would have, and sends back the events. It
+ends when the line ends, so none outlives this process, however that ends.
 """
 
 from __future__ import annotations
@@ -13,34 +13,23 @@ import gc
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from hallulab.agents.models.adaptive import ReachedLimit
+from hallulab.agents.models.adaptive import AdaptiveLimits, ReachedLimit
 from hallulab.agents.models.endpoints import Replica
+from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import CacheSnapshot, Recording
 from hallulab.scenarios.errors import HallulabError, OperationalError
-from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.transcript import Verdict
 from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.conversation import build_ended_conversation
-from hallulab.simulator.experiment.executors import (
-    ConversationDone,
-    ConversationTask,
-    Emit,
-    Event,
-    TurnDone,
-    VerdictDone,
-    is_same_failure,
-)
-from hallulab.simulator.runs.journals import build_verdict_key
+from hallulab.simulator.experiment.executors import Happening, TaskExecutor, WorkTask
 
 TRIES = 2
-"""How often the work on a conversation is begun: a worker that dies costs one more try."""
+"""How often the work on a task is begun: a worker that dies costs one more try."""
 
 PAUSES_S = (1.0, 5.0, 20.0)
 """Seconds before a worker that ended before it could begin is replaced, once each. A cluster takes ten to
@@ -69,30 +58,40 @@ class WorkerLine(Protocol):
         """End the worker at once."""
 
 
+class Work(Protocol):
+    """What workers do."""
+
+    def make_executor(
+        self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
+    ) -> TaskExecutor:
+        """Make what performs the tasks, in a worker.
+
+        Args:
+            experiment: the one of `WorkerConfig`.
+            pool: its models, which have their addresses.
+            limits: see `Participants`.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class WorkerConfig:
-    """What a worker is sent before its first conversation."""
+    """What a worker is sent before its first task."""
 
     experiment: Experiment
     """The experiment, with its model."""
-    scenario: Scenario
-    """Its pack, with what an attack changed."""
+    work: Work
+    """What is done."""
     base_url: str
     """Where models without an address of their own are served."""
     asks_model: bool
     """Whether a model is asked."""
-    judge: bool
-    """Whether replies are judged."""
-    max_turns: int
-    """See `Participants.max_turns`."""
     known: CacheSnapshot
     """What the recording holds already."""
     recorded: bool
-    """Whether answers are kept in a file, by the driver."""
+    """Whether the driver keeps the answers, for all workers."""
     workers: int = 1
     """How many processes share what endpoints are asked at most."""
-    vectors: Mapping[str, bytes] | None = None
-    """The files of the documents' vectors, for machines that lack them; None: nobody may."""
     prepare: Callable[[], None] | None = None
     """Called first; for tests."""
     collected_after: tuple[int, int, int] = field(default_factory=gc.get_threshold)
@@ -100,9 +99,9 @@ class WorkerConfig:
 
 
 class WorkerExecutor:
-    """Holds and judges conversations in several workers (an `Executor`). Leaving it ends them.
+    """Performs tasks in several workers (an `Executor`). Leaving it ends them.
 
-    Conversations of one group go to one worker, because they share answers of models.
+    Tasks of one group go to one worker, because they share answers of models.
 
     They start at once, and import while the run is prepared; then they are configured.
 
@@ -114,18 +113,18 @@ class WorkerExecutor:
 
     def __init__(self, number: int, concurrency: int, start: Callable[[], WorkerLine]) -> None:
         self._open_line = start
-        self._number = number
+        self.number = number
         self.concurrency = number * concurrency
         self._slots: list[_WorkerSlot] = []
         self._groups: dict[int, _WorkerSlot] = {}
         self.reached: list[Sequence[ReachedLimit]] = []
         """What the limits of workers that have ended had come to, where they are adaptive."""
         self._left: Counter[int] = Counter()
-        """Conversations of each group that have not ended."""
+        """Tasks of each group that have not ended."""
         self._begun = False
 
     async def __aenter__(self) -> Self:
-        self._slots = [_WorkerSlot(_Worker(self._open_line())) for _ in range(self._number)]
+        self._slots = [_WorkerSlot(_Worker(self._open_line())) for _ in range(self.number)]
         return self
 
     def configure(self, config: Any, recording: Recording, replicas: Sequence[Replica] = ()) -> None:
@@ -157,7 +156,7 @@ class WorkerExecutor:
             slot.worker.leave()
         await asyncio.gather(*(asyncio.to_thread(slot.worker.end) for slot in self._slots))
 
-    async def perform(self, task: ConversationTask, emit: Emit) -> None:
+    async def perform(self, task: WorkTask[Happening], emit: Callable[[Happening], None]) -> None:
         """See `Executor`.
 
         Raises:
@@ -167,7 +166,7 @@ class WorkerExecutor:
         under_way = _TaskUnderWay(task, emit)
         try:
             for number in range(TRIES):
-                # A conversation that kills its worker must not take the others' second tries with it.
+                # A task that kills its worker must not take the others' second tries with it.
                 async with slot.second_tries if number else nullcontext():
                     try:
                         await self._let_begin(slot)
@@ -176,7 +175,7 @@ class WorkerExecutor:
                         reason = f"{died}, and so did the next one"
             under_way.fail(reason)
         finally:
-            slot.conversations -= 1
+            slot.tasks -= 1
             self._left[task.group] -= 1
             if not self._left[task.group]:
                 del self._left[task.group], self._groups[task.group]
@@ -209,10 +208,10 @@ class WorkerExecutor:
         self._begun = self._begun or any(slot.worker.could_begin for slot in self._slots)
         return self._begun
 
-    def _choose_slot(self, task: ConversationTask) -> _WorkerSlot:
+    def _choose_slot(self, task: WorkTask[Any]) -> _WorkerSlot:
         if task.group not in self._groups:
-            slot = min(self._slots, key=lambda slot: slot.conversations)
-            slot.conversations += task.of_group
+            slot = min(self._slots, key=lambda slot: slot.tasks)
+            slot.tasks += task.of_group
             self._groups[task.group], self._left[task.group] = slot, task.of_group
         return self._groups[task.group]
 
@@ -220,32 +219,19 @@ class WorkerExecutor:
 class _TaskUnderWay:
     """A task that a worker performs, and what is left of it."""
 
-    def __init__(self, task: ConversationTask, emit: Emit) -> None:
+    def __init__(self, task: WorkTask[Any], emit: Callable[[Any], None]) -> None:
         self.task = task
         self._emit = emit
 
-    def emit(self, event: Event) -> None:
+    def emit(self, event: Any) -> None:
         """Pass an event on, and remember what is left."""
-        match event:
-            case TurnDone(_, turn, True):
-                self.task = replace(self.task, earlier=(*self.task.earlier, turn))
-            case ConversationDone(conversation, lacking):
-                self.task = replace(self.task, job=None, known=conversation, lacking=lacking, earlier=())
-            case VerdictDone(verdict):
-                done = build_verdict_key(verdict)
-                left = tuple(key for key in self.task.lacking if key != done)
-                self.task = replace(self.task, lacking=left)
+        self.task = self.task.subtract(event)
         self._emit(event)
 
     def fail(self, reason: str) -> None:
         """Emit failures for what is left, because no worker can do it."""
-        if self.task.job is not None:
-            failed = build_ended_conversation(self.task.key, "error", error=reason)
-            known = self.task.known
-            again = known if known is not None and is_same_failure(known, failed) else failed
-            self.emit(ConversationDone(again, ()))
-        for key in self.task.lacking:
-            self.emit(VerdictDone(Verdict(outcome="failed", error=reason, **key._asdict())))
+        for event in self.task.fail(reason):
+            self._emit(event)
 
 
 class _WorkerExited(Exception):
@@ -263,7 +249,7 @@ class _Worker:
         self.gone: BaseException | None = None
         """Why it does nothing any more; None while it does."""
         self.could_begin = False
-        """Whether it has built its participants."""
+        """Whether it has made its executor."""
         self._loop = asyncio.get_running_loop()
         self._recording: Recording | None = None
         self._replicas: Sequence[Replica] = ()
@@ -287,7 +273,7 @@ class _Worker:
         self._line.send(config)
 
     async def wait_until_it_begins(self) -> None:
-        """Wait until it has built its participants.
+        """Wait until it has made its executor.
 
         Raises:
             _WorkerExited: it ended before.
@@ -344,7 +330,7 @@ class _Worker:
         except (HallulabError, OSError) as error:
             self._end_with(error)
 
-    def _pass_on(self, number: int, event: Event) -> None:
+    def _pass_on(self, number: int, event: Any) -> None:
         """Pass on an event of a task, unless nobody waits for it any more."""
         if number in self._tasks:
             task, _ = self._tasks[number]
@@ -392,7 +378,7 @@ class _WorkerSlot:
     """The place of a worker, and of the next one if it dies."""
 
     worker: _Worker
-    conversations: int = 0
-    """Conversations that it has, or will get with their groups."""
+    tasks: int = 0
+    """Tasks that it has, or will get with their groups."""
     second_tries: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the only one at a time."""

@@ -138,7 +138,7 @@ class JudgeOptions(ModelOptions, RecordingOptions):
 
 
 @dataclass(frozen=True)
-class BenchOptions(ModelOptions, RecordingOptions):
+class BenchOptions(ModelOptions, RecordingOptions, WorkerOptions):
     """What `hallulab bench` takes."""
 
     dataset: Annotated[

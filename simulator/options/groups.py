@@ -163,11 +163,9 @@ _MOST = 50
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions:
-    """Which processes hold and judge conversations."""
+    """Which processes do the work."""
 
-    workers: Annotated[
-        int, Flag("Processes that hold and judge conversations, each with --concurrency requests.")
-    ] = 1
+    workers: Annotated[int, Flag("Processes that do the work, each with --concurrency requests.")] = 1
     ray: Annotated[
         str | None,
         Flag(

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hallulab.agents.models.endpoints import Endpoint
+from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
 from hallulab.detectors.base.protocol import DetectorContext, TrainableDetector, Traits
 from hallulab.detectors.registry import DETECTORS
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Judgement, TurnView
+from hallulab.simulator.bench.split import CrossValidation, split_into_folds
+from hallulab.simulator.experiment.replies import Jury
+from tests.builders import labelled
 from tests.simulator.command_line import CommandLine
 
 NOTHING_WRONG = "there is no hallucinated reply to learn from."
@@ -219,3 +225,18 @@ def test_no_replies_cannot_be_dealt_into_folds(folded: CommandLine, tmp_path: Pa
     path.write_text('{"reply": "A reply.", "passages": ["A passage."]}\n')
     ended = folded("bench", path, "--detectors", "count", "--folds", "2")
     assert (ended.code, ended.err) == (2, f"error: {path}: no labelled reply is left to judge.\n")
+
+
+class Nobody:
+    """Performs no task."""
+
+    async def perform(self, task: Any, emit: Callable[[Any], None]) -> None:
+        raise AssertionError(task)
+
+
+async def test_what_was_learnt_here_judges_here_and_not_in_workers() -> None:
+    context = DetectorContext(ModelPool({DEFAULT_MODEL: Endpoint("m", "")}))
+    data = [labelled(f"Reply {number}.", number % 2 == 0, group=str(number)) for number in range(8)]
+    validation = CrossValidation(split_into_folds(data, 2, 0), data, 1, quiet=True)
+    [found] = await validation.evaluate([Memory("memory", context)], 0, [Jury(Nobody(), parts=2)])
+    assert [judgement.score for judgement in found.judgements] == [0.0] * 8

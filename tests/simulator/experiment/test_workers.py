@@ -45,7 +45,7 @@ def test_two_workers_write_what_one_process_writes(whole: dict[str, Lines], tmp_
     assert journal_lines(replay(tmp_path, workers=2).path) == whole
 
 
-@pytest.mark.parametrize("place", ["converse", "run_detector"])
+@pytest.mark.parametrize("place", ["executors.converse", "executors.run_detector"])
 def test_a_worker_that_dies_costs_one_more_try(whole: dict[str, Lines], tmp_path: Path, place: str) -> None:
     prepare = partial(die_in, place, tmp_path / "died")
     assert journal_lines(replay(tmp_path / "run", 2, prepare).path) == whole
@@ -62,8 +62,8 @@ def killing(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 def kill_at_two_places() -> None:
-    die_in("converse", only="chatbot='editor'")
-    die_in("LocalExecutor._judge_turn", only="chatbot='agent'")
+    die_in("executors.converse", only="chatbot='editor'")
+    die_in("executors.LocalExecutor._judge_turn", only="chatbot='agent'")
 
 
 @pytest.fixture
