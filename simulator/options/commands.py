@@ -187,7 +187,7 @@ class BenchOptions(ModelOptions, RecordingOptions, WorkerOptions):
 
 
 @dataclass(frozen=True)
-class PlantOptions(ModelOptions, RecordingOptions):
+class PlantOptions(ModelOptions, RecordingOptions, WorkerOptions):
     """What `hallulab plant` takes."""
 
     source: Annotated[

@@ -18,10 +18,12 @@ from hallulab.simulator.bench.build import write_labelled
 from hallulab.simulator.bench.planted import FILE
 from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
+from hallulab.simulator.experiment.staffing import configure_workers, start_workers
 from hallulab.simulator.options.commands import PlantOptions
 from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.outputs import check_outputs
+from hallulab.simulator.stress.fluent import RewriteExecutor, RewriteWork, plant_fluently
 from hallulab.simulator.stress.kinds import KINDS
 from hallulab.simulator.stress.material import (
     Clean,
@@ -32,7 +34,7 @@ from hallulab.simulator.stress.material import (
     load_turns,
 )
 from hallulab.simulator.stress.plant import Planting, plant
-from hallulab.simulator.stress.rewrite import ORDERS, plant_fluently
+from hallulab.simulator.stress.rewrite import ORDERS
 
 Material = tuple[Sequence[Iterator[Clean]], SentenceBank]
 """Replies to plant into, and the sentences that errors are taken from."""
@@ -60,10 +62,11 @@ async def plant_from_options(options: PlantOptions) -> Planting:
 def _refuse_models(options: PlantOptions) -> None:
     """Raise UsageError if anything is given that only a model needs."""
     given = [options.config, options.record, options.replay, *options.collect_model_fields().values()]
-    if options.server_flags or any(value is not None for value in given):
+    shared = options.workers != 1 or options.ray is not None or options.ray_resources
+    if options.server_flags or shared or any(value is not None for value in given):
         raise UsageError(
-            "without --fluent, no model is asked: leave out the options of models and recordings, or add "
-            "--fluent."
+            "without --fluent, no model is asked: leave out the options of models, workers and recordings, "
+            "or add --fluent."
         )
 
 
@@ -82,11 +85,20 @@ async def _plant_fluently(options: PlantOptions) -> Planting:
     settings = RunSettings.from_options(options)
     kinds = _check_kinds(options, ORDERS)
     streams, _ = load_material(options.source, options.turns, options.contexts, options.seed)
-    async with open_pool(experiment, open_recording(settings)) as pool, serve_models(pool, settings):
+    async with (
+        start_workers(settings, experiment, searches=False) as workers,
+        open_pool(experiment, open_recording(settings)) as pool,
+        serve_models(pool, settings),
+    ):
+        if workers is not None:
+            # The first answer to a question counts for all workers, as it does in one process.
+            work = RewriteWork(options.seed)
+            configure_workers(workers, settings, experiment, pool, work, asks_model=True, recorded=True)
+        executor = workers or RewriteExecutor(pool, options.seed)
         with bars(options.quiet) as shown:
             task = shown.add_task("sentences", total=options.count)
             done = await plant_fluently(
-                streams, kinds, options.count, options.seed, pool, lambda: shown.advance(task)
+                streams, kinds, options.count, options.seed, executor, lambda: shown.advance(task)
             )
     if not done.replies and done.dropped:
         reasons = "; ".join(dict.fromkeys(reason for _, reason in done.dropped))

@@ -7,29 +7,19 @@ amount. What bears none, or stands in the evidence, is dropped.
 
 from __future__ import annotations
 
-import asyncio
-import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import takewhile
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.model import ModelPool, Session
+from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.text.edits import find_whole_sentences
 from hallulab.scenarios.text.spans import Region, normalize_text, split_sentences, split_words
-from hallulab.simulator.stress.kinds import PlantedError, ask_again
+from hallulab.simulator.stress.kinds import PlantedError
 from hallulab.simulator.stress.material import Clean
-from hallulab.simulator.stress.plant import (
-    TRIES,
-    Planting,
-    build_labelled_pair,
-    collect_items,
-    is_sound,
-    take_turns,
-)
+from hallulab.simulator.stress.plant import collect_items, is_sound
 
 _LENGTHS = (0.5, 2.0)
 """Least and most words of a rewriting, as a share of the sentence's."""
@@ -194,92 +184,21 @@ UNSOUND = "bad grammar, or true after all"
 
 
 @dataclass(frozen=True)
-class _Place:
+class RewritePlace:
     """A sentence to rewrite."""
 
     name: str
+    """Identifier of the error."""
     kind: str
+    """A name of `ORDERS`."""
     clean: Clean
+    """The reply with the sentence."""
     region: Region
+    """Where it stands there."""
 
 
-async def plant_fluently(
-    streams: Sequence[Iterator[Clean]],
-    kinds: Sequence[str],
-    count: int,
-    seed: int,
-    pool: ModelPool,
-    on_done: Callable[[], object] = lambda: None,
-) -> Planting:
-    """Let a model write errors of the kinds in turn, into the streams in turn.
-
-    What fails its checks is written once more with another seed, and then dropped.
-
-    Args:
-        streams: endless replies to plant into.
-        kinds: names of `ORDERS`.
-        count: sentences to rewrite, over all kinds.
-        seed: of the choice of sentences, and of the model's answers.
-        pool: its default model writes.
-        on_done: called after every sentence.
-
-    Raises:
-        OperationalError: no request had an answer.
-    """
-    done = Planting()
-    places = list(_draw_places(streams, kinds, count, seed, done))
-    session = pool.session("planter", seed)
-
-    async def write(place: _Place) -> PlantedError | str:
-        found = await _generate_error(place, session)
-        on_done()
-        return found
-
-    outcomes = await asyncio.gather(*map(write, places))
-    for place, outcome in zip(places, outcomes, strict=True):
-        if isinstance(outcome, PlantedError):
-            done.replies += build_labelled_pair(place.name, place.kind, outcome, "model")
-        else:
-            done.dropped[place.kind, outcome] += 1
-    if places and all(outcome == NO_ANSWER for outcome in outcomes):
-        error = next(call.error for call in session.calls if call.error is not None)
-        raise OperationalError(f"the model rewrote no sentence: {error}")
-    return done
-
-
-def _draw_places(
-    streams: Sequence[Iterator[Clean]], kinds: Sequence[str], count: int, seed: int, done: Planting
-) -> Iterator[_Place]:
-    """Yield sentences, each once for a kind; count in `done` what finds none."""
-    generator = random.Random(seed)  # noqa: S311 - a seeded choice of data
-    seen: set[tuple[str, str]] = set()
-    for name, kind, turn in take_turns(kinds, streams, count, done.lacking):
-        offered = (
-            (clean, region)
-            for stream in turn
-            for given in islice(stream, TRIES)
-            if (clean := ask_again(given) if kind == "contradiction" else given) is not None
-            for region in _shuffle_sentences(clean.reply, generator)
-            if (kind, region.of(clean.reply)) not in seen
-        )
-        found = next(offered, None)
-        if found is None:
-            done.lacking[kind] += 1
-            continue
-        clean, region = found
-        seen.add((kind, region.of(clean.reply)))
-        yield _Place(name, kind, clean, region)
-
-
-def _shuffle_sentences(reply: str, generator: random.Random) -> list[Region]:
-    """Return the whole sentences of a reply, in random order."""
-    said = split_sentences(reply)
-    whole = [region for region in said if find_whole_sentences(region.of(reply)) == (region.of(reply),)]
-    return generator.sample(whole, len(whole))
-
-
-async def _generate_error(place: _Place, session: Session) -> PlantedError | str:
-    """Return the error, or why the last try gave none."""
+async def generate_error(place: RewritePlace, session: Session) -> PlantedError | str:
+    """Have a model write the error; return it, or why the last try gave none."""
     reason = ""
     for sample, temperature in enumerate(_TEMPERATURES):
         sentence = place.region.of(place.clean.reply)
@@ -306,7 +225,7 @@ async def _generate_error(place: _Place, session: Session) -> PlantedError | str
     return reason
 
 
-def _build_error(place: _Place, rewritten: str) -> PlantedError:
+def _build_error(place: RewritePlace, rewritten: str) -> PlantedError:
     clean, region = place.clean, place.region
     reply = clean.reply[: region.start] + rewritten + clean.reply[region.end :]
     wrong = find_difference(region.of(clean.reply), rewritten)

@@ -77,8 +77,11 @@ def test_a_folder_of_documents_needs_no_pack(hallulab: CommandLine, tmp_path: Pa
     assert "no documents in it" in ended.err
 
 
-def test_models_are_refused_where_none_is_asked(hallulab: CommandLine, tmp_path: Path) -> None:
-    ended = hallulab("plant", "consumer-grievance-india", "--out", tmp_path / "p", "--model", "m")
+@pytest.mark.parametrize("given", [("--model", "m"), ("--workers", "2"), ("--ray", "local")])
+def test_models_and_workers_are_refused_where_no_model_is_asked(
+    hallulab: CommandLine, tmp_path: Path, given: tuple[str, str]
+) -> None:
+    ended = hallulab("plant", "consumer-grievance-india", "--out", tmp_path / "p", *given)
     assert ended.code == 2
     assert "without --fluent, no model is asked" in ended.err
 

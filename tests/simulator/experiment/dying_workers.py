@@ -13,7 +13,7 @@ def die_in(place: str, mark: Path | None = None, only: str = "") -> None:
     """Have this process end by SIGKILL where it first calls a function.
 
     Args:
-        place: the function as a module of `simulator/experiment` sees it, such as `executors.converse`.
+        place: the function as a module of `simulator` sees it, such as `experiment.executors.converse`.
         mark: a file that is made then; only the process that makes it dies. None: each one dies.
         only: it must stand in the function's arguments.
     """
@@ -23,7 +23,7 @@ def die_in(place: str, mark: Path | None = None, only: str = "") -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return await usual(*arguments)
 
-    patcher = patch(f"hallulab.simulator.experiment.{place}", killing)
+    patcher = patch(f"hallulab.simulator.{place}", killing)
     usual, _ = patcher.get_original()
     patcher.start()
 
