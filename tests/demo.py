@@ -27,18 +27,24 @@ MODEL = "qwen2.5-coder-1.5b"
 
 
 def replay(
-    path: Path, workers: int = 1, prepare_worker: Callable[[], None] | None = None, **fields: Any
+    path: Path,
+    workers: int = 1,
+    prepare_worker: Callable[[], None] | None = None,
+    ray: str | None = None,
+    **fields: Any,
 ) -> RunFolder:
     """Replay the demo into a folder, going on where its journals end.
 
     Args:
         path: the run folder.
-        workers: see `RunSettings`, as for `prepare_worker`.
+        workers: see `RunSettings`, as for `prepare_worker` and `ray`.
         fields: fields of the experiment that differ.
     """
     folder = RunFolder(path)
     experiment = load_experiment(EXPERIMENT, {"model": MODEL, **fields})
-    settings = RunSettings(replay=RECORDING, quiet=True, workers=workers, prepare_worker=prepare_worker)
+    settings = RunSettings(
+        replay=RECORDING, quiet=True, workers=workers, prepare_worker=prepare_worker, ray=ray
+    )
     asyncio.run(run_experiment(experiment, folder, settings, simulate=True))
     return folder
 

@@ -1,4 +1,7 @@
-"""Worker processes write what one process writes, also where some die. The run is the recorded demo."""
+"""Workers write what one process writes, also where some die. The run is the recorded demo.
+
+They are processes, and in the slow tier also actors of Ray, on this machine and on a cluster of two nodes.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,13 @@ from tests.demo import MODEL as DEMO_MODEL
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
 from tests.simulator.experiment.dying_workers import die_in
+from tests.simulator.experiment.worker_places import PLACES, WorkerPlace, open_place
+
+
+@pytest.fixture(scope="module", params=PLACES)
+def place(request: pytest.FixtureRequest) -> Iterator[WorkerPlace]:
+    with open_place(request.param) as place:
+        yield place
 
 
 @pytest.fixture(scope="module")
@@ -41,29 +51,30 @@ def whole(demo_replay: RunFolder) -> dict[str, Lines]:
     return journal_lines(demo_replay.path)
 
 
-def test_two_workers_write_what_one_process_writes(whole: dict[str, Lines], tmp_path: Path) -> None:
-    assert journal_lines(replay(tmp_path, workers=2).path) == whole
+def test_two_workers_write_what_one_process_writes(
+    place: WorkerPlace, whole: dict[str, Lines], tmp_path: Path
+) -> None:
+    assert journal_lines(replay(tmp_path, 2, ray=place.ray).path) == whole
 
 
-@pytest.mark.parametrize("place", ["executors.converse", "executors.run_detector"])
-def test_a_worker_that_dies_costs_one_more_try(whole: dict[str, Lines], tmp_path: Path, place: str) -> None:
-    prepare = partial(die_in, place, tmp_path / "died")
-    assert journal_lines(replay(tmp_path / "run", 2, prepare).path) == whole
+@pytest.mark.parametrize("function", ["converse", "run_detector"])
+def test_a_worker_that_dies_costs_one_more_try(
+    place: WorkerPlace, whole: dict[str, Lines], tmp_path: Path, function: str
+) -> None:
+    prepare = partial(die_in, f"experiment.executors.{function}", tmp_path / "died")
+    assert journal_lines(replay(tmp_path / "run", 2, prepare, place.ray).path) == whole
     assert (tmp_path / "died").exists()
 
 
-REASON = "the worker process ended (SIGKILL), and so did the next one"
-
-
 @pytest.fixture(scope="module")
-def killing(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def killing(place: WorkerPlace, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A run in which every worker dies that converses with one chatbot, or judges another."""
-    return replay(tmp_path_factory.mktemp("killing"), 2, kill_at_two_places, limit=1)
+    return replay(tmp_path_factory.mktemp("killing"), 2, kill_at_two_places, place.ray, limit=1)
 
 
 def kill_at_two_places() -> None:
-    die_in("executors.converse", only="chatbot='editor'")
-    die_in("executors.LocalExecutor._judge_turn", only="chatbot='agent'")
+    die_in("experiment.executors.converse", only="chatbot='editor'")
+    die_in("experiment.executors.LocalExecutor._judge_turn", only="chatbot='agent'")
 
 
 @pytest.fixture
@@ -73,10 +84,10 @@ def held(killing: RunFolder) -> dict[str, Conversation]:
 
 
 def test_a_conversation_that_kills_workers_is_a_failure_and_takes_no_other_with_it(
-    killing: RunFolder, held: dict[str, Conversation], whole: dict[str, Lines]
+    place: WorkerPlace, killing: RunFolder, held: dict[str, Conversation], whole: dict[str, Lines]
 ) -> None:
     errors = {chatbot: one.error for chatbot, one in held.items()}
-    assert errors.pop("editor") == REASON
+    assert errors.pop("editor") == f"{place.died}, and so did the next one"
     assert errors == dict.fromkeys(("vanilla", "prompt-engineered", "fact-checker", "agent"))
     scored = [one.conversation for one in killing.read_journals().verdicts if one.outcome == "scored"]
     others = {one.id for one in held.values() if one.chatbot not in ("editor", "agent")}
@@ -86,10 +97,11 @@ def test_a_conversation_that_kills_workers_is_a_failure_and_takes_no_other_with_
 
 
 def test_what_kills_every_worker_that_judges_is_a_failed_verdict(
-    killing: RunFolder, held: dict[str, Conversation]
+    place: WorkerPlace, killing: RunFolder, held: dict[str, Conversation]
 ) -> None:
+    reason = f"{place.died}, and so did the next one"
     verdicts = [one for one in killing.read_journals().verdicts if one.conversation == held["agent"].id]
-    assert [(verdict.outcome, verdict.error) for verdict in verdicts] == [("failed", REASON)] * 4
+    assert [(verdict.outcome, verdict.error) for verdict in verdicts] == [("failed", reason)] * 4
 
 
 def test_what_killed_workers_is_made_when_the_run_goes_on(killing: RunFolder, tmp_path: Path) -> None:
@@ -101,15 +113,15 @@ def test_what_killed_workers_is_made_when_the_run_goes_on(killing: RunFolder, tm
     assert {one.outcome for one in verdicts} == {"scored"}
 
 
-def test_workers_that_cannot_begin_end_the_run_in_one_sentence(tmp_path: Path) -> None:
+def test_workers_that_cannot_begin_end_the_run_in_one_sentence(place: WorkerPlace, tmp_path: Path) -> None:
     with pytest.raises(OperationalError) as raised:
-        replay(tmp_path, 2, partial(os._exit, 3))
-    assert str(raised.value) == (
-        "the worker process ended (exit code 3) before it could begin. Lower --workers, or leave it out."
-    )
+        replay(tmp_path, 2, partial(os._exit, 3), place.ray)
+    assert str(raised.value) == (f"{place.left} before it could begin. Lower --workers, or leave it out.")
 
 
-def test_a_stale_recording_ends_the_run_as_without_workers(hallulab: CommandLine, tmp_path: Path) -> None:
+def test_a_stale_recording_ends_the_run_as_without_workers(
+    place: WorkerPlace, hallulab: CommandLine, tmp_path: Path
+) -> None:
     stale = tmp_path / "stale.jsonl"
     lines = Recording.replay(RECORDING).known().answers
     entries = [{"kind": kind, "key": key, "answer": answer} for (kind, key), answer in lines.items()]
@@ -117,6 +129,7 @@ def test_a_stale_recording_ends_the_run_as_without_workers(hallulab: CommandLine
     ended = hallulab(
         *("run", "-c", EXPERIMENT, "--model", DEMO_MODEL, "--workers", "2"),
         *("--replay", stale, "--out", tmp_path / "run", "--quiet"),
+        *(() if place.ray is None else ("--ray", place.ray)),
     )
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith(f"error: the recording {stale} has no answer to this request: ")
@@ -169,7 +182,7 @@ def endpoint() -> Iterator[str]:
 
 
 def test_what_workers_record_replays_in_one_process(
-    endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: WorkerPlace, endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The driver holds the recording, and a key reaches neither it nor the journals."""
     monkeypatch.setenv("CANARY_KEY", "sk-canary-0123456789")
@@ -189,7 +202,11 @@ def test_what_workers_record_replays_in_one_process(
     recording = tmp_path / "recording.jsonl"
     recorded, replayed = RunFolder(tmp_path / "recorded"), RunFolder(tmp_path / "replayed")
     settings = RunSettings(
-        record=recording, quiet=True, workers=2, prepare_worker=words_for_vectors_from_now_on
+        record=recording,
+        quiet=True,
+        workers=2,
+        ray=place.ray,
+        prepare_worker=words_for_vectors_from_now_on,
     )
     with words_for_vectors():
         asyncio.run(run_experiment(experiment, recorded, settings, simulate=True))
