@@ -19,9 +19,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, get_args
+
+import psutil
 
 from hallulab.testing.kill_points import Found, Lines, count_differences, journal_lines
 from tests.demo import EXPERIMENT, MODEL, RECORDING, replay
@@ -91,14 +93,12 @@ def two_nodes() -> Iterator[TwoNodes]:
 
 
 def find_actors() -> list[int]:
-    """The processes of workers: Ray calls each after its class."""
+    """The processes of workers in the clusters of this process: Ray calls each after its class."""
     found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "cmdline").read_bytes().startswith(b"ray::_Actor"):
-                found.append(int(process.name))
-        except OSError:
-            continue
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if process.cmdline()[:1] and process.cmdline()[0].startswith("ray::_Actor"):
+                found.append(process.pid)
     return found
 
 

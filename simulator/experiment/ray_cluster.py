@@ -15,11 +15,15 @@ import logging
 import math
 import os
 import queue
+import shutil
 import signal
 import socket
+import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.errors import OperationalError, UsageError
@@ -31,6 +35,9 @@ LOCAL = "local"
 
 ANSWER_S = 5.0
 """Seconds in which a cluster's first machine must take a connection."""
+
+LEAVE_S = 10.0
+"""Seconds in which the processes of a cluster of our own let go of its folder."""
 
 CPU = "CPU"
 """Ray's name for a processor core."""
@@ -59,30 +66,30 @@ def join_cluster(address: str, workers: int, resources: Mapping[str, float]) -> 
     if ray.is_initialized():
         raise UsageError(f"--ray {address}: this process has joined a Ray cluster already. Leave it first.")
     here: dict[str, Any] = {"address": address}
-    if address == LOCAL:
-        own = {name: workers * amount for name, amount in resources.items() if name not in (CPU, "GPU")}
-        cores = max(os.cpu_count() or 1, math.ceil(workers * resources.get(CPU, 0)))
-        here |= {
-            "include_dashboard": False,
-            "num_cpus": cores,
-            "resources": own,
-        }
-    else:
-        _require_answer(address)
-    try:
-        with _keeping_sigterm(), _on_loopback() if address == LOCAL else nullcontext():
-            ray.init(**here, log_to_driver=False, logging_level="CRITICAL")
-        _require_room(address, ray.cluster_resources(), workers, resources)
-        if address != LOCAL:
-            require_same_installed(address)
-        yield
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        if ray.is_initialized():
-            raise
-        reason = str(error).splitlines()[0]
-        raise OperationalError(f"--ray {address}: no Ray cluster can be used there ({reason})") from error
-    finally:
-        ray.shutdown()
+    with ExitStack() as until_the_end:
+        if address == LOCAL:
+            own = {name: workers * amount for name, amount in resources.items() if name not in (CPU, "GPU")}
+            here |= {
+                "include_dashboard": False,
+                "num_cpus": max(os.cpu_count() or 1, math.ceil(workers * resources.get(CPU, 0))),
+                "resources": own,
+                "_temp_dir": str(until_the_end.enter_context(_own_folder())),
+            }
+        else:
+            _require_answer(address)
+        until_the_end.callback(ray.shutdown)
+        try:
+            with _keeping_sigterm(), _on_loopback() if address == LOCAL else nullcontext():
+                ray.init(**here, log_to_driver=False, logging_level="CRITICAL")
+            _require_room(address, ray.cluster_resources(), workers, resources)
+            if address != LOCAL:
+                require_same_installed(address)
+            yield
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            if ray.is_initialized():
+                raise
+            reason = str(error).splitlines()[0]
+            raise OperationalError(f"--ray {address}: no Ray cluster can be used there ({reason})") from error
 
 
 def share(message: Any) -> Any:
@@ -123,6 +130,23 @@ def _import_ray() -> Any:
     driver: Any = importlib.import_module("ray._private.worker")
     driver.print_to_stdstream = _warn_of_event
     return ray
+
+
+@contextmanager
+def _own_folder() -> Iterator[Path]:
+    """Yield a folder for what Ray writes, and remove it. Its path is short, as the paths of sockets must be.
+
+    Ray's own place is shared with other clusters, and Ray leaves logs of each there for ever.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="ray-", dir=os.environ.get("RAY_TMPDIR")))
+    try:
+        yield folder
+    finally:
+        deadline = time.monotonic() + LEAVE_S
+        # A process of the cluster that has not ended yet may write a file while the folder is emptied.
+        while folder.exists() and time.monotonic() < deadline:
+            shutil.rmtree(folder, ignore_errors=True)
+            time.sleep(0.05)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from pathlib import Path
@@ -9,17 +10,19 @@ from typing import Any
 from unittest.mock import patch
 
 
-def die_in(place: str, mark: Path | None = None, only: str = "") -> None:
+def die_in(place: str, mark: Path | None = None, only: str = "", after_s: float = 0.0) -> None:
     """Have this process end by SIGKILL where it first calls a function.
 
     Args:
         place: the function as a module of `simulator` sees it, such as `experiment.executors.converse`.
         mark: a file that is made then; only the process that makes it dies. None: each one dies.
         only: it must stand in the function's arguments.
+        after_s: seconds in which what the process said before may arrive.
     """
 
     async def killing(*arguments: Any) -> Any:
         if only in repr(arguments) and (mark is None or _made(mark)):
+            await asyncio.sleep(after_s)
             os.kill(os.getpid(), signal.SIGKILL)
         return await usual(*arguments)
 

@@ -7,12 +7,13 @@ import json
 import os
 import shutil
 import signal
-import tempfile
+import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 from unittest.mock import patch
 
 import psutil
@@ -32,22 +33,20 @@ from hallulab.testing.tiny_pack import make_pack, words_for_vectors, words_for_v
 from tests.demo import EXPERIMENT, RECORDING
 from tests.demo import MODEL as DEMO_MODEL
 from tests.places import ROOT
-from tests.ray_kills import TwoNodes, Victim, kill_once, two_nodes
+from tests.ray_kills import BEGIN, TwoNodes, Victim, kill_once, two_nodes
 from tests.simulator.command_line import CommandLine
 from tests.simulator.experiment.dying_workers import die_in
+from tests.simulator.experiment.worker_places import write_ray_elsewhere
 
 KEY = "sk-canary-0123456789"
 
 
 @pytest.fixture(scope="module")
 def ray_folder() -> Iterator[Path]:
-    """Where Ray writes. Paths of its sockets must be short."""
-    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("RAY_TMPDIR", str(folder))
+    """Where Ray writes."""
+    with write_ray_elsewhere() as folder, pytest.MonkeyPatch.context() as patched:
         patched.setenv("CANARY_KEY", KEY)
         yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")
@@ -95,11 +94,25 @@ def processes_of(folder: Path) -> list[str]:
     return found
 
 
+class LocalCluster(NamedTuple):
+    """What was seen of a cluster on this machine."""
+
+    addresses: list[str]
+    """Where it and this process listened."""
+    sigterm_as_before: bool
+    """Whether SIGTERM was heard as before."""
+    folders: list[set[Path]]
+    """What there was before, while it ran, and afterwards, where Ray writes."""
+
+
 @pytest.fixture(scope="module")
-def local(ray_folder: Path) -> tuple[list[str], bool]:
-    """The addresses where a local cluster and this process listen, and whether SIGTERM is heard as before."""
+def local(ray_folder: Path) -> LocalCluster:
+    """A local cluster that has ended, beside the folder of another one."""
+    (ray_folder / "ray-theirs").mkdir()
     before = signal.getsignal(signal.SIGTERM)
+    folders = [set(ray_folder.iterdir())]
     with ray_cluster.join_cluster("local", 1, {"CPU": 1.0}):
+        folders.append(set(ray_folder.iterdir()))
         ours = psutil.Process()
         addresses = [
             connection.laddr.ip
@@ -107,22 +120,47 @@ def local(ray_folder: Path) -> tuple[list[str], bool]:
             for connection in process.net_connections("tcp")
             if connection.status == psutil.CONN_LISTEN
         ]
-        return addresses, signal.getsignal(signal.SIGTERM) is before
+        as_before = signal.getsignal(signal.SIGTERM) is before
+    folders.append(set(ray_folder.iterdir()))
+    return LocalCluster(addresses, as_before, folders)
 
 
-def test_a_local_cluster_listens_on_the_loopback_address_only(local: tuple[list[str], bool]) -> None:
-    addresses, _ = local
-    assert len(addresses) > 3
-    assert set(addresses) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+def test_a_local_cluster_listens_on_the_loopback_address_only(local: LocalCluster) -> None:
+    assert len(local.addresses) > 3
+    assert set(local.addresses) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 
 
-def test_sigterm_is_heard_as_without_ray(local: tuple[list[str], bool]) -> None:
-    _, as_before = local
-    assert as_before
+def test_sigterm_is_heard_as_without_ray(local: LocalCluster) -> None:
+    assert local.sigterm_as_before
+
+
+def test_a_local_cluster_removes_its_own_folder_and_no_other(local: LocalCluster) -> None:
+    before, meanwhile, afterwards = local.folders
+    assert len(meanwhile - before) == 1
+    assert afterwards == before
 
 
 @pytest.mark.slow
-def test_a_key_is_in_nothing_that_ray_or_the_run_writes(ray_folder: Path, tmp_path: Path) -> None:
+def test_a_run_that_ctrl_c_ends_removes_the_folder_of_its_cluster(ray_folder: Path, tmp_path: Path) -> None:
+    before, journal = set(ray_folder.iterdir()), tmp_path / "run" / "conversations.jsonl"
+    command = [*BEGIN, "--ray", "local", "--out", str(tmp_path / "run")]
+    with subprocess.Popen(command, cwd=ROOT) as process:
+        while not journal.exists() or not journal.stat().st_size:
+            time.sleep(0.01)
+        meanwhile = set(ray_folder.iterdir())
+        process.send_signal(signal.SIGINT)
+    assert process.returncode == 130
+    assert len(meanwhile - before) == 1
+    assert set(ray_folder.iterdir()) == before
+
+
+@pytest.mark.slow
+def test_a_key_is_in_nothing_that_ray_or_the_run_writes(
+    ray_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = ray_folder / "kept"
+    kept.mkdir()
+    monkeypatch.setattr(ray_cluster, "_own_folder", lambda: nullcontext(kept))
     fields = {
         "scenario": str(make_pack(tmp_path / "pack")),
         "model": MODEL,
@@ -143,7 +181,7 @@ def test_a_key_is_in_nothing_that_ray_or_the_run_writes(ray_folder: Path, tmp_pa
     keys = [(entry["kind"], entry["key"]) for entry in map(json.loads, recording.read_text().splitlines())]
     assert len(keys) == len(set(keys)) > 20
     assert len(run.read_journals().verdicts) == len(run.read_conversations()) * 2 * 2
-    places = [path for folder in (tmp_path, ray_folder) for path in folder.rglob("*") if path.is_file()]
+    places = [path for folder in (tmp_path, kept) for path in folder.rglob("*") if path.is_file()]
     assert len(places) > 30
     assert not [path for path in places if KEY.encode() in path.read_bytes()]
 

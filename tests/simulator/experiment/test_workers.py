@@ -38,11 +38,15 @@ from tests.simulator.command_line import CommandLine
 from tests.simulator.experiment.dying_workers import die_in
 from tests.simulator.experiment.worker_places import PLACES, WorkerPlace, open_place
 
+KEY = "sk-canary-0123456789"
+
 
 @pytest.fixture(scope="module", params=PLACES)
 def place(request: pytest.FixtureRequest) -> Iterator[WorkerPlace]:
-    with open_place(request.param) as place:
-        yield place
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("CANARY_KEY", KEY)  # a cluster has the environment in which it was started
+        with open_place(request.param) as place:
+            yield place
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +73,14 @@ def test_a_worker_that_dies_costs_one_more_try(
 @pytest.fixture(scope="module")
 def killing(place: WorkerPlace, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A run in which every worker dies that converses with one chatbot, or judges another."""
-    return replay(tmp_path_factory.mktemp("killing"), 2, kill_at_two_places, place.ray, limit=1)
+    return replay(
+        tmp_path_factory.mktemp("killing"), 2, partial(kill_at_two_places, place.lag_s), place.ray, limit=1
+    )
 
 
-def kill_at_two_places() -> None:
+def kill_at_two_places(lag_s: float) -> None:
     die_in("experiment.executors.converse", only="chatbot='editor'")
-    die_in("experiment.executors.LocalExecutor._judge_turn", only="chatbot='agent'")
+    die_in("experiment.executors.LocalExecutor._judge_turn", only="chatbot='agent'", after_s=lag_s)
 
 
 @pytest.fixture
@@ -182,10 +188,9 @@ def endpoint() -> Iterator[str]:
 
 
 def test_what_workers_record_replays_in_one_process(
-    place: WorkerPlace, endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: WorkerPlace, endpoint: str, tmp_path: Path
 ) -> None:
     """The driver holds the recording, and a key reaches neither it nor the journals."""
-    monkeypatch.setenv("CANARY_KEY", "sk-canary-0123456789")
     experiment = Experiment.model_validate(
         {
             "scenario": str(make_pack(tmp_path / "pack")),
@@ -216,7 +221,7 @@ def test_what_workers_record_replays_in_one_process(
     assert len(keys) == len(set(keys)) > 20
     assert said_in(recorded) == said_in(replayed)
     written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
-    assert not [text for text in written if b"canary-0123456789" in text]
+    assert not [text for text in written if KEY.encode() in text]
 
 
 def said_in(folder: RunFolder) -> dict[str, Any]:

@@ -31,17 +31,18 @@ class WorkerPlace(NamedTuple):
     """How one that was killed ended."""
     left: str
     """How one ended that left with code 3."""
+    lag_s: float
+    """Seconds in which what one says has arrived, also if it is killed then."""
 
 
 @contextmanager
 def open_place(name: str) -> Iterator[WorkerPlace]:
     """Have a place for workers while the block runs. All that are started there share one cluster."""
     if name == "processes":
-        yield WorkerPlace(
-            None, "the worker process ended (SIGKILL)", "the worker process ended (exit code 3)"
-        )
+        died = "the worker process ended"
+        yield WorkerPlace(None, f"{died} (SIGKILL)", f"{died} (exit code 3)", 0.0)
         return
-    with ray_folder(), pytest.MonkeyPatch.context() as patched:
+    with write_ray_elsewhere(), pytest.MonkeyPatch.context() as patched:
         # The cluster has the machine's own address, to which a test may open no socket (tests/conftest.py).
         patched.setattr(ray_cluster, "_require_answer", lambda address: None)
         with two_nodes() if name == "two nodes" else nullcontext() as nodes:
@@ -51,7 +52,7 @@ def open_place(name: str) -> Iterator[WorkerPlace]:
             with ray_cluster.join_cluster(address, 2, {"CPU": 1.0}):
                 patched.setattr("hallulab.simulator.experiment.staffing.join_cluster", _stay)
                 ended = "the worker's Ray actor ended"
-                yield WorkerPlace(address, ended, ended)
+                yield WorkerPlace(address, ended, ended, 1.0)
 
 
 @contextmanager
@@ -61,7 +62,7 @@ def _stay(*_: Any) -> Iterator[None]:
 
 
 @contextmanager
-def ray_folder() -> Iterator[Path]:
+def write_ray_elsewhere() -> Iterator[Path]:
     """Have Ray write into a folder of its own while the block runs. Paths of its sockets must be short."""
     folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
     with pytest.MonkeyPatch.context() as patched:
