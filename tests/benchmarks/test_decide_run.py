@@ -4,15 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.decide_run import CASES, Case, Outcome, measure, name_decision, write_pack
-from hallulab.scenarios.packs.pack_files import load_scenario
+from benchmarks.decide_run import CASES, Case, Outcome, measure, name_decision
 from tests.places import ROOT
-
-
-def test_each_persona_has_so_many_names(tmp_path: Path) -> None:
-    once, twice = (load_scenario(write_pack(tmp_path / str(names), names)) for names in (1, 2))
-    assert len({persona.name for persona in twice.personas}) == len(twice.personas) == 2 * len(once.personas)
-    assert {persona.grievance for persona in twice.personas} == {one.grievance for one in once.personas}
 
 
 @pytest.mark.parametrize(
@@ -24,7 +17,7 @@ def test_each_persona_has_so_many_names(tmp_path: Path) -> None:
     ],
 )
 def test_it_is_known_what_is_right(rates: dict[str, float], margin: float, right: str) -> None:
-    assert Case(rates, 1, margin).right == right
+    assert Case(rates, margin).right == right
 
 
 def test_what_is_decided_has_a_name_and_what_is_open_has_none() -> None:
