@@ -136,7 +136,7 @@ def format_outcome(one: Outcome) -> Sequence[str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure all cases, and print a table."""
     parser = build_parser("decide_run", __doc__)
-    parser.add_argument("--seeds", type=int, default=20, help="runs of each row; default: %(default)s")
+    parser.add_argument("--seeds", type=int, default=10, help="runs of each row; default: %(default)s")
     given = parser.parse_args(arguments)
     heads = ("planted", "personas", "margin", "runs", "decided right", "wrong", "open")
     print(*format_head((*heads, "personas talked, mean", "conversations, mean")), sep="\n")
