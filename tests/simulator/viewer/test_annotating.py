@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.scenarios.datasets.gold import read_annotations
+from hallulab.scenarios.datasets.annotations import read_annotations
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Span
 from hallulab.simulator.report.metrics.corrected import CorrectedSection
@@ -143,6 +143,9 @@ def test_undo_leads_to_the_turn_of_the_last_key(served: Served) -> None:
         ({"kind": "missed", "start": 0, "end": 999, "text": "Fee"}, "do not stand"),
         ({"kind": "missed", "start": 0, "end": 3, "text": "fee"}, "other words"),
         ({"kind": "missed", "start": 3, "end": 3, "text": ""}, "do not stand"),
+        ({"kind": "unknown", "adjudicate": True}, "`unknown` does not settle a turn"),
+        ({"kind": "take", "takes": "person"}, "`take` needs `adjudicate`"),
+        ({"kind": "clean", "adjudicate": True}, "Fewer than two annotators"),
     ],
 )
 def test_a_wrong_key_is_refused_with_a_reason(served: Served, key: dict[str, Any], reason: str) -> None:
@@ -232,8 +235,10 @@ def test_the_page_of_labels_has_agreement_and_conflicts(served: Served) -> None:
     assert status == 200
     assert "<img" not in page
     assert "person:&lt;img src=x&gt;, person:Asha" in page
-    assert f'<a href="/runs/{id_of(served, "small")}/conversations/c0#turn-0">c0, turn 1</a>' in page
+    assert f'<a href="/runs/{id_of(served, "small")}/settle/c0/0">c0, turn 1</a>' in page
     assert '<td class="n">2</td><td class="n">1</td><td class="n">0.00</td>' in page
+    assert "No gamma of person:&lt;img src=x&gt; and person:Asha: one of them marked no place." in page
+    assert "<b>1</b> conflict open, <b>0</b> settled." in page
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
