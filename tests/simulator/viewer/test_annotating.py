@@ -17,6 +17,7 @@ from hallulab.scenarios.transcript import Span
 from hallulab.simulator.report.metrics.corrected import CorrectedSection
 from hallulab.simulator.report.write import report_of
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.viewer.guard import LARGEST_BODY
 from hallulab.simulator.viewer.keys import map_shown, name_annotator
 from tests.builders import conversation, scored
 from tests.simulator.viewer.serving import Served, append, serving
@@ -181,6 +182,13 @@ def test_other_pages_write_nothing(served: Served, path: str, headers: dict[str,
     status, _ = post(served, f"/runs/{id_of(served, 'small')}/{path}", said, **headers)
     assert status == 403
     assert sorted(file.name for file in folder_of(served).path.iterdir()) == before
+
+
+def test_a_large_refused_request_sees_the_refusal(served: Served) -> None:
+    # More than a socket takes at once: a client that is still sending would else see a reset.
+    path = f"/runs/{id_of(served, 'small')}/marks"
+    status, told = post(served, path, b"x" * LARGEST_BODY, origin="http://evil.example")
+    assert (status, told) == (403, "This request comes from another page.\n")
 
 
 def test_an_address_that_writes_cannot_be_visited(served: Served) -> None:
