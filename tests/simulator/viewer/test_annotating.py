@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,6 @@ from hallulab.scenarios.transcript import Span
 from hallulab.simulator.report.metrics.corrected import CorrectedSection
 from hallulab.simulator.report.write import report_of
 from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.viewer.guard import LARGEST_BODY
 from hallulab.simulator.viewer.keys import map_shown, name_annotator
 from tests.builders import conversation, scored
 from tests.simulator.viewer.serving import Served, append, serving
@@ -184,11 +186,20 @@ def test_other_pages_write_nothing(served: Served, path: str, headers: dict[str,
     assert sorted(file.name for file in folder_of(served).path.iterdir()) == before
 
 
-def test_a_large_refused_request_sees_the_refusal(served: Served) -> None:
-    # More than a socket takes at once: a client that is still sending would else see a reset.
-    path = f"/runs/{id_of(served, 'small')}/marks"
-    status, told = post(served, path, b"x" * LARGEST_BODY, origin="http://evil.example")
-    assert (status, told) == (403, "This request comes from another page.\n")
+def test_a_client_that_still_sends_sees_the_refusal_and_no_reset(served: Served) -> None:
+    body = b"x" * 200_000
+    with closing(HTTPConnection("127.0.0.1", served.listening.access.port, timeout=20)) as client:
+        client.putrequest("POST", f"/runs/{id_of(served, 'small')}/marks")
+        for name, value in (("content-length", str(len(body))), ("connection", "close")):
+            client.putheader(name, value)
+        client.endheaders()
+        for part in (body[:100_000], body[100_000:]):
+            time.sleep(0.2)
+            client.send(part)
+        answer = client.getresponse()
+        told = answer.read().decode()
+    assert answer.status == 403
+    assert told.startswith("The token is missing or wrong.")
 
 
 def test_an_address_that_writes_cannot_be_visited(served: Served) -> None:
