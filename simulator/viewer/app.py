@@ -186,7 +186,8 @@ class Pages:
             return _missing()
         found = run.index.find_flagged(asked["chat"], asked["turn"], asked["direction"] == "next")
         if found is None:
-            return RedirectResponse(f"/runs/{run.id}/conversations/{asked['chat']}#end", 303)
+            where = "end" if asked["direction"] == "next" else "start"
+            return RedirectResponse(f"/runs/{run.id}/conversations/{asked['chat']}#{where}", 303)
         return RedirectResponse(f"/runs/{run.id}/conversations/{found.chat}#turn-{found.turn}", 303)
 
     async def stream_events(self, request: Request) -> Response:
