@@ -32,6 +32,7 @@ MODULES = (
     "hallulab.simulator.measure.agreement",
     "hallulab.simulator.measure.comparison",
     "hallulab.simulator.measure.detection",
+    "hallulab.simulator.measure.gamma",
     "hallulab.simulator.measure.hallucinations",
     "hallulab.simulator.measure.intervals",
     "hallulab.simulator.measure.messages",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.datasets.gold import read_annotated_turns
+from hallulab.scenarios.datasets.annotations import read_annotated_turns
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.packs.pack import Scenario

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.measure.self_judging import mark
@@ -171,6 +172,8 @@ class Pages:
             turns=show_turns(chat, verdicts, _name_detectors(run, [one.detector for one in verdicts])),
             others=run.index.list_case(chat.id),
             labelling=self._labelling,
+            marks=f"/runs/{run.id}/conversations/{quote(chat.id, safe='')}/marks",
+            settling=False,
         )
 
     def find_flagged(self, request: Request) -> Response:
@@ -183,7 +186,8 @@ class Pages:
             return _missing()
         found = run.index.find_flagged(asked["chat"], asked["turn"], asked["direction"] == "next")
         if found is None:
-            return RedirectResponse(f"/runs/{run.id}/conversations/{asked['chat']}#end", 303)
+            where = "end" if asked["direction"] == "next" else "start"
+            return RedirectResponse(f"/runs/{run.id}/conversations/{asked['chat']}#{where}", 303)
         return RedirectResponse(f"/runs/{run.id}/conversations/{found.chat}#turn-{found.turn}", 303)
 
     async def stream_events(self, request: Request) -> Response:
