@@ -88,7 +88,9 @@ def test_a_sheet_is_drawn_filled_in_and_added_and_numbers_are_corrected(
     assert (a["source"], b["source"], report["drawn_turns"]) == ("annotations", "annotations", 15)
     low, high = together["all_labelled_ci95"]
     assert low <= 0.5 <= high
-    assert report["labelled_by"] == [{"annotator": "person", "guideline": sheet["guideline"], "turns": 15}]
+    assert report["labelled_by"] == [
+        {"annotator": "person", "guideline": sheet["guideline"], "turns": 15, "adjudicates": False}
+    ]
     assert "15 turns by people" in run.page.read_text()
 
 
