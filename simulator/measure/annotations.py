@@ -14,6 +14,7 @@ from hallulab.scenarios.datasets.annotations import (
     choose_lines,
 )
 from hallulab.scenarios.transcript import Count, Frozen
+from hallulab.simulator.measure.annotators import AnnotatorPair
 
 Labeller = tuple[str, str | None]
 """Annotator, and hash of the guideline, if it is known."""
@@ -48,6 +49,8 @@ class Annotations:
     """Whose labels count."""
     others: Mapping[Labeller, Mapping[TurnPlace, int]] = field(default_factory=dict)
     """Who labelled turns in which another's label counts → what was found in these."""
+    pairs: tuple[AnnotatorPair, ...] = ()
+    """How far every two annotators agree; empty: not looked up."""
 
     def by(self, labeller: Labeller) -> Annotations:
         """Return these with somebody's labels in the place of those that count."""

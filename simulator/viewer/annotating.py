@@ -19,10 +19,10 @@ from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import check_record, read_text
 from hallulab.scenarios.files.json_text import digest, parse_json
 from hallulab.scenarios.transcript import Verdict
-from hallulab.simulator.annotate.agreement import compare_annotators, list_conflicts
 from hallulab.simulator.annotate.desk import Desk, find_guideline, read_drawn, read_standing_lines
 from hallulab.simulator.annotate.draw import DrawOptions, draw_turns
 from hallulab.simulator.annotate.marks import FlagMark, identify_flag, read_marks, sum_up
+from hallulab.simulator.measure.annotators import compare_annotators, list_conflicts
 from hallulab.simulator.viewer.keys import AskedKey, Key, name_annotator, read_key
 from hallulab.simulator.viewer.progress import ProgressKeeper, read_labels
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from hallulab.scenarios.datasets.annotations import AnnotationLine, Quotation, TurnPlace, find_spans
 from hallulab.scenarios.transcript import Span, Turn
-from hallulab.simulator.annotate.agreement import Conflict, list_conflicts
 from hallulab.simulator.annotate.desk import Desk
 from hallulab.simulator.annotate.marks import FlagMark, sum_up
+from hallulab.simulator.measure.annotators import Conflict, list_conflicts
 from hallulab.simulator.report.reader import cut_segments
 from hallulab.simulator.viewer.conversation import ShownPassage, cut_sentences
 from hallulab.simulator.viewer.progress import read_labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hallulab.scenarios.datasets.annotations import AnnotatedTurn, AnnotationLine, Quotation
-from hallulab.simulator.annotate.agreement import (
+from hallulab.simulator.measure.annotators import (
     AnnotatorPair,
     Conflict,
     compare_annotators,
