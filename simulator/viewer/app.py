@@ -35,6 +35,8 @@ _COMPARE = "hallulab.simulator.compare"
 
 A_PAGE = 50
 """Conversations on a page of the list."""
+MOST_NAMES = 500
+"""Personas up to which they are listed to choose from; of more, a name is typed."""
 
 LOOK_S = 1.0
 """Seconds between two looks at a run that somebody watches."""
@@ -154,8 +156,8 @@ class Pages:
             page=page,
             pages=-(-number // A_PAGE),
             asked={"chatbot": chatbot, "persona": persona, **({"flagged": "1"} if flagged else {})},
-            chatbots=run.index.list_names("chatbot"),
-            personas=run.index.list_names("persona"),
+            chatbots=run.index.list_names("chatbot", MOST_NAMES),
+            personas=run.index.list_names("persona", MOST_NAMES),
         )
 
     def show_conversation(self, request: Request) -> Response:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hallulab.scenarios.errors import OperationalError
 from hallulab.simulator.viewer.annotating import ANYBODY, Labelling
 from hallulab.simulator.viewer.app import make_app
+from hallulab.simulator.viewer.closing import ClosingStreams
 from hallulab.simulator.viewer.guard import Access
 from hallulab.simulator.viewer.runs import ShownRuns
 from hallulab.simulator.viewer.talks import TalkSource
@@ -84,8 +85,13 @@ def make_server(
             await super().startup(sockets)
             when_ready()
 
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            app.close()
+            await super().shutdown(sockets)
+
+    app = ClosingStreams(make_app(runs, listening.access, labelling, talked))
     config = uvicorn.Config(
-        make_app(runs, listening.access, labelling, talked),
+        app,
         log_level="warning",
         access_log=False,
         lifespan="off",
