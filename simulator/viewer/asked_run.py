@@ -55,8 +55,8 @@ class FilledField:
     """The field."""
     text: str
     """Its text; of components, further ones as YAML."""
-    value: Any
-    """Its value; None: the default."""
+    is_on: bool
+    """Whether it is switched on; of other kinds False."""
 
 
 def fill_form(source: StartSource) -> list[FilledField]:
@@ -66,7 +66,8 @@ def fill_form(source: StartSource) -> list[FilledField]:
     for field in list_fields(Experiment):
         value = given.get(field.name)
         shown = "" if field.kind == "components" else show_value(field.kind, value)
-        filled.append(FilledField(field, shown, value))
+        default = Experiment.model_fields[field.name].default
+        filled.append(FilledField(field, shown, (default if value is None else value) is True))
     return filled
 
 
@@ -126,7 +127,7 @@ def place_error(error: UsageError, names: Sequence[str]) -> FormError:
     quoted = [name.replace("-", "_") for name in re.findall(r"(?:`|--)([a-z_-]+)", sentence)]
     first = re.match(r"[a-z_]+", sentence)
     lacking = [f"{word}s" for word in re.findall(r"\bno ([a-z]+) ", sentence)]
-    about = [*lacking, *quoted, *([first[0]] if first else [])]
+    about = [*lacking, *([first[0]] if first else []), *quoted]
     return FormError(next((name for name in about if name in names), ""), sentence)
 
 

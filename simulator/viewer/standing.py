@@ -78,7 +78,7 @@ class StandingKeeper:
             UsageError: experiment.json is damaged.
         """
         launch, saved = self._launcher.get(run.folder), run.folder.read_experiment()
-        experiment = launch.experiment if launch else saved.experiment if saved else None
+        experiment = self.find_experiment(run)
         if experiment is None or (saved is not None and not _is_planned(saved)):
             return None
         counts, planned = run.growth.count(), self._count_planned(run.id, experiment)
@@ -98,8 +98,7 @@ class StandingKeeper:
                 STOPPED if launch.is_stopped else ENDED if launch.code == 0 else line or "The run has failed."
             )
         is_over = state == "unfinished" or (state == "ended" and launch is not None and launch.code != 0)
-        can_resume = is_over and saved is not None
-        if can_resume:
+        if is_over:
             refusal = self.find_refusal(experiment)
         return Standing(
             state,
@@ -111,8 +110,17 @@ class StandingKeeper:
             experiment.until_decided is not None,
             line if state in ("running", "stopping") else "",
             " ".join(filter(None, (note, refusal))),
-            can_resume and not refusal,
+            is_over and not refusal,
         )
+
+    def find_experiment(self, run: ShownRun) -> Experiment | None:
+        """Return what a run runs: what experiment.json says, else what was started; None: not known.
+
+        Raises:
+            UsageError: experiment.json is damaged.
+        """
+        launch, saved = self._launcher.get(run.folder), run.folder.read_experiment()
+        return saved.experiment if saved else launch.experiment if launch else None
 
     def find_refusal(self, experiment: Experiment) -> str:
         """Return why a page does not go on with an experiment; empty: it does."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.data_files import read_json
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.experiment.config import Experiment
@@ -139,15 +139,15 @@ class StartingPages:
     def resume(self, request: Request) -> Response:
         """Go on with a run that has ended, or was ended."""
         run = self._runs.get(request.path_params["run"])
-        saved = None if run is None else run.folder.read_experiment()
+        experiment = None if run is None else self._standings.find_experiment(run)
         standing = None if run is None else self.find_standing(run)
-        if run is None or saved is None or standing is None:
+        if run is None or experiment is None or standing is None:
             return _refuse("There is no such run to go on with.", 404)
-        refusal = self._standings.find_refusal(saved.experiment)
+        refusal = self._standings.find_refusal(experiment)
         if refusal:
             return _refuse(refusal, 403)
         try:
-            self._launcher.resume(run.folder, saved.experiment)
+            self._launcher.resume(run.folder, experiment)
         except UsageError as error:
             return self._show_part(run, standing, str(error))
         return self._show_part(run, self.find_standing(run))
@@ -179,7 +179,7 @@ def _describe(asked: AskedRun) -> dict[str, Any]:
 
 async def _read(request: Request) -> dict[str, Any]:
     try:
-        value = json.loads(await request.body())
+        value = read_json(await request.body())
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
