@@ -74,14 +74,16 @@ class Launch:
     @property
     def code(self) -> int | None:
         """The exit code; None: it is under way."""
-        return self._process.poll()
+        code = self._process.poll()
+        if code is not None:
+            self._close_pipe()
+        return code
 
     def stop(self) -> None:
         """Stop it as Ctrl-C does; the second time, kill it and all that it started."""
         if not self.is_stopped:
             self.is_stopped = True
-            if self._process.stdin is not None:
-                self._process.stdin.close()
+            self._close_pipe()
             return
         try:
             for process in psutil.Process(self._process.pid).children(recursive=True):
@@ -93,6 +95,11 @@ class Launch:
         """Stop it and wait until it has ended."""
         self.is_stopped = True
         stop_supervised(self._process)
+
+    def _close_pipe(self) -> None:
+        """Close our end of the pipe, at which the process ends, if it has not."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
 
     def read_last_line(self) -> str:
         """Return the last line that it printed; empty: it printed none."""
