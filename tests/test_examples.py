@@ -43,6 +43,7 @@ MODULES = (
     "hallulab.simulator.runs.shards",
     "hallulab.simulator.stress.rag_trust.meteor",
     "hallulab.simulator.viewer.conversation",
+    "hallulab.simulator.viewer.form",
     "hallulab.simulator.viewer.keys",
 )
 """The modules with examples."""

@@ -20,8 +20,11 @@ from hallulab.simulator.viewer.conversation import show_turns
 from hallulab.simulator.viewer.findings import Findings
 from hallulab.simulator.viewer.guard import Access, Guard, build_policy
 from hallulab.simulator.viewer.index import Rate
+from hallulab.simulator.viewer.launching import Launcher
+from hallulab.simulator.viewer.offers import NOTHING_OFFERED
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 from hallulab.simulator.viewer.side_pages import list_side_routes
+from hallulab.simulator.viewer.starting import StartingPages
 from hallulab.simulator.viewer.talking import TalkingPages
 from hallulab.simulator.viewer.talks import TalkSource
 
@@ -44,11 +47,15 @@ LOOK_S = 1.0
 READ_S = 0.5
 """Seconds in which the page of all runs reads what was added to them; the rest is read in the background."""
 
-_SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js", "annotate.js", "talk.js")
+_SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js", "annotate.js", "talk.js", "start.js")
 
 
 def make_app(
-    runs: ShownRuns, access: Access, labelling: Labelling = ANYBODY, talked: TalkSource | None = None
+    runs: ShownRuns,
+    access: Access,
+    labelling: Labelling = ANYBODY,
+    talked: TalkSource | None = None,
+    launcher: Launcher | None = None,
 ) -> Guard:
     """Make the application.
 
@@ -57,11 +64,13 @@ def make_app(
         access: what requests must bring.
         labelling: who labels, and how.
         talked: what can be talked to; None: nothing.
+        launcher: starts runs; None: none can be started.
     """
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    pages = Pages(runs, labelling)
+    starting = StartingPages(runs, launcher or Launcher(NOTHING_OFFERED), _render)
+    pages = Pages(runs, labelling, starting)
     app = Starlette(
         routes=[
             Route("/", pages.show_runs),
@@ -74,6 +83,7 @@ def make_app(
             *LabellingPages(runs, labelling, _render).list_routes(),
             *list_side_routes(runs, _render),
             *TalkingPages(runs, talked, _render).list_routes(),
+            *starting.list_routes(),
         ],
         exception_handlers={UsageError: _tell, OperationalError: _tell},
     )
@@ -91,7 +101,12 @@ def _style() -> str:
     report = "hallulab.simulator.report"
     parts = [
         *((report, "page.css"), (report, "plot.css"), (_COMPARE, "compare.css")),
-        *((_PACKAGE, "viewer.css"), (_PACKAGE, "annotate.css"), (_PACKAGE, "talk.css")),
+        *(
+            (_PACKAGE, "viewer.css"),
+            (_PACKAGE, "annotate.css"),
+            (_PACKAGE, "talk.css"),
+            (_PACKAGE, "start.css"),
+        ),
     ]
     return "".join(load_asset(package, name) for package, name in parts)
 
@@ -108,11 +123,13 @@ class Pages:
     Args:
         runs: the runs.
         labelling: who labels.
+        starting: says where runs stand.
     """
 
-    def __init__(self, runs: ShownRuns, labelling: Labelling) -> None:
+    def __init__(self, runs: ShownRuns, labelling: Labelling, starting: StartingPages) -> None:
         self._runs = runs
         self._labelling = labelling
+        self._starting = starting
         self._findings = Findings()
 
     def show_runs(self, request: Request) -> Response:
@@ -132,7 +149,9 @@ class Pages:
     def show_run(self, request: Request) -> Response:
         """Show a run."""
         run = self._find(request)
-        return _missing() if run is None else _render("run.html", **self._describe(run))
+        if run is None:
+            return _missing()
+        return _render("run.html", standing=self._starting.find_standing(run), **self._describe(run))
 
     def show_live(self, request: Request) -> Response:
         """Show the part of a run's page that changes while it grows."""

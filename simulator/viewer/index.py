@@ -149,6 +149,11 @@ class RunIndex:
             [found] = _recall(held, "counts", _COUNTS, lately)
         return Counts(*map(int, found))
 
+    def count_failed(self) -> int:
+        """Count the conversations that ended with an error. A run that goes on holds them anew."""
+        with self._connect() as held:
+            return int(_one(held, "SELECT COUNT(*) FROM chats WHERE stop = 'error'")[0])
+
     def rate(self) -> list[Rate]:
         """Return the hallucinations of each chatbot by each detector, by name."""
         with self._connect() as held:
