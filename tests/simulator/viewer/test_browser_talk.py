@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -122,11 +121,12 @@ def test_stop_ends_the_reply_and_the_message_comes_back(page: Page, served: Serv
     expect(page.locator("#turn-0 mark")).to_have_count(1, timeout=60_000)
     page.keyboard.type("Endless?")
     page.keyboard.press("Enter")
-    expect(page.locator("#state")).to_have_text("The bot is replying…")
-    time.sleep(0.3)
+    expect(page.locator("#state")).to_have_text("Searching the documents…")
+    expect(page.locator(".draft .asked")).to_have_text("Endless?")
     page.keyboard.press("Escape")
     expect(page.locator("#state")).to_have_text("Stopped. This message has no reply and is not kept.")
     assert page.locator("#message").input_value() == "Endless?"
+    expect(page.locator(".draft")).to_have_count(0)
     page.locator("#message").fill("And now?")
     page.keyboard.press("Enter")
     expect(page.locator("#turn-1 mark")).to_have_count(1)
