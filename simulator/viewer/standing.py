@@ -25,7 +25,7 @@ ENDED = "The run has ended."
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStanding:
     """Where a run stands."""
 
     state: State
@@ -71,7 +71,7 @@ class StandingKeeper:
         self._launcher = launcher
         self._planned: dict[str, tuple[Experiment, int | None]] = {}
 
-    def of(self, run: ShownRun) -> Standing | None:
+    def of(self, run: ShownRun) -> RunStanding | None:
         """Return where a run stands; None: it was not planned, such as one that was imported.
 
         Raises:
@@ -100,7 +100,7 @@ class StandingKeeper:
         is_over = state == "unfinished" or (state == "ended" and launch is not None and launch.code != 0)
         if is_over:
             refusal = self.find_refusal(experiment)
-        return Standing(
+        return RunStanding(
             state,
             done,
             failed,

@@ -17,7 +17,7 @@ from hallulab.simulator.viewer.asked_run import AskedRun, fill_form, read_asked_
 from hallulab.simulator.viewer.form import FormError
 from hallulab.simulator.viewer.launching import MOST_RUNS, Launcher
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
-from hallulab.simulator.viewer.standing import Standing, StandingKeeper
+from hallulab.simulator.viewer.standing import RunStanding, StandingKeeper
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ class StartingPages:
             Route("/runs/{run}/resume", self.resume, methods=["POST"]),
         ]
 
-    def find_standing(self, run: ShownRun) -> Standing | None:
+    def find_standing(self, run: ShownRun) -> RunStanding | None:
         """Return where a run stands; None: it was not planned.
 
         Raises:
@@ -152,7 +152,7 @@ class StartingPages:
             return self._show_part(run, standing, str(error))
         return self._show_part(run, self.find_standing(run))
 
-    def _show_part(self, run: ShownRun, standing: Standing | None, complaint: str = "") -> Response:
+    def _show_part(self, run: ShownRun, standing: RunStanding | None, complaint: str = "") -> Response:
         from starlette.responses import HTMLResponse
 
         return HTMLResponse(self._standing.render(run=run, standing=standing, complaint=complaint))

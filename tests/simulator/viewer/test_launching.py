@@ -19,7 +19,7 @@ from hallulab.simulator.viewer.asked_run import AskedRun, read_asked_run
 from hallulab.simulator.viewer.launching import FILE, LOG, MOST_RUNS, Launch, Launcher
 from hallulab.simulator.viewer.offers import StartSource
 from hallulab.simulator.viewer.runs import ShownRuns
-from hallulab.simulator.viewer.standing import ELSEWHERE, STOPPED, Standing, StandingKeeper
+from hallulab.simulator.viewer.standing import ELSEWHERE, STOPPED, RunStanding, StandingKeeper
 from tests.places import ROOT
 from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.viewer.launched import COMMAND, GATE, MODEL, URL, wait_for
@@ -65,7 +65,7 @@ def launch_of(launcher: Launcher, folder: RunFolder) -> Launch:
     return launch
 
 
-def standing_of(launcher: Launcher, folder: RunFolder) -> Standing:
+def standing_of(launcher: Launcher, folder: RunFolder) -> RunStanding:
     shown = ShownRuns([folder.path.parent], folder.path.parent.parent / "indices")
     run = shown.add(folder.path)
     run.growth.catch_up()
