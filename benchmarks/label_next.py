@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.command import build_parser, format_head, format_row
 from benchmarks.corrected_gold import read_gold
 from benchmarks.coverage import made_up, truth
-from hallulab.scenarios.datasets.gold import Draw
+from hallulab.scenarios.datasets.annotations import Draw
 from hallulab.scenarios.text.wording import format_number
 from hallulab.simulator.annotate.plan import DrawPlan, ScoredTurn, draw_cells, plan_draw
 from hallulab.simulator.annotate.turns import collect_scored_turns

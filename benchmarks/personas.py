@@ -67,6 +67,8 @@ def _tally(persona: str, seed: int, hallucinations: int) -> Tally:
         tokens=1,
         flagged_tokens=0,
         chatbot_calls=0,
+        chatbot_tokens=0,
+        chatbot_untold=0,
         spent=sum_calls([]),
     )
 

@@ -1,8 +1,9 @@
 """How fast the viewer is on a big run, and what it needs: `python -m benchmarks.viewer_scale`.
 
-The output stands in docs/viewer.md. The run is made up (`benchmarks.scale.made_run`). `hallulab view` serves
-it in a process of its own: first without an index, while pages are asked for all the time, then again with
-it. Give `--run` to measure a run folder that is there.
+The output stands in docs/viewer.md. Runs are made up (`benchmarks.scale.made_run`): one with a file for each
+journal, and one with journals in shards and ten conversations a persona. `hallulab view` serves each in a
+process of its own: first without an index, while pages are asked for all the time, then again with it. Give
+`--run` to measure a run folder that is there.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.command import build_parser, format_table
-from benchmarks.scale.made_run import make
+from benchmarks.scale.made_run import make, shape_of
 from hallulab.agents.machine.cache import CACHE_VARIABLE
 
 CHATS = 20
@@ -182,15 +183,26 @@ def _find_address(viewer: Viewer) -> str:
 def main(tell: Callable[[str], object] = print) -> None:
     """Measure, and print the table."""
     parser = build_parser("viewer_scale", __doc__)
-    parser.add_argument("--conversations", type=int, default=100_000, help="of the run that is made")
-    parser.add_argument("--run", type=Path, help="a run folder; else one is made")
+    parser.add_argument("--conversations", type=int, default=100_000, help="of each run that is made")
+    parser.add_argument("--run", type=Path, help="a run folder; else two are made")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        run = options.run or Path(folder) / "run"
-        if options.run is None:
-            make(options.conversations, run)
-        found = measure(run, Path(folder) / "cache")
-    tell(format_table(["what", "measured"], list(found.lines())))
+        runs = {"measured": options.run} if options.run else make_both(options.conversations, Path(folder))
+        tell(make_table({name: measure(run, Path(folder) / "cache" / name) for name, run in runs.items()}))
+
+
+def make_both(number: int, folder: Path) -> dict[str, Path]:
+    """Make runs of so many conversations in a folder; return their paths by what their journals are."""
+    runs = {"one file": folder / "one-file", "shards": folder / "shards"}
+    make(number, runs["one file"])
+    make(number, runs["shards"], shape_of(3, 3, max(6, number // 10)), in_shards=True)
+    return runs
+
+
+def make_table(found: Mapping[str, Opened]) -> str:
+    """Return what was measured of each run, by its name, as a table."""
+    columns = [dict(one.lines()) for one in found.values()]
+    return format_table(["what", *found], [(what, *(one[what] for one in columns)) for what in columns[0]])
 
 
 if __name__ == "__main__":

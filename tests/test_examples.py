@@ -32,6 +32,7 @@ MODULES = (
     "hallulab.simulator.measure.agreement",
     "hallulab.simulator.measure.comparison",
     "hallulab.simulator.measure.detection",
+    "hallulab.simulator.measure.gamma",
     "hallulab.simulator.measure.hallucinations",
     "hallulab.simulator.measure.intervals",
     "hallulab.simulator.measure.messages",
@@ -42,6 +43,7 @@ MODULES = (
     "hallulab.simulator.runs.shards",
     "hallulab.simulator.stress.rag_trust.meteor",
     "hallulab.simulator.viewer.conversation",
+    "hallulab.simulator.viewer.form",
     "hallulab.simulator.viewer.keys",
 )
 """The modules with examples."""

@@ -21,10 +21,12 @@ from typing import Any
 import httpx2
 
 from hallulab.agents.models.adaptive import AdaptiveTransport
-from hallulab.agents.models.answers import ImpossibleAnswer, ModelError, is_completion, read_first_token
+from hallulab.agents.models.answer_flaws import find_answer_flaw
+from hallulab.agents.models.answers import ImpossibleAnswer, ModelError, is_completion
 from hallulab.agents.models.endpoints import SCRIPTED, Replicas, most_tokens
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.redaction import Redaction, make_redaction
+from hallulab.agents.models.streaming import StreamingSender
 from hallulab.scenarios.errors import ReplayMiss
 from hallulab.scenarios.files.data_files import read_json
 
@@ -44,14 +46,8 @@ LASTING_STATUS = frozenset({400, 413, 422})
 """Errors of the request itself, which are recorded. A wrong key or model name can be corrected, so its error
 is not."""
 
-LONGEST_TOKEN = 256
-"""Characters of a token at most. Tokenizers have tokens of up to 128 spaces."""
-
 LONGEST_TRY = 1.1
 """Time limits that a try counts for at most: one that took longer did so because this process was stopped."""
-
-_MOST_PROBABLE = 1.5
-"""Probabilities of tokens that exclude each other add up to so much at most: servers round, and rescale."""
 
 _JSON = "application/json"
 
@@ -135,6 +131,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         self.timeout_s = inner.timeout_s if isinstance(inner, PatientTransport) else timeout_s
         """Limit of one try, in seconds."""
         self._inner = inner or make_network()
+        self._sender = StreamingSender(LARGEST)
         self._adaptive = inner.limits if isinstance(inner, AdaptiveTransport) else None
         self._replicas = replicas
         self._keeps_seconds = timed
@@ -193,7 +190,11 @@ class ModelTransport(httpx2.AsyncBaseTransport):
                 f"{url} gave an answer that is no chat completion: {response.text[:120]!r}. "
                 "Does --base-url end where an OpenAI-compatible API begins (usually /v1)?"
             )
-        flaw = _flaw(call.body, found) or self._other_model(url, call.body, found) if status < 400 else None
+        flaw = (
+            find_answer_flaw(call.body, found) or self._other_model(url, call.body, found)
+            if status < 400
+            else None
+        )
         if flaw is not None:
             raise ImpossibleAnswer(f"{url} gave an answer that no model can have given: {flaw}.")
         kept = {
@@ -270,7 +271,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
             inner = IN_PROCESS[request.url.host]
         try:
             async with asyncio.timeout(self.timeout_s):
-                response = await inner.handle_async_request(request)
+                response = await self._sender.send(inner, request, redaction)
                 return await _receive(response, request.url, redaction)
         except TimeoutError as error:
             raise httpx2.ReadTimeout(f"no answer within {self.timeout_s:g} s", request=request) from error
@@ -376,27 +377,6 @@ async def _receive(response: httpx2.Response, asked: httpx2.URL, redaction: Reda
 def _kind(body: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what is equal for requests whose answers take about as long."""
     return body.get("model"), body.get("max_tokens"), "logprobs" in body, "response_format" in body
-
-
-def _flaw(body: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with a chat completion that no model can have given; None if nothing is.
-
-    Args:
-        body: the request.
-        found: the answer.
-    """
-    choice, limit = found["choices"][0], body.get("max_tokens")
-    text = choice["message"].get("content")
-    if isinstance(limit, int) and isinstance(text, str) and len(text) > LONGEST_TOKEN * limit:
-        return f"{len(text):,} characters where {limit:,} tokens were asked for"
-    logprobs = choice.get("logprobs")
-    if not body.get("logprobs") or logprobs is None:
-        return None
-    first = read_first_token(logprobs)
-    if first is None:
-        return "no log-probabilities of tokens, but something else"
-    total = math.fsum(math.exp(likely.logprob) for likely in first)
-    return f"probabilities of a token that add up to {total:.2f}" if total > _MOST_PROBABLE else None
 
 
 def _without_nulls(value: Any) -> Any:

@@ -16,6 +16,7 @@ from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Verdict
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
+from hallulab.simulator.runs.shards import LARGEST
 
 CHATBOTS = ("vanilla", "editor")
 DETECTORS = ("lexical", "first", "second")
@@ -88,10 +89,18 @@ def verdicts(held: Conversation, shape: Shape = USUAL) -> Iterator[Verdict]:
             )
 
 
-def make(number: int, folder: Path, shape: Shape = USUAL) -> None:
-    """Write the two journals of a run of so many conversations into a new folder."""
+def make(number: int, folder: Path, shape: Shape = USUAL, in_shards: bool = False) -> None:
+    """Write the two journals of a run of so many conversations into a new folder.
+
+    Args:
+        number: conversations.
+        folder: it.
+        shape: what they are like.
+        in_shards: whether the journals are in shards, however many conversations there are.
+    """
     folder.mkdir(parents=True)
-    with RunFolder(folder).open_journals(Journals([], []), number) as journals:
+    planned = max(number, LARGEST + 1) if in_shards else number
+    with RunFolder(folder).open_journals(Journals([], []), planned) as journals:
         for conversation in conversations(number, shape):
             journals.add_conversation(conversation)
             for verdict in verdicts(conversation, shape):

@@ -1,7 +1,7 @@
 """An OpenAI-compatible endpoint on loopback that answers at once: everything but the model is real.
 
-`python -m hallulab.testing.endpoint [SECONDS]` listens on a free loopback port, prints it, and serves until
-stdin closes. With SECONDS, each answer takes that long.
+It streams where it is asked to. `python -m hallulab.testing.endpoint [SECONDS]` listens on a free loopback
+port, prints it, and serves until stdin closes. With SECONDS, each answer takes that long.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 import sys
 import threading
 import zlib
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -102,6 +103,35 @@ def http_response(payload: bytes, status: int = 200, headers: bytes = b"") -> by
     return head + headers + b"Content-Length: %d\r\n\r\n" % len(payload) + payload
 
 
+def split_completion(whole: dict[str, Any], usage: bool = True) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a stream that give a chat completion word by word.
+
+    Args:
+        whole: the completion.
+        usage: whether the last object has the usage.
+    """
+    about = {key: value for key, value in whole.items() if key not in ("choices", "usage", "object")}
+    about["object"] = "chat.completion.chunk"
+    [choice] = whole["choices"]
+    message = dict(choice["message"])
+    text = message.pop("content") or ""
+    yield {**about, "choices": [{"index": 0, "delta": {**message, "content": ""}, "finish_reason": None}]}
+    logprobs = choice.get("logprobs")
+    for word in re.findall(r"\S*\s*", text)[:-1]:
+        yield {**about, "choices": [{"index": 0, "delta": {"content": word}, "logprobs": logprobs}]}
+        logprobs = None
+    yield {**about, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}
+    if usage:
+        yield {**about, "choices": [], "usage": whole["usage"]}
+
+
+def format_events(objects: Iterable[dict[str, Any]]) -> Iterator[bytes]:
+    """Yield objects as server-sent events, and the one that ends a stream."""
+    for one in objects:
+        yield b"data: " + json.dumps(one).encode() + b"\n\n"
+    yield b"data: [DONE]\n\n"
+
+
 class StubProtocol(asyncio.Protocol):
     """HTTP/1.1 with keep-alive, just enough of it for the openai client."""
 
@@ -138,12 +168,32 @@ class StubProtocol(asyncio.Protocol):
             head: its first line and headers, in lower case.
             body: its JSON; nothing if the list of models is asked for.
         """
-        answer = models() if head.startswith(b"get") else self.answer(json.loads(body))
+        asked = None if head.startswith(b"get") else json.loads(body)
+        answer = models() if asked is None else self.answer(asked)
+        if asked is not None and asked.get("stream"):
+            self._stream(answer, bool(asked.get("stream_options", {}).get("include_usage")))
+            return
         response = http_response(json.dumps(answer).encode())
         if self.seconds:
             asyncio.get_running_loop().call_later(self.seconds, self._transport.write, response)
         else:
             self._transport.write(response)
+
+    def _stream(self, answer: dict[str, Any], usage: bool) -> None:
+        """Give an answer word by word, all of it in `seconds`."""
+        head = b"HTTP/1.1 200 Said\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+        events = [b"%x\r\n%b\r\n" % (len(one), one) for one in format_events(split_completion(answer, usage))]
+        parts = [head, *events, b"0\r\n\r\n"]
+        if not self.seconds:
+            self._transport.write(b"".join(parts))
+            return
+        for number, part in enumerate(parts):
+            at = self.seconds * number / len(parts)
+            asyncio.get_running_loop().call_later(at, self._write, part)
+
+    def _write(self, part: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(part)
 
 
 async def serve(seconds: float) -> None:

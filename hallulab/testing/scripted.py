@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 import httpx2
@@ -14,6 +14,7 @@ from tenacity import wait_none
 from hallulab.agents.models.endpoints import SCRIPTED, Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.transport import IN_PROCESS
+from hallulab.testing.endpoint import format_events, split_completion
 
 Script = Callable[[dict[str, Any]], "str | Mapping[str, float] | httpx2.Response"]
 """From a request body to an answer: a text, probabilities of first tokens, or a whole HTTP response."""
@@ -41,7 +42,32 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
         answer = self._script(body)
         if isinstance(answer, httpx2.Response):
             return answer
-        return httpx2.Response(200, json=completion(answer, body["model"]), request=request)
+        whole = completion(answer, body["model"])
+        if body.get("stream"):
+            stream = _ScriptedStream(self, body, list(format_events(split_completion(whole))))
+            return httpx2.Response(200, headers={"Content-Type": "text/event-stream"}, stream=stream)
+        return httpx2.Response(200, json=whole, request=request)
+
+    async def wait_for_piece(self, body: dict[str, Any], number: int) -> None:
+        """Wait until a piece of a streamed answer may come; a test may wait for something else.
+
+        Args:
+            body: the request.
+            number: the piece's number, from 0.
+        """
+        await asyncio.sleep(0)
+
+
+class _ScriptedStream(httpx2.AsyncByteStream):
+    """The pieces of a scripted answer."""
+
+    def __init__(self, model: ScriptedTransport, body: dict[str, Any], pieces: Sequence[bytes]) -> None:
+        self._model, self._body, self._pieces = model, body, pieces
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for number, piece in enumerate(self._pieces):
+            await self._model.wait_for_piece(self._body, number)
+            yield piece
 
 
 class ScriptedModel(ScriptedTransport):

@@ -16,11 +16,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.datasets.gold import (
+from hallulab.scenarios.datasets.annotations import (
     AnnotationLine,
     Draw,
     TurnPlace,
     choose_guideline,
+    find_spans,
     read_annotations,
 )
 from hallulab.scenarios.errors import OperationalError, UsageError
@@ -80,24 +81,26 @@ class Desk:
         self._labeller = labeller
         self._clock = clock
 
-    def press(self, place: TurnPlace, said: Mapping[str, Any]) -> FlagMark:
+    def press(self, place: TurnPlace, said: Mapping[str, Any], adjudicating: bool = False) -> FlagMark:
         """Write a mark, and what it makes of its turn; return the mark.
 
         Args:
             place: the turn.
             said: `kind`, and what else that kind of mark has.
+            adjudicating: whether it settles the different labels of annotators.
 
         Raises:
-            UsageError: there is no such turn, flag or place; or a file leads out of the folder or is wrong.
+            UsageError: there is no such turn, flag or place; there is nothing to settle, or somebody else
+                settled it; or a file leads out of the folder or is wrong.
             OperationalError: a file cannot be written.
         """
         with self._writing():
             marks = read_marks(self._folder.marks, self._labeller)
             if marks:
-                self._settle(marks[-1].place, marks, marks[:-1])
-            mark = self._build(place, said)
+                self._settle(marks[-1], marks, marks[:-1])
+            mark = self._build(place, {**said, **self._adjudicate(place, said)} if adjudicating else said)
             self._write_mark(mark)
-            self._settle(place, [*marks, mark], marks)
+            self._settle(mark, [*marks, mark], marks)
         return mark
 
     def undo(self) -> FlagMark | None:
@@ -112,19 +115,38 @@ class Desk:
             if not marks:
                 return None
             last = marks[-1]
-            self._settle(last.place, marks, marks[:-1])
+            self._settle(last, marks, marks[:-1])
             self._write_mark(self._sign(last.place, {"kind": "undo"}))
-            self._settle(last.place, marks[:-1], marks)
+            self._settle(last, marks[:-1], marks)
         return last
 
     def read_lines(self) -> dict[TurnPlace, AnnotationLine]:
-        """Return the annotator's lines of annotations.jsonl that were not taken back.
+        """Return the annotator's own lines of annotations.jsonl that were not taken back.
 
         Raises:
             UsageError: a line is wrong.
         """
         found = [line for line in read_standing_lines(self._folder) if self._is_own(line)]
         return {line.place: line for line in found}
+
+    def read_decisions(self) -> dict[TurnPlace, AnnotationLine]:
+        """Return the lines that settle turns under the desk's guideline, whoever wrote them.
+
+        Raises:
+            UsageError: a line is wrong.
+        """
+        return {line.place: line for line in self._read_of_guideline() if line.adjudicates}
+
+    def read_labels(self, place: TurnPlace) -> dict[str, AnnotationLine]:
+        """Return the annotators' own lines of a turn under the desk's guideline, of those who could tell.
+
+        Raises:
+            UsageError: a line is wrong.
+        """
+        own = [line for line in self._read_of_guideline() if line.place == place and not line.adjudicates]
+        return {
+            line.annotator: line for line in sorted(own, key=lambda one: one.annotator) if not line.unknown
+        }
 
     def list_next(self) -> list[DrawnTurn]:
         """Return the turns of the run's sheets that the annotator has not labelled, in their order.
@@ -149,6 +171,30 @@ class Desk:
                 yield
             finally:
                 os.close(handle)
+
+    def _read_of_guideline(self) -> list[AnnotationLine]:
+        return [one for one in read_standing_lines(self._folder) if one.guideline == self._labeller[1]]
+
+    def _adjudicate(self, place: TurnPlace, said: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a mark that settles a turn has more: whose labels it settles, and which it takes."""
+        labels = self.read_labels(place)
+        if len(labels) < 2:
+            raise UsageError("Fewer than two annotators labelled this turn, so there is nothing to settle.")
+        before = self.read_decisions().get(place)
+        if before is not None and before.annotator != self._labeller[0]:
+            raise UsageError(f"{before.annotator} settled this turn. Only they can take it back, with `z`.")
+        if said.get("kind") != "take":
+            return {"adjudicates": tuple(labels)}
+        taken = labels.get(said.get("takes") or "")
+        if taken is None:
+            raise UsageError(f"{said.get('takes')} did not label this turn. Load the page anew.")
+        reply, _ = self._read_turn(place)
+        spans = find_spans(reply, taken, self._folder.annotations.name)
+        pinned = [
+            quoted.model_copy(update={"start": span.start})
+            for quoted, span in zip(taken.spans, spans, strict=True)
+        ]
+        return {"adjudicates": tuple(labels), "spans": tuple(pinned)}
 
     def _build(self, place: TurnPlace, said: Mapping[str, Any]) -> FlagMark:
         mark = self._sign(place, said)
@@ -181,26 +227,37 @@ class Desk:
             raise UsageError(f"the run has no turn {place[1]} of conversation {place[0]}.")
         return replies[0], list_flags(verdicts, place[1])
 
-    def _settle(self, place: TurnPlace, after: Sequence[FlagMark], before: Sequence[FlagMark]) -> None:
-        """Make the line of a turn what the marks say. A line that they do not speak of stays."""
+    def _settle(self, about: FlagMark, after: Sequence[FlagMark], before: Sequence[FlagMark]) -> None:
+        """Make the line that a mark is about what the marks say. A line that they do not speak of stays.
+
+        That line is the annotator's own of the turn, or the one that settles it.
+        """
+        place = about.place
         reply, flags = self._read_turn(place)
-        was, now = (
-            conclude([mark for mark in marks if mark.place == place], flags, reply)
-            for marks in (before, after)
+        kept, earlier = (
+            [one for one in marks if one.place == place and bool(one.adjudicates) == bool(about.adjudicates)]
+            for marks in (after, before)
         )
-        there = self.read_lines().get(place)
-        if there is not None and (now == Found(there.spans, there.unknown) or (now is None and was is None)):
-            return
+        flags = [] if about.adjudicates else flags
+        was, now = conclude(earlier, flags, reply), conclude(kept, flags, reply)
+        names = kept[-1].adjudicates if kept else ()
+        there = (self.read_decisions() if about.adjudicates else self.read_lines()).get(place)
         if there is None and now is None:
             return
+        if there is not None:
+            same = now == Found(there.spans, there.unknown) and names == there.adjudicates
+            if same or (now is None and was is None):
+                return
         with LineWriter(self._folder.annotations) as writer:
             if there is not None:
                 gone = there.model_copy(update={"withdrawn": True, "time": self._clock()})
                 writer.append(gone.render_line())
             if now is not None:
-                writer.append(self._build_line(place, now, there).render_line())
+                writer.append(self._build_line(place, now, there, names).render_line())
 
-    def _build_line(self, place: TurnPlace, found: Found, there: AnnotationLine | None) -> AnnotationLine:
+    def _build_line(
+        self, place: TurnPlace, found: Found, there: AnnotationLine | None, names: tuple[str, ...]
+    ) -> AnnotationLine:
         annotator, guideline = self._labeller
         drawn = read_drawn(self._folder).get(place)
         draw = drawn.drawn if drawn is not None else None if there is None else there.drawn
@@ -212,11 +269,12 @@ class Desk:
                 **{"annotator": annotator, "guideline": guideline, "time": self._clock()},
                 **how,
                 "unknown": found.unknown,
+                "adjudicates": names,
             }
         )
 
     def _is_own(self, line: AnnotationLine) -> bool:
-        return (line.annotator, line.guideline) == self._labeller
+        return (line.annotator, line.guideline) == self._labeller and not line.adjudicates
 
 
 def _stands(mark: FlagMark, reply: str) -> bool:

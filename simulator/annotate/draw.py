@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hallulab.scenarios.datasets.gold import TurnPlace, read_annotated_turns, require_annotator
+from hallulab.scenarios.datasets.annotations import TurnPlace, read_annotated_turns, require_annotator
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import read_text

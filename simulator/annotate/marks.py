@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import AwareDatetime, Field, model_validator
 
-from hallulab.scenarios.datasets.gold import PERSON, Quotation, TurnPlace, require_annotator
+from hallulab.scenarios.datasets.annotations import PERSON, Quotation, TurnPlace, require_annotator
 from hallulab.scenarios.datasets.loader import locate_quotations
 from hallulab.scenarios.files.data_files import check_record
 from hallulab.scenarios.files.json_text import read_lines
@@ -25,8 +25,11 @@ SCHEMA = "docs/viewer.md"
 USUAL_SEVERITY = 3
 """Severity of a flag whose detector gives none."""
 
-MarkKind = Literal["right", "wrong", "missed", "clean", "done", "unknown", "undo"]
-"""What an annotator says: of a flag, of words that none covers, of the turn, or of the mark before."""
+MarkKind = Literal["right", "wrong", "missed", "clean", "done", "unknown", "take", "undo"]
+"""What an annotator says: of a flag, of words that none covers, of the turn, or of the mark before.
+
+`take` is for an adjudicator, and takes an annotator's labels.
+"""
 
 Labeller = tuple[str, str | None]
 """Annotator, and hash of the guideline."""
@@ -66,6 +69,12 @@ class FlagMark(Frozen):
     """1 (harmless) to 5 (critical); of flags that are right, and of missed words."""
     reason: str = ""
     """Why they are hallucinated."""
+    adjudicates: tuple[str, ...] = ()
+    """Annotators whose different labels are settled; none: it is about the annotator's own labels."""
+    takes: str | None = None
+    """Whose labels are taken."""
+    spans: tuple[Quotation, ...] = ()
+    """These labels, with their starts."""
     annotator: str = PERSON
     """Who pressed the key."""
     guideline: str | None = None
@@ -80,6 +89,10 @@ class FlagMark(Frozen):
             raise ValueError(f"`{self.kind}` needs `start` and `end`")
         if self.kind in ("right", "wrong") and self.detector is None:
             raise ValueError(f"`{self.kind}` needs a `detector`")
+        if self.adjudicates and self.kind in ("right", "wrong", "unknown"):
+            raise ValueError(f"`{self.kind}` does not settle a turn")
+        if self.kind == "take" and (self.takes is None or not self.adjudicates):
+            raise ValueError("`take` needs `takes` and `adjudicates`")
         return self
 
     @property
@@ -156,18 +169,18 @@ class TurnStanding:
     missed: Sequence[FlagMark]
     """The places that were added."""
     said: MarkKind | None
-    """`clean`, `done` or `unknown`, if that was said of the turn."""
+    """`clean`, `done`, `unknown` or `take`, if that was said of the turn."""
 
 
 def sum_up(marks: Iterable[FlagMark]) -> TurnStanding:
-    """Sum up an annotator's marks of one turn. `clean` takes back what was marked before it."""
+    """Sum up an annotator's marks of one turn. `clean` and `take` take back what was marked before them."""
     judged: dict[MarkedFlag, FlagMark] = {}
     missed: list[FlagMark] = []
     said: MarkKind | None = None
     for mark in marks:
-        if mark.kind == "clean":
-            judged, missed = {}, []
-        if mark.kind in ("clean", "done", "unknown"):
+        if mark.kind in ("clean", "take"):
+            judged, missed = {}, _list_taken(mark)
+        if mark.kind in ("clean", "done", "unknown", "take"):
             said = mark.kind
             continue
         said = None if said == "unknown" else said
@@ -176,6 +189,23 @@ def sum_up(marks: Iterable[FlagMark]) -> TurnStanding:
         else:
             judged[mark.flag] = mark
     return TurnStanding(judged, missed, said)
+
+
+def _list_taken(mark: FlagMark) -> list[FlagMark]:
+    """Return the places of labels that are taken, as if the adjudicator had marked them."""
+    return [
+        FlagMark(
+            conversation=mark.conversation,
+            turn=mark.turn,
+            kind="missed",
+            start=span.start,
+            end=(span.start or 0) + len(span.quote),
+            text=span.quote,
+            severity=span.severity,
+            reason=span.reason,
+        )
+        for span in mark.spans
+    ]
 
 
 def conclude(marks: Iterable[FlagMark], flags: Collection[MarkedFlag], reply: str) -> Found | None:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import Field, field_validator
 
-from hallulab.scenarios.datasets.gold import (
+from hallulab.scenarios.datasets.annotations import (
     PERSON,
     Annotation,
     Quotation,
@@ -158,7 +158,7 @@ def add_sheet(folder: RunFolder, path: Path) -> Added:
     folder.refuse_links_out([folder.annotations])
     with folder.claimed():
         known = read_annotations(folder.annotations) if folder.annotations.is_file() else []
-        there = {line.labeller: line for _, line in known}
+        there = {line.slot: line for _, line in known}
         filled = [(at, turn) for at, turn in enumerate(sheet.turns) if turn.spans is not None]
         replies = find_replies({turn.place for _, turn in filled}, folder.read_conversations())
         lines: dict[TurnPlace, Annotation] = {}
@@ -168,14 +168,14 @@ def add_sheet(folder: RunFolder, path: Path) -> Added:
             if line.place in lines:
                 raise UsageError(f"{place}: the sheet has this turn twice. Delete one of them.")
             locate_spans(line, replies, place)
-            before = there.get(line.labeller)
+            before = there.get(line.slot)
             if before is not None and (before.unknown or before.spans != line.spans):
                 raise UsageError(
                     f"{place}: turn {line.turn} of conversation {line.conversation} has other labels in "
                     f"{folder.annotations.name}. Delete the line there, or the turn here."
                 )
             lines[line.place] = line
-        new = [one for one in lines.values() if one.labeller not in there]
+        new = [one for one in lines.values() if one.slot not in there]
         if new:
             with LineWriter(folder.annotations) as writer:
                 for line in new:

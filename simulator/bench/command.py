@@ -7,10 +7,11 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from hallulab.detectors.base.protocol import Detector, TrainableDetector
 from hallulab.scenarios.datasets import list_datasets, load_labelled
+from hallulab.scenarios.datasets.annotations import ANNOTATIONS
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder
@@ -36,10 +37,13 @@ from hallulab.simulator.experiment.participants import is_model_needed, make_det
 from hallulab.simulator.experiment.replies import Jury, ReplyWork
 from hallulab.simulator.experiment.staffing import configure_workers, start_workers
 from hallulab.simulator.experiment.workers import WorkerExecutor
-from hallulab.simulator.options.commands import BenchOptions
+from hallulab.simulator.options.commands import BenchOptions, Gold
 from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.report.columns import format_csv
 from hallulab.simulator.runs.outputs import check_outputs
+
+ANNOTATED = "gold"
+"""The data set of annotated runs."""
 
 FLOOR = "lexical"
 """The simple detector that every table has, for comparison."""
@@ -55,6 +59,7 @@ async def run_bench(options: BenchOptions) -> Results:
     if options.folds is not None and options.train is not None:
         raise UsageError("--folds and --train exclude each other: folds are learnt from the data itself.")
     settings = RunSettings.from_options(options)
+    options = _locate_annotated_run(options) if options.gold is not None else options
     options = replace(options, dataset=_locate_dataset(options.dataset), option=_read_options(options.option))
     _check_outputs(options)
     data = _load_data(options, to_path(options.data))
@@ -160,12 +165,48 @@ def _check_fields(fields: Sequence[str], data: LabelledData) -> None:
             raise UsageError(f"--by {field}: no reply has this field in its `meta`. {there}")
 
 
+def _locate_annotated_run(options: BenchOptions) -> BenchOptions:
+    """Return the options with the data set of annotated runs in the place of a run folder.
+
+    Raises:
+        UsageError: `--gold` is none that there is, `--data` is given beside it, or there is no annotated run.
+    """
+    name, flag = options.dataset, f"--gold {options.gold}"
+    if options.gold not in get_args(Gold):
+        raise UsageError(f"{flag}: give one of: {', '.join(get_args(Gold))}.")
+    if name in list_datasets():
+        raise UsageError(
+            f"{flag}: {name} is a data set's name. Give a run folder (./{name}, if it has that name)."
+        )
+    if options.data is not None:
+        raise UsageError(f"--data {options.data}: with {flag}, the run folder holds all. Leave --data out.")
+    folder = expand_home(name)
+    if not is_folder(folder):
+        raise UsageError(f"{flag}: {name} is no folder. Give a run folder.")
+    if not is_file(folder / ANNOTATIONS):
+        raise UsageError(
+            f"{flag}: {folder} has no {ANNOTATIONS}. Label turns first: `hallulab view {folder}`, or "
+            f"`hallulab annotate {folder} --next 20`."
+        )
+    return replace(options, dataset=ANNOTATED, data=folder)
+
+
 def _locate_dataset(dataset: str) -> str:
-    """Return the file of a folder of planted errors, or what was given."""
+    """Return the file of a folder of planted errors, or what was given.
+
+    Raises:
+        UsageError: it is an annotated run.
+    """
     if dataset in list_datasets():
         return dataset
     folder = expand_home(dataset)
-    return str(folder / PLANTED) if is_folder(folder) and is_file(folder / PLANTED) else dataset
+    if not is_folder(folder):
+        return dataset
+    if is_file(folder / PLANTED):
+        return str(folder / PLANTED)
+    if is_file(folder / ANNOTATIONS):
+        raise UsageError(f"{dataset}: this is an annotated run. Give --gold annotations to measure on it.")
+    return dataset
 
 
 def _check_outputs(options: BenchOptions) -> None:

@@ -10,10 +10,15 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rich.console import Console
+
+from hallulab.scenarios.errors import ReplayMiss
 from hallulab.scenarios.text.wording import format_count, render_one_line
 from hallulab.scenarios.transcript import Turn, Verdict
 from hallulab.simulator.chat.command import load_terminal_experiment
-from hallulab.simulator.chat.live import LiveChat, ReplyFailed, open_live_stage
+from hallulab.simulator.chat.draft_lines import drawing_draft
+from hallulab.simulator.chat.live import LiveChat, ReplyFailed
+from hallulab.simulator.chat.stages import open_live_models
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.options.commands import ChatOptions
 from hallulab.simulator.options.groups import to_path
@@ -45,11 +50,13 @@ async def chat_from_options(options: ChatOptions, show: Print) -> Path | None:
     Raises:
         UsageError: the experiment or the folder is at fault.
         OperationalError: a server, an endpoint or the disk failed.
-        ReplayMiss: the recording lacks an answer.
     """
     experiment = load_terminal_experiment(options)
     folder = to_path(options.out) or name_folder_by_time()
-    async with open_live_stage(experiment, RunSettings.from_options(options)) as stage:
+    async with (
+        open_live_models(experiment, RunSettings.from_options(options)) as models,
+        models.open_stage(experiment.scenario) as stage,
+    ):
         names = [one.name for one in stage.stage.participants.detectors]
         with stage.begin(experiment.chatbots[0].name, names, folder, COMMAND) as chat:
             judged = f"judged by {', '.join(names)}" if names else "not judged"
@@ -57,7 +64,7 @@ async def chat_from_options(options: ChatOptions, show: Print) -> Path | None:
                 f"Talk to {chat.key.chatbot} about {stage.stage.request.scenario.title}, {judged}.\n"
                 "Ctrl-C stops a reply. An empty line or /quit ends the conversation."
             )
-            await _Terminal(chat, show).talk()
+            await _Terminal(chat, show, Console(stderr=True, quiet=options.quiet)).talk()
             return folder if chat.is_saved else None
 
 
@@ -67,11 +74,13 @@ class _Terminal:
     Args:
         chat: the conversation.
         show: see `chat_from_options`.
+        console: shows replies while they are made, if it is a terminal.
     """
 
-    def __init__(self, chat: LiveChat, show: Print) -> None:
+    def __init__(self, chat: LiveChat, show: Print, console: Console) -> None:
         self._chat = chat
         self._show = show
+        self._console = console
         self._loop = asyncio.get_running_loop()
         self._under_way: asyncio.Task[Any] | None = None
 
@@ -109,7 +118,8 @@ class _Terminal:
     async def _exchange(self, message: str) -> bool:
         """Have a message answered and the reply judged; return whether there is a reply."""
         try:
-            turn = await self._wait(self._chat.say(message))
+            with drawing_draft(self._console) as draw:
+                turn = await self._wait(self._chat.say(message, draw))
         except ReplyFailed as error:
             self._show(f"no reply: {render_one_line(str(error))}")
             return False
@@ -117,7 +127,12 @@ class _Terminal:
             self._show("stopped: this message has no reply and is not kept. What was said before is.")
             return False
         self._show(render_reply(self._chat.key.chatbot, turn))
-        if await self._wait(self._judge(turn)) is None:
+        try:
+            judged = await self._wait(self._judge(turn))
+        except ReplayMiss as error:
+            self._show(f"  not judged: {render_one_line(str(error))}")
+            return True
+        if judged is None:
             self._show(f"judging stopped: `hallulab detect {self._chat.folder.path}` goes on with it.")
         return True
 

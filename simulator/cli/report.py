@@ -63,7 +63,8 @@ def view(
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
     experiment: Annotated[
-        Path | None, typer.Option(help="Experiment file (YAML) whose chatbots you can talk to.")
+        Path | None,
+        typer.Option(help="Experiment file (YAML) whose chatbots you can talk to, and runs start from."),
     ] = None,
     model: Annotated[str | None, typer.Option(help="Model of the chatbots that you can talk to.")] = None,
     base_url: Annotated[
@@ -83,12 +84,15 @@ def view(
 
     from hallulab.simulator.viewer.annotating import Labelling
     from hallulab.simulator.viewer.keys import name_annotator
+    from hallulab.simulator.viewer.launching import Launcher
+    from hallulab.simulator.viewer.offers import load_start_source
     from hallulab.simulator.viewer.runs import ShownRuns
     from hallulab.simulator.viewer.serve import listen, make_server
     from hallulab.simulator.viewer.talks import load_talk_source
 
     shown = paths or [Path("runs")]
-    talked = load_talk_source(ModelOptions(config=experiment, model=model, base_url=base_url), shown)
+    options = ModelOptions(config=experiment, model=model, base_url=base_url)
+    talked, launcher = load_talk_source(options, shown), Launcher(load_start_source(options, shown))
     runs = ShownRuns(shown)
     labelling = Labelling(name_annotator(annotator), guideline)
     listening = listen(port)
@@ -98,8 +102,12 @@ def view(
         if browser:
             webbrowser.open(listening.address)
 
-    with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
-        make_server(runs, listening, tell, labelling, talked).run([listening.socket])
+    try:
+        with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
+            make_server(runs, listening, tell, labelling, talked, launcher).run([listening.socket])
+    finally:
+        for stopped in launcher.close():
+            print_lines(f"stopped: {stopped.path}. Its page resumes it, and so does the same `hallulab run`.")
 
 
 def show_report(

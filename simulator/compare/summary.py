@@ -145,6 +145,8 @@ class ConversationSummary(Frozen):
             tokens=sum(turn.tokens for turn, _ in scored),
             flagged_tokens=sum(verdict.tokens for _, verdict in scored),
             chatbot_calls=self.cost.calls,
+            chatbot_tokens=0,
+            chatbot_untold=self.cost.calls,
             spent=self.judging.get(detector, CostSummary()).spent(),
         )
 

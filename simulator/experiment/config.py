@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    ConfigDict,
     Field,
     PrivateAttr,
     ValidationError,
@@ -116,6 +117,8 @@ class Experiment(Frozen):
     (['vanilla'], ['halludetect', 'metarag'])
     """
 
+    model_config = ConfigDict(use_attribute_docstrings=True)  # the viewer's form shows them
+
     scenario: str = DEFAULT_SCENARIO
     """Name of a built-in pack, or path of a pack's folder or YAML file. In an experiment file a relative path
     begins at the file's folder, otherwise at the working directory."""
@@ -146,8 +149,8 @@ class Experiment(Frozen):
     limit: int | None = Field(default=None, ge=1)
     """At most this many personas."""
     repeats: int = Field(default=1, ge=1)
-    """Conversations of each persona with each chatbot, with seeds seed, seed + 1, …; see
-    `hallulab.simulator.experiment.plan.MOST_CONVERSATIONS`."""
+    """Conversations of each persona with each chatbot, with seeds seed, seed + 1, …
+    (`hallulab.simulator.experiment.plan.MOST_CONVERSATIONS`)."""
     count: int | None = Field(default=None, ge=1)
     """So many users are drawn, each a persona with a seed, instead of `repeats` of every persona
     (`hallulab.simulator.experiment.plan.enumerate_users`). Each talks with every chatbot."""

@@ -21,6 +21,7 @@ from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.transport import PatientTransport, make_network
+from hallulab.agents.models.watched_pool import WatchedPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.served_model import list_model_warnings
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
@@ -139,6 +140,7 @@ async def open_pool(
     recording: Recording,
     transport: httpx2.AsyncBaseTransport | None = None,
     limits: AdaptiveLimits | None = None,
+    watched: bool = False,
 ) -> AsyncIterator[ModelPool]:
     """Open the experiment's models, to make components with.
 
@@ -148,6 +150,7 @@ async def open_pool(
         recording: keeps the answers or provides them; it is closed at the end.
         transport: see `RunSettings`.
         limits: of its endpoints; None: those of `make_limits`.
+        watched: whether calls can be watched while they are under way.
 
     Raises:
         UsageError: like `ensure_model`.
@@ -156,7 +159,8 @@ async def open_pool(
     if limits is not None:
         transport = AdaptiveTransport(limits, transport or make_network())
     try:
-        pool = _build_pool(ensure_model(experiment), recording, transport)
+        made = WatchedPool if watched else ModelPool
+        pool = _build_pool(made, ensure_model(experiment), recording, transport)
         try:
             yield pool
         finally:
@@ -238,7 +242,10 @@ def warn_of(detectors: Iterable[Detector]) -> None:
 
 
 def _build_pool(
-    experiment: Experiment, recording: Recording, transport: httpx2.AsyncBaseTransport | None
+    made: type[ModelPool],
+    experiment: Experiment,
+    recording: Recording,
+    transport: httpx2.AsyncBaseTransport | None,
 ) -> ModelPool:
     assert experiment.model is not None
     patient = isinstance(transport, PatientTransport)
@@ -247,7 +254,7 @@ def _build_pool(
     for name, model in experiment.models.items():
         key = model.api_key_env if model.base_url else model.api_key_env or experiment.api_key_env
         endpoints[name] = Endpoint(model.model, model.base_url or url, key)
-    return ModelPool(
+    return made(
         endpoints,
         recording=recording,
         concurrency=EVERYTHING if patient else experiment.at_once,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
 from hallulab.agents.models.adaptive import AdaptiveLimits, join_reached
@@ -101,11 +101,14 @@ class Stage:
         return held or is_model_needed(self.participants.detectors)
 
     @asynccontextmanager
-    async def serve(self, folder: RunFolder) -> AsyncIterator[str | None]:
+    async def serve(
+        self, folder: RunFolder, serving: AbstractAsyncContextManager[str | None] | None = None
+    ) -> AsyncIterator[str | None]:
         """Serve the models and make the documents' vectors, at the same time; yield the revision served.
 
         Args:
             folder: the run folder, which keeps waves.
+            serving: serves the models while it is open, and gives the revision; None: `serve_models`.
 
         Raises:
             UsageError: see `serve_models`, as for OperationalError.
@@ -117,7 +120,7 @@ class Stage:
         starts_server = searched and not pool.get().endpoint.base_url
         async with (
             start_embedding(self.knowledge, starts_server) as embedded,
-            serve_models(pool, self.settings, asked, self.waves) as revision,
+            serving or serve_models(pool, self.settings, asked, self.waves) as revision,
         ):
             if searched:
                 await (embedded or build_knowledge(self.knowledge, self.settings.quiet))
@@ -184,7 +187,7 @@ async def open_stage(request: RunRequest, settings: RunSettings) -> AsyncIterato
         UsageError: a detector, a chatbot, an option or the settings are at fault.
         OperationalError: a recording or a cluster cannot be opened.
     """
-    experiment, scenario = request.experiment, request.scenario
+    experiment = request.experiment
     waves = make_waves(experiment, settings.batch)
     recording = open_recording(settings)
     limits = None if waves else make_limits(experiment, recording)
@@ -192,13 +195,28 @@ async def open_stage(request: RunRequest, settings: RunSettings) -> AsyncIterato
         start_workers(settings, experiment) as workers,
         open_pool(experiment, recording, waves or settings.transport, limits) as pool,
     ):
-        knowledge = make_knowledge(experiment, scenario, pool)
-        participants = hold_all(
-            build_participants(
-                experiment, scenario, pool, knowledge, request.judge, request.max_turns, limits
-            ),
-            waves,
-        )
-        bots = experiment.chatbots if request.simulate else ()
-        chatbots = {bot.name: participants.make_chatbot(bot, experiment.seed) for bot in bots}
-        yield Stage(request, settings, pool, knowledge, participants, chatbots, workers, waves, limits)
+        yield build_stage(request, settings, pool, workers, waves, limits)
+
+
+def build_stage(
+    request: RunRequest,
+    settings: RunSettings,
+    pool: ModelPool,
+    workers: WorkerExecutor | None = None,
+    waves: BatchTransport | None = None,
+    limits: AdaptiveLimits | None = None,
+) -> Stage:
+    """Make all who take part, on models that are open; see `Stage` for the arguments.
+
+    Raises:
+        UsageError: a detector, a chatbot or an option is at fault.
+    """
+    experiment, scenario = request.experiment, request.scenario
+    knowledge = make_knowledge(experiment, scenario, pool)
+    participants = hold_all(
+        build_participants(experiment, scenario, pool, knowledge, request.judge, request.max_turns, limits),
+        waves,
+    )
+    bots = experiment.chatbots if request.simulate else ()
+    chatbots = {bot.name: participants.make_chatbot(bot, experiment.seed) for bot in bots}
+    return Stage(request, settings, pool, knowledge, participants, chatbots, workers, waves, limits)

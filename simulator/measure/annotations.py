@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hallulab.scenarios.datasets.gold import (
+from hallulab.scenarios.datasets.annotations import (
     AnnotatedTurn,
     Draw,
     TurnPlace,
@@ -14,6 +14,7 @@ from hallulab.scenarios.datasets.gold import (
     choose_lines,
 )
 from hallulab.scenarios.transcript import Count, Frozen
+from hallulab.simulator.measure.annotators import AnnotatorPair
 
 Labeller = tuple[str, str | None]
 """Annotator, and hash of the guideline, if it is known."""
@@ -28,14 +29,16 @@ class LabelSource(Frozen):
     """Hash of the guideline; None: not known."""
     turns: Count
     """Turns whose labels count."""
+    adjudicates: bool = False
+    """Whether these labels settle others' different ones."""
 
 
 @dataclass(frozen=True)
 class Annotations:
     """What annotators found in the turns that they looked at.
 
-    Of a turn with several labels one counts: that under the guideline of most labels, and a person's before a
-    model's.
+    Of a turn with several labels one counts: that under the guideline of most labels; of these, the one that
+    adjudicates, and a person's before a model's.
     """
 
     counts: Mapping[TurnPlace, int] = field(default_factory=dict)
@@ -46,6 +49,8 @@ class Annotations:
     """Whose labels count."""
     others: Mapping[Labeller, Mapping[TurnPlace, int]] = field(default_factory=dict)
     """Who labelled turns in which another's label counts → what was found in these."""
+    pairs: tuple[AnnotatorPair, ...] = ()
+    """How far every two annotators agree; empty: not looked up."""
 
     def by(self, labeller: Labeller) -> Annotations:
         """Return these with somebody's labels in the place of those that count."""
@@ -59,17 +64,20 @@ def count_annotations(turns: Sequence[AnnotatedTurn]) -> Annotations:
     chosen = choose_lines(lines)
     others: dict[Labeller, dict[TurnPlace, int]] = defaultdict(dict)
     for at, one in enumerate(turns):
-        if chosen[one.line.place] != at:
+        if chosen[one.line.place] != at and not one.line.adjudicates:
             others[one.line.annotator, one.line.guideline][one.line.place] = len(one.spans)
-    by = Counter((lines[at].annotator, lines[at].guideline) for at in chosen.values())
+    by = Counter(
+        (lines[at].annotator, lines[at].guideline, bool(lines[at].adjudicates)) for at in chosen.values()
+    )
     drawn = {line.place: line.drawn for line in lines if line.drawn is not None}
     return Annotations(
         counts={place: len(turns[at].spans) for place, at in chosen.items()},
         drawn={place: draw for place, draw in drawn.items() if place in chosen},
         sources=tuple(
-            LabelSource(annotator=annotator, guideline=guideline, turns=number)
-            for (annotator, guideline), number in sorted(
-                by.items(), key=lambda one: (-one[1], one[0][0], one[0][1] != main, one[0][1] or "")
+            LabelSource(annotator=annotator, guideline=guideline, turns=number, adjudicates=adjudicates)
+            for (annotator, guideline, adjudicates), number in sorted(
+                by.items(),
+                key=lambda one: (-one[1], one[0][0], one[0][1] != main, one[0][1] or "", one[0][2]),
             )
         ),
         others=dict(others),

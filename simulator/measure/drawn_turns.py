@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hallulab.scenarios.datasets.gold import Draw
+from hallulab.scenarios.datasets.annotations import Draw
 from hallulab.simulator.measure.intervals import Floats
 
 CELL = 6

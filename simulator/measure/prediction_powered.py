@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hallulab.scenarios.datasets.gold import Draw, TurnPlace
+from hallulab.scenarios.datasets.annotations import Draw, TurnPlace
 from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.scenarios.transcript import Conversation, Span, Verdict
 from hallulab.simulator.measure.annotations import Annotations

@@ -40,6 +40,7 @@ def _build_all(found: dict[tuple[str, str], RowSums]) -> tuple[Row, ...]:
 def _build_row(chatbot: str, detector: str, sums: RowSums, hpt_ci95: Interval, tokacc_ci95: Interval) -> Row:
     counts, cost = sums.counts, sums.spending.total()
     turns, scored = counts["turns"], counts["scored_turns"]
+    told = turns and not counts["chatbot_untold"]
     undecided = counts["failed"] + counts["abstained"] + counts["not_localised"]
     return Row(
         chatbot=chatbot,
@@ -58,6 +59,7 @@ def _build_row(chatbot: str, detector: str, sums: RowSums, hpt_ci95: Interval, t
         unlocated=counts["unlocated"],
         hallucinated_chats=_divide(sums.hallucinated, sums.scored),
         calls_per_reply=counts["chatbot_calls"] / turns if turns else None,
+        computed_tokens_per_reply=counts["chatbot_tokens"] / turns if told else None,
         hpt_1=compute_ratio_of_sums(sums.hpts),
         hpt_1_ci95=hpt_ci95,
         seed_share=sums.seed_share(),

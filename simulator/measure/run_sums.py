@@ -40,6 +40,8 @@ _COUNTS = (
     "unlocated",
     "tokens",
     "chatbot_calls",
+    "chatbot_tokens",
+    "chatbot_untold",
 )
 """Fields of a tally that a row adds up."""
 

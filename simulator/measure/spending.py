@@ -63,6 +63,18 @@ def sum_calls(calls: Sequence[Call]) -> Spent:
     )
 
 
+def count_computed(calls: Iterable[Call]) -> tuple[int, int]:
+    """Add up the tokens that servers computed: those read without cached ones, and those written.
+
+    Failed calls are left out.
+
+    Returns:
+        The tokens, and the number of answered calls whose counts the server did not give.
+    """
+    counts = [call.computed_tokens for call in calls if call.error is None]
+    return sum(count for count in counts if count is not None), counts.count(None)
+
+
 def _add_known(total: int | None, count: int | None) -> int | None:
     return total if count is None else count if total is None else total + count
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Wrong = Literal["invented", "misplaced"]
 """Kinds of wrong answers: made up, or out of another passage."""
+Gold = Literal["annotations"]
+"""Where the labels of a run folder come from: what annotators found."""
 PERSONAS = 20
 """Personas that `hallulab init-scenario` writes from documents where no number is given."""
 GOALS = "70/20/10"
@@ -143,12 +145,18 @@ class BenchOptions(ModelOptions, RecordingOptions, WorkerOptions):
 
     dataset: Annotated[
         str,
-        Flag("A labelled data set (docs/labelled-data.md), or a JSONL file of yours.", argument=True),
+        Flag(
+            "A labelled data set (docs/labelled-data.md), a JSONL file of yours; with --gold, a run folder.",
+            argument=True,
+        ),
     ]
     detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
     _: KW_ONLY
     data: Annotated[StrPath | None, Flag("Folder that holds the data set's files.")] = None
     source: Annotated[str | None, Flag("Part of the data set, such as begin's wow, cmu and tc.")] = None
+    gold: Annotated[
+        Gold | None, Flag("Measure on what annotators found in a run folder, which stands for the data set.")
+    ] = None
     option: Annotated[
         Sequence[str] | Mapping[str, Any],
         Flag("NAME=VALUE: an option of the data set; may be repeated."),

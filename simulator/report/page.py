@@ -107,7 +107,7 @@ def build_view(report: RunReport, counts: RunCounts, experiment: str | None) -> 
         experiment: the text of experiment.json, shown as it is; None: not shown.
     """
     shown = [(metric.ORDER, metric.section(report)) for metric in load_metrics()]
-    charts = [(chart.TITLE, chart.svg(report.rows)) for chart in load_charts()]
+    charts = [(chart.caption(report.rows), chart.svg(report.rows)) for chart in load_charts()]
     counted = (
         (len(report.chatbots), "chatbot"),
         (len(report.detectors), "detector"),

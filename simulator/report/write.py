@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.datasets.gold import read_annotated_turns
+from hallulab.scenarios.datasets.annotations import read_annotated_turns
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.measure.annotations import Annotations, count_annotations
+from hallulab.simulator.measure.annotators import compare_annotators
 from hallulab.simulator.measure.corrections import UNKNOWN, UNMEASURED
 from hallulab.simulator.measure.hallucinations import ByDetector, index_by_detector
 from hallulab.simulator.measure.prevalence import (
@@ -267,7 +268,8 @@ class _RunReporter:
         path = given or self._folder.annotations
         if given is None and not path.is_file():
             return Annotations()
-        return count_annotations(read_annotated_turns(path, conversations()))
+        turns = read_annotated_turns(path, conversations())
+        return replace(count_annotations(turns), pairs=tuple(compare_annotators(turns)))
 
     def _iterate_conversations(self) -> Iterator[Conversation]:
         """Yield the conversations of all shards, one shard after the other."""

@@ -117,6 +117,23 @@ class RunFolder:
             with suppress(OSError):
                 self.path.rmdir()
 
+    @property
+    def is_claimed(self) -> bool:
+        """Whether somebody writes here (`claimed`). It takes a lock for a moment to find out."""
+        try:
+            handle = os.open(self.path, os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False  # some network file systems know no locks
+        finally:
+            os.close(handle)
+        return False
+
     def refuse_links_out(self, files: Iterable[Path]) -> None:
         """Raise UsageError if one of the run's `files` is a link that leads out of the folder.
 

@@ -4,6 +4,7 @@
   if (!desk) return;
   const by = (id) => document.getElementById(id);
   const run = desk.dataset.run;
+  const settling = "settling" in desk.dataset; // one decides what counts of several annotators' labels
   const said = by("desk-said");
   const name = by("desk-name");
   const kept = "hallulab-annotator";
@@ -22,7 +23,7 @@
 
   async function ask(path, body) {
     const headers = { "content-type": "application/json", "x-hallulab": "1" };
-    const answer = await fetch(run + path, body && { method: "POST", headers, body: JSON.stringify({ ...body, annotator: name.value }) });
+    const answer = await fetch(path, body && { method: "POST", headers, body: JSON.stringify({ ...body, annotator: name.value }) });
     const kind = answer.headers.get("content-type") || "";
     const found = kind.startsWith("application/json") ? await answer.json() : { error: await answer.text() };
     if (found.error) throw new Error(found.error);
@@ -42,19 +43,21 @@
     const link = by("desk-next");
     link.hidden = !next.address;
     if (next.address) link.href = next.address;
-    link.textContent = next.address ? `Label next (${next.left} drawn ${next.left === 1 ? "turn" : "turns"} left)` : "";
-    by("desk-draw").hidden = Boolean(next.address);
+    const what = settling ? `Settle next (${next.left} open ${next.left === 1 ? "conflict" : "conflicts"} left)` : `Label next (${next.left} drawn ${next.left === 1 ? "turn" : "turns"} left)`;
+    link.textContent = next.address ? what : "";
+    by("desk-draw").hidden = settling || Boolean(next.address);
   }
 
   function describe(turn) {
+    const saved = turn.by ? `Settled by ${turn.by}` : "Saved";
     if (!turn.line) {
       const open = turn.flags.filter((flag) => !flag.mark).length;
       if (turn.missed.length || open < turn.flags.length) return `Not saved yet: ${open ? `${open} without a mark` : "press Enter"}`;
-      return "Not labelled";
+      return settling ? "Not settled" : "Not labelled";
     }
-    if (turn.line.unknown) return "Saved: cannot tell";
+    if (turn.line.unknown) return `${saved}: cannot tell`;
     const number = turn.line.spans.length;
-    return number ? `Saved: ${number} ${number === 1 ? "hallucination" : "hallucinations"}` : "Saved: clean";
+    return number ? `${saved}: ${number} ${number === 1 ? "hallucination" : "hallucinations"}` : `${saved}: clean`;
   }
 
   function showTurn(turn) {
@@ -63,9 +66,11 @@
     article.toggleAttribute("data-labelled", Boolean(turn.line));
     const box = article.querySelector(".marking");
     const drawn = turn.drawn ? "Drawn to be labelled" : "Not drawn";
-    const parts = [make("span", describe(turn), { className: turn.line ? "saved" : "" }), make("span", drawn, { className: "hint" })];
+    const parts = [make("span", describe(turn), { className: turn.line ? "saved" : "" })];
+    if (!settling) parts.push(make("span", drawn, { className: "hint" }));
+    const takes = settling ? state.takes.slice(0, 9).map((who, at) => [String(at + 1), `Take ${who}’s`]) : [];
     const keys = [["a", "Add selected words"], ["c", "Clean"], ["u", "Cannot tell"], ["Enter", "Done"], ["z", "Undo"]];
-    for (const [key, text] of keys) {
+    for (const [key, text] of [...takes, ...keys.filter(([key]) => !settling || key !== "u")]) {
       const button = make("button", `${text} (${key})`, { type: "button" });
       button.addEventListener("click", () => press(key, article));
       parts.push(button);
@@ -105,7 +110,7 @@
     let found;
     try {
       const detector = by("desk-detector").value;
-      found = await ask(`/numbers${detector ? `?detector=${encodeURIComponent(detector)}` : ""}`);
+      found = await ask(`${run}/numbers${detector ? `?detector=${encodeURIComponent(detector)}` : ""}`);
     } catch (error) {
       by("desk-numbers").textContent = error.message;
       return;
@@ -213,10 +218,10 @@
         if (!state) return; // what load said still stands
         const body = say(state.turns.find((one) => one.turn === turn));
         if (!body) return;
-        const found = await ask("/marks", { conversation: desk.dataset.conversation, turn, ...body });
+        const found = await ask(`${run}/marks`, { conversation: desk.dataset.conversation, turn, ...body, ...(settling ? { adjudicate: true } : {}) });
         if (found.undone !== undefined) {
           tell(found.undone ? `Taken back: ${found.undone}, turn ${found.turn + 1}` : "There is nothing to take back.");
-          if (!found.at.startsWith(location.pathname)) {
+          if (new URL(found.at, location.href).pathname !== location.pathname) {
             location.assign(found.at);
             return;
           }
@@ -238,7 +243,14 @@
       return;
     }
     const kinds = { c: "clean", u: "unknown", Enter: "done", z: "undo" };
-    if (key === "a") openForm(article);
+    if (settling && /^[ynu]$/.test(key)) tell("Here, take somebody’s labels, or mark the turn anew.");
+    else if (settling && /^[1-9]$/.test(key)) {
+      send(article, () => {
+        const takes = state.takes[Number(key) - 1];
+        if (!takes) tell(`There is no annotator ${key}.`);
+        return takes ? { kind: "take", takes } : null;
+      });
+    } else if (key === "a") openForm(article);
     else if (kinds[key]) send(article, () => ({ kind: kinds[key] }));
     else {
       const focused = finding || null;
@@ -263,10 +275,10 @@
     if (typing) return;
     if (event.key === "l") {
       if (!by("desk-next").hidden) go(by("desk-next").href);
-      else tell("No drawn turn is left. Draw some.");
+      else tell(settling ? "No other conflict is open." : "No drawn turn is left. Draw some.");
     } else if (event.key === "Enter") {
       if (event.target.matches("body, .turn")) press("Enter", current());
-    } else if (/^[ynacuz1-5]$/.test(event.key)) {
+    } else if ((settling ? /^[ynacuz1-9]$/ : /^[ynacuz1-5]$/).test(event.key)) {
       event.preventDefault();
       if (event.key === "a") readSelection(); // the event of a selection comes after it
       press(event.key, event.key === "a" && chosen ? chosen.turn : current());
@@ -295,7 +307,7 @@
   by("desk-draw").addEventListener("click", () => {
     working = working.then(async () => {
       try {
-        showNext((await ask("/draw", {})).next);
+        showNext((await ask(`${run}/draw`, {})).next);
         tell("Drawn. Press l to go to the first.");
         await load();
       } catch (error) {
@@ -311,8 +323,7 @@
 
   async function load() {
     try {
-      const chat = `/conversations/${encodeURIComponent(desk.dataset.conversation)}`;
-      show(await ask(`${chat}/marks?annotator=${encodeURIComponent(name.value)}`));
+      show(await ask(`${desk.dataset.marks}?annotator=${encodeURIComponent(name.value)}`));
       await showNumbers();
     } catch (error) {
       tell(error.message);

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from hallulab.scenarios.datasets.gold import (
+from hallulab.scenarios.datasets.annotations import (
     PERSON,
     AnnotationLine,
     TurnPlace,
@@ -19,13 +19,21 @@ from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import check_record, read_text
 from hallulab.scenarios.files.json_text import digest, parse_json
 from hallulab.scenarios.transcript import Verdict
-from hallulab.simulator.annotate.agreement import compare_annotators, list_conflicts
 from hallulab.simulator.annotate.desk import Desk, find_guideline, read_drawn, read_standing_lines
 from hallulab.simulator.annotate.draw import DrawOptions, draw_turns
 from hallulab.simulator.annotate.marks import FlagMark, identify_flag, read_marks, sum_up
+from hallulab.simulator.measure.annotators import compare_annotators, list_conflicts
 from hallulab.simulator.viewer.keys import AskedKey, Key, name_annotator, read_key
 from hallulab.simulator.viewer.progress import ProgressKeeper, read_labels
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
+from hallulab.simulator.viewer.settling import (
+    address_conflict,
+    describe_decision,
+    describe_next,
+    find_conflicts,
+    show_evidence,
+    show_lanes,
+)
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -75,6 +83,8 @@ class LabellingPages:
 
         return [
             Route("/runs/{run}/labels", self.show_labels),
+            Route("/runs/{run}/settle/{chat}/{turn:int}", self.show_conflict),
+            Route("/runs/{run}/settle/{chat}/{turn:int}/marks", self.tell_decision),
             Route("/runs/{run}/numbers", self.tell_numbers),
             Route("/runs/{run}/conversations/{chat}/marks", self.tell_marks),
             Route("/runs/{run}/marks", self.take_key, methods=["POST"]),
@@ -91,19 +101,53 @@ class LabellingPages:
         replies = self._read_replies(run)
         turns = read_labels(run.folder, replies)
         by: dict[tuple[str, str | None], int] = {}
-        for turn in turns:
+        for turn in (one for one in turns if not one.line.adjudicates):
             who = turn.line.annotator, turn.line.guideline
             by[who] = by.get(who, 0) + 1
+        conflicts = list_conflicts(turns)
         return self._render(
             "labels.html",
             run=run,
             annotators=by,
             pairs=compare_annotators(turns),
-            conflicts=list_conflicts(turns),
+            conflicts=conflicts,
+            opened=sum(one.decision is None for one in conflicts),
+            guideline=self._find_guideline(run),
+            address=lambda place: address_conflict(run, place),
             drawn=len(read_drawn(run.folder)),
             labelling=self._labelling,
             a_draw=A_DRAW,
         )
+
+    def show_conflict(self, request: Request) -> Response:
+        """Show what each annotator found in a turn, to settle it."""
+        from starlette.responses import PlainTextResponse
+
+        run = self._runs.get(request.path_params["run"])
+        place = request.path_params["chat"], request.path_params["turn"]
+        chat, _ = (None if run is None else run.index.read_chat(place[0])) or (None, ())
+        turn = None if chat is None else next((one for one in chat.turns if one.index == place[1]), None)
+        if run is None or chat is None or turn is None:
+            return PlainTextResponse("There is no such page.\n", 404)
+        labels = self._open_desk(run, self._labelling.annotator).read_labels(place)
+        return self._render(
+            "settle.html",
+            run=run,
+            chat=chat,
+            turn=turn,
+            depth=chat.depth(turn.index),
+            history=chat.history(turn.index),
+            lanes=show_lanes(turn, labels),
+            passages=show_evidence(turn),
+            labelling=self._labelling,
+            marks=f"{address_conflict(run, place)}/marks",
+            settling=True,
+        )
+
+    def tell_decision(self, request: Request) -> Response:
+        """Tell what settles a turn, and which conflict is next."""
+        place = request.path_params["chat"], request.path_params["turn"]
+        return self._tell(request, lambda run: self._describe_decision(run, place, _name(request)))
 
     def tell_marks(self, request: Request) -> Response:
         """Tell what somebody said of the turns of a conversation, and which turn is next."""
@@ -140,14 +184,32 @@ class LabellingPages:
         if key.kind == "undo":
             undone = desk.undo()
             place = (key.conversation, key.turn) if undone is None else undone.place
+            settling = key.adjudicate if undone is None else bool(undone.adjudicates)
             return {
-                **self._describe(run, place[0], who),
+                **self._describe_either(run, place, who, settling),
                 "undone": None if undone is None else undone.kind,
-                "at": _address(run, place),
+                "at": address_conflict(run, place) if settling else _address(run, place),
                 "turn": place[1],
             }
-        desk.press((key.conversation, key.turn), read_key(key, run.index.read_chat(key.conversation)))
-        return self._describe(run, key.conversation, who)
+        place = key.conversation, key.turn
+        desk.press(place, read_key(key, run.index.read_chat(key.conversation)), key.adjudicate)
+        return self._describe_either(run, place, who, key.adjudicate)
+
+    def _describe_either(self, run: ShownRun, place: TurnPlace, who: str, settling: bool) -> dict[str, Any]:
+        return self._describe_decision(run, place, who) if settling else self._describe(run, place[0], who)
+
+    def _describe_decision(self, run: ShownRun, place: TurnPlace, who: str) -> dict[str, Any]:
+        guideline = self._find_guideline(run)
+        desk = self._open_desk(run, who)
+        marks = read_marks(run.folder.marks, (who, guideline))
+        conflicts = find_conflicts(run, self._read_replies(run))
+        return {
+            "annotator": who,
+            "guideline": guideline,
+            "turns": [describe_decision(desk, marks, place)],
+            "takes": list(desk.read_labels(place)),
+            "next": describe_next(run, conflicts, guideline, place),
+        }
 
     def _draw(self, run: ShownRun, body: bytes) -> dict[str, Any]:
         who = name_annotator(check_record(_parse(body), AskedKey, "the request", "docs/viewer.md").annotator)
@@ -168,7 +230,9 @@ class LabellingPages:
         guideline = self._find_guideline(run)
         desk = self._open_desk(run, who)
         marks = [
-            mark for mark in read_marks(run.folder.marks, (who, guideline)) if mark.conversation == chat_id
+            mark
+            for mark in read_marks(run.folder.marks, (who, guideline))
+            if mark.conversation == chat_id and not mark.adjudicates
         ]
         lines, drawn = desk.read_lines(), read_drawn(run.folder)
         return {

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.measure.self_judging import mark
@@ -19,8 +20,11 @@ from hallulab.simulator.viewer.conversation import show_turns
 from hallulab.simulator.viewer.findings import Findings
 from hallulab.simulator.viewer.guard import Access, Guard, build_policy
 from hallulab.simulator.viewer.index import Rate
+from hallulab.simulator.viewer.launching import Launcher
+from hallulab.simulator.viewer.offers import NOTHING_OFFERED
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 from hallulab.simulator.viewer.side_pages import list_side_routes
+from hallulab.simulator.viewer.starting import StartingPages
 from hallulab.simulator.viewer.talking import TalkingPages
 from hallulab.simulator.viewer.talks import TalkSource
 
@@ -34,6 +38,8 @@ _COMPARE = "hallulab.simulator.compare"
 
 A_PAGE = 50
 """Conversations on a page of the list."""
+MOST_NAMES = 500
+"""Personas up to which they are listed to choose from; of more, a name is typed."""
 
 LOOK_S = 1.0
 """Seconds between two looks at a run that somebody watches."""
@@ -41,11 +47,15 @@ LOOK_S = 1.0
 READ_S = 0.5
 """Seconds in which the page of all runs reads what was added to them; the rest is read in the background."""
 
-_SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js", "annotate.js", "talk.js")
+_SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js", "annotate.js", "talk.js", "start.js")
 
 
 def make_app(
-    runs: ShownRuns, access: Access, labelling: Labelling = ANYBODY, talked: TalkSource | None = None
+    runs: ShownRuns,
+    access: Access,
+    labelling: Labelling = ANYBODY,
+    talked: TalkSource | None = None,
+    launcher: Launcher | None = None,
 ) -> Guard:
     """Make the application.
 
@@ -54,11 +64,13 @@ def make_app(
         access: what requests must bring.
         labelling: who labels, and how.
         talked: what can be talked to; None: nothing.
+        launcher: starts runs; None: none can be started.
     """
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    pages = Pages(runs, labelling)
+    starting = StartingPages(runs, launcher or Launcher(NOTHING_OFFERED), _render)
+    pages = Pages(runs, labelling, starting)
     app = Starlette(
         routes=[
             Route("/", pages.show_runs),
@@ -71,6 +83,7 @@ def make_app(
             *LabellingPages(runs, labelling, _render).list_routes(),
             *list_side_routes(runs, _render),
             *TalkingPages(runs, talked, _render).list_routes(),
+            *starting.list_routes(),
         ],
         exception_handlers={UsageError: _tell, OperationalError: _tell},
     )
@@ -88,7 +101,12 @@ def _style() -> str:
     report = "hallulab.simulator.report"
     parts = [
         *((report, "page.css"), (report, "plot.css"), (_COMPARE, "compare.css")),
-        *((_PACKAGE, "viewer.css"), (_PACKAGE, "annotate.css"), (_PACKAGE, "talk.css")),
+        *(
+            (_PACKAGE, "viewer.css"),
+            (_PACKAGE, "annotate.css"),
+            (_PACKAGE, "talk.css"),
+            (_PACKAGE, "start.css"),
+        ),
     ]
     return "".join(load_asset(package, name) for package, name in parts)
 
@@ -105,11 +123,13 @@ class Pages:
     Args:
         runs: the runs.
         labelling: who labels.
+        starting: says where runs stand.
     """
 
-    def __init__(self, runs: ShownRuns, labelling: Labelling) -> None:
+    def __init__(self, runs: ShownRuns, labelling: Labelling, starting: StartingPages) -> None:
         self._runs = runs
         self._labelling = labelling
+        self._starting = starting
         self._findings = Findings()
 
     def show_runs(self, request: Request) -> Response:
@@ -129,7 +149,9 @@ class Pages:
     def show_run(self, request: Request) -> Response:
         """Show a run."""
         run = self._find(request)
-        return _missing() if run is None else _render("run.html", **self._describe(run))
+        if run is None:
+            return _missing()
+        return _render("run.html", standing=self._starting.find_standing(run), **self._describe(run))
 
     def show_live(self, request: Request) -> Response:
         """Show the part of a run's page that changes while it grows."""
@@ -153,8 +175,8 @@ class Pages:
             page=page,
             pages=-(-number // A_PAGE),
             asked={"chatbot": chatbot, "persona": persona, **({"flagged": "1"} if flagged else {})},
-            chatbots=run.index.list_names("chatbot"),
-            personas=run.index.list_names("persona"),
+            chatbots=run.index.list_names("chatbot", MOST_NAMES),
+            personas=run.index.list_names("persona", MOST_NAMES),
         )
 
     def show_conversation(self, request: Request) -> Response:
@@ -171,6 +193,8 @@ class Pages:
             turns=show_turns(chat, verdicts, _name_detectors(run, [one.detector for one in verdicts])),
             others=run.index.list_case(chat.id),
             labelling=self._labelling,
+            marks=f"/runs/{run.id}/conversations/{quote(chat.id, safe='')}/marks",
+            settling=False,
         )
 
     def find_flagged(self, request: Request) -> Response:
@@ -183,7 +207,8 @@ class Pages:
             return _missing()
         found = run.index.find_flagged(asked["chat"], asked["turn"], asked["direction"] == "next")
         if found is None:
-            return RedirectResponse(f"/runs/{run.id}/conversations/{asked['chat']}#end", 303)
+            where = "end" if asked["direction"] == "next" else "start"
+            return RedirectResponse(f"/runs/{run.id}/conversations/{asked['chat']}#{where}", 303)
         return RedirectResponse(f"/runs/{run.id}/conversations/{found.chat}#turn-{found.turn}", 303)
 
     async def stream_events(self, request: Request) -> Response:

@@ -7,12 +7,14 @@ from another page, and must bring the token: once in the address, from then on i
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
 import re
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -28,6 +30,9 @@ MARKER = "x-hallulab"
 
 LARGEST_BODY = 1 << 20
 """Bytes of a request at most."""
+
+DISCARD_S = 5.0
+"""Seconds in which the body of a refused request is read at most."""
 
 READING = frozenset({"GET", "HEAD"})
 """Methods that change nothing."""
@@ -122,6 +127,7 @@ class Guard:
         refusal = self._find_refusal(scope)
         if refusal is not None:
             status, reason = refusal
+            await _discard_body(receive)
             await _answer(send_marked, status, reason)
         elif (address := self._drop_token(scope)) is not None:
             await self._let_in(send_marked, address)
@@ -223,6 +229,21 @@ def _limit(receive: Receive) -> Receive:
         return {"type": "http.disconnect"} if got > LARGEST_BODY else message
 
     return receive_some
+
+
+async def _discard_body(receive: Receive) -> None:
+    """Read the body of a refused request, as far as one may be large.
+
+    A connection that is closed while its client still sends is reset, and the client sees no answer.
+    """
+    got = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DISCARD_S):
+            while got <= LARGEST_BODY:
+                message = await receive()
+                got += len(message.get("body", b""))
+                if message["type"] != "http.request" or not message.get("more_body", False):
+                    return
 
 
 async def _answer(send: Send, status: int, reason: str) -> None:

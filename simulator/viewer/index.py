@@ -24,26 +24,20 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import build_header
 from hallulab.simulator.runs.shards import list_shards
-from hallulab.simulator.viewer.index_tables import TABLES, add_chat, add_verdict
-
-LAYOUT = 1
-"""Version of the tables."""
+from hallulab.simulator.viewer.index_lists import (
+    ListedConversation,
+    fetch_at_once,
+    list_conversations,
+    list_names,
+)
+from hallulab.simulator.viewer.index_tables import TABLES, add_chat, add_verdict, lay_out_tables
 
 LINES_A_STEP = 500
 """Lines that are read at most before what was found is written and others may read it."""
 
-_HITS = "(SELECT COUNT(DISTINCT turn) FROM verdicts WHERE verdicts.chat = chats.id AND verdicts.flagged)"
-"""Turns of a conversation that some detector flags."""
-
-_WANTED = """
-FROM chats WHERE (?1 = '' OR chatbot = ?1) AND (?2 = '' OR persona = ?2) AND
-(NOT ?3 OR EXISTS (SELECT 1 FROM verdicts WHERE verdicts.chat = chats.id AND verdicts.flagged))
-"""
-"""The conversations of a list: of a chatbot, with a persona, with a flagged turn."""
-
 _COUNTS = """
 SELECT (SELECT COUNT(*) FROM chats), (SELECT TOTAL(turns) FROM chats), (SELECT COUNT(*) FROM verdicts),
-(SELECT COUNT(*) FROM (SELECT DISTINCT chat, turn FROM verdicts WHERE flagged)),
+(SELECT TOTAL(flagged) FROM chats),
 (SELECT TOTAL(flaws) FROM files)
 """
 
@@ -51,27 +45,6 @@ _RATES = """
 SELECT chatbot, detector, SUM(counts), SUM(spans * counts) FROM verdicts JOIN chats
 ON chats.id = verdicts.chat GROUP BY chatbot, detector ORDER BY detector, chatbot
 """
-
-
-class ListedConversation(NamedTuple):
-    """A conversation in a list."""
-
-    number: int
-    """Its place in the order in which conversations ended."""
-    id: str
-    """Identifier."""
-    persona: str
-    """Its persona."""
-    chatbot: str
-    """Its chatbot."""
-    seed: int
-    """Its seed."""
-    turns: int
-    """Number of turns."""
-    stop: str
-    """Why it ended."""
-    flagged: int
-    """Turns that some detector flags."""
 
 
 class FlaggedTurn(NamedTuple):
@@ -140,7 +113,7 @@ class RunIndex:
             # Such a journal is written anew after each turn, and a new file may get the number of an old one.
             written = self._folder.conversations.stat().st_mtime_ns
         made = None if made_by is None else made_by.model_dump(mode="json")
-        fits = digest([LAYOUT, made, judges, *([] if written is None else [written])])
+        fits = digest([made, judges, *([] if written is None else [written])])
         with self._connect() as held:
             self._prepare(held, fits)
             for path, place, line in self._read_added(held, self._folder.conversations):
@@ -176,42 +149,27 @@ class RunIndex:
             [found] = _recall(held, "counts", _COUNTS, lately)
         return Counts(*map(int, found))
 
+    def count_failed(self) -> int:
+        """Count the conversations that ended with an error. A run that goes on holds them anew."""
+        with self._connect() as held:
+            return int(_one(held, "SELECT COUNT(*) FROM chats WHERE stop = 'error'")[0])
+
     def rate(self) -> list[Rate]:
         """Return the hallucinations of each chatbot by each detector, by name."""
         with self._connect() as held:
             return [Rate(*row) for row in _recall(held, "rates", _RATES)]
 
-    def list_names(self, column: str) -> list[str]:
-        """Return the chatbots or the personas, by name.
-
-        Args:
-            column: `chatbot` or `persona`.
-        """
-        assert column in ("chatbot", "persona")
+    def list_names(self, column: str, most: int) -> list[str] | None:
+        """Return the chatbots or the personas (`hallulab.simulator.viewer.index_lists`)."""
         with self._connect() as held:
-            found = held.execute(f"SELECT DISTINCT {column} FROM chats ORDER BY 1")  # noqa: S608 - a column
-            return [name for (name,) in found]
+            return list_names(held, column, most)
 
     def list_chats(
         self, chatbot: str = "", persona: str = "", flagged: bool = False, skip: int = 0, most: int = 50
     ) -> tuple[int, list[ListedConversation]]:
-        """Return how many conversations there are of a kind, and some of them, in the order of their ends.
-
-        Args:
-            chatbot: only its conversations; empty: of all.
-            persona: only conversations with it; empty: with all.
-            flagged: only those with a flagged turn.
-            skip: leave out so many.
-            most: return so many at most.
-        """
+        """Return how many conversations there are of a kind, and some (`list_conversations`)."""
         with self._connect() as held:
-            (number,) = _one(held, f"SELECT COUNT(*) {_WANTED}", chatbot, persona, flagged)
-            found = held.execute(
-                f"SELECT number, id, persona, chatbot, seed, turns, stop, {_HITS} {_WANTED} "
-                "ORDER BY number LIMIT ?4 OFFSET ?5",
-                (chatbot, persona, flagged, most, skip),
-            )
-            return number, [ListedConversation(*row) for row in found]
+            return list_conversations(held, chatbot, persona, flagged, skip, most)
 
     def find_flagged(self, chat: str, turn: int, forward: bool) -> FlaggedTurn | None:
         """Return the next or the previous flagged turn; None: there is none.
@@ -228,8 +186,8 @@ class RunIndex:
                 return None
             row = held.execute(
                 f"SELECT verdicts.chat, turn FROM chats JOIN verdicts ON verdicts.chat = chats.id "  # noqa: S608
-                f"AND verdicts.flagged WHERE number {sign}= ?1 AND (number {sign} ?1 OR turn {sign} ?2) "
-                f"ORDER BY number {order}, turn {order} LIMIT 1",
+                f"AND verdicts.flagged WHERE hit = 1 AND number {sign}= ?1 "
+                f"AND (number {sign} ?1 OR turn {sign} ?2) ORDER BY number {order}, turn {order} LIMIT 1",
                 (here[0], turn),
             ).fetchone()
         return None if row is None else FlaggedTurn(*row)
@@ -257,10 +215,11 @@ class RunIndex:
     def list_case(self, chat: str) -> list[ListedConversation]:
         """Return the conversations of all chatbots with the same persona and seed."""
         with self._connect() as held:
-            found = held.execute(
-                "SELECT number, id, persona, chatbot, seed, turns, stop, 0 FROM chats WHERE "
-                "(scenario, persona, seed, depth) = (SELECT scenario, persona, seed, depth FROM chats "
-                "WHERE id = ?) ORDER BY number",
+            found = fetch_at_once(
+                held,
+                ListedConversation._fields,
+                "FROM chats WHERE (scenario, persona, seed, depth) = (SELECT scenario, persona, seed, depth "
+                "FROM chats WHERE id = ?) ORDER BY number",
                 (chat,),
             )
             return [ListedConversation(*row) for row in found]
@@ -273,8 +232,7 @@ class RunIndex:
             try:
                 held.execute("PRAGMA journal_mode = WAL")
                 held.execute("PRAGMA synchronous = OFF")  # it can be made anew
-                if held.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'known'").fetchone()[0] == 0:
-                    held.executescript(TABLES)
+                lay_out_tables(held)
                 with held:
                     yield held
             finally:
@@ -289,7 +247,7 @@ class RunIndex:
         whole = before == (fits,) and all(self._is_same(*file) for file in files)
         if whole:
             return
-        for table in ("known", "files", "chats", "verdicts"):
+        for table in TABLES:
             held.execute(f"DELETE FROM {table}")  # noqa: S608 - one of ours
         held.execute("INSERT INTO known VALUES ('fits', ?)", (fits,))
 

@@ -7,7 +7,13 @@ import sqlite3
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.runs.journals import build_header, derive_first_try
 
-TABLES = """
+LAYOUT = 2
+"""Version of the tables."""
+
+TABLES = ("known", "files", "chats", "verdicts")
+"""Their names."""
+
+_MAKING = """
 CREATE TABLE known (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE files (
     name TEXT PRIMARY KEY, inode INTEGER NOT NULL, done INTEGER NOT NULL, flaws INTEGER NOT NULL
@@ -16,8 +22,15 @@ CREATE TABLE chats (
     number INTEGER PRIMARY KEY, base TEXT NOT NULL UNIQUE, id TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
     place INTEGER NOT NULL, scenario TEXT NOT NULL, persona TEXT NOT NULL, chatbot TEXT NOT NULL,
     seed INTEGER NOT NULL, depth INTEGER NOT NULL, turns INTEGER NOT NULL, stop TEXT NOT NULL,
-    failed INTEGER NOT NULL
+    failed INTEGER NOT NULL, flagged INTEGER NOT NULL, hit INTEGER NOT NULL
 );
+CREATE INDEX chats_in_order ON chats (number);
+CREATE INDEX chats_by_chatbot ON chats (chatbot);
+CREATE INDEX chats_by_persona ON chats (persona, chatbot);
+CREATE INDEX chats_hit ON chats (hit);
+CREATE INDEX chats_hit_by_chatbot ON chats (hit, chatbot);
+CREATE INDEX chats_hit_by_persona ON chats (hit, persona);
+CREATE INDEX chats_hit_by_both ON chats (hit, persona, chatbot);
 CREATE INDEX chats_of_case ON chats (scenario, persona, seed, depth);
 CREATE TABLE verdicts (
     chat TEXT NOT NULL, turn INTEGER NOT NULL, detector TEXT NOT NULL, file TEXT NOT NULL,
@@ -26,6 +39,26 @@ CREATE TABLE verdicts (
 ) WITHOUT ROWID;
 CREATE INDEX verdicts_flagged ON verdicts (chat, turn) WHERE flagged;
 """
+
+
+def lay_out_tables(held: sqlite3.Connection) -> None:
+    """Make the tables, unless they are there; those of another layout go away with all that is in them."""
+    if _read_layout(held) == LAYOUT:
+        return
+    with held:
+        held.execute("BEGIN IMMEDIATE")
+        if _read_layout(held) == LAYOUT:
+            return  # another thread has made them
+        for table in TABLES:
+            held.execute(f"DROP TABLE IF EXISTS {table}")
+        for statement in _MAKING.split(";"):
+            held.execute(statement)
+        held.execute(f"PRAGMA user_version = {LAYOUT}")
+
+
+def _read_layout(held: sqlite3.Connection) -> int:
+    (layout,) = held.execute("PRAGMA user_version").fetchone()
+    return int(layout)
 
 
 def add_chat(held: sqlite3.Connection, file: str, place: int, chat: Conversation) -> None:
@@ -44,12 +77,13 @@ def add_chat(held: sqlite3.Connection, file: str, place: int, chat: Conversation
     held.execute("DELETE FROM chats WHERE base = ?", (base,))
     held.execute(
         "INSERT OR IGNORE INTO chats (base, id, file, place, scenario, persona, chatbot, seed, depth, turns, "
-        "stop, failed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "stop, failed, flagged, hit) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0)",
         (
             *(base, chat.id, file, place, chat.scenario, chat.persona, chat.chatbot, chat.seed),
             *(chat.depth(0), len(chat.turns), chat.stop_reason, build_header(chat).failed),
         ),
     )
+    _count_flagged(held, chat.id)  # verdicts of another shard may have been read before
 
 
 def add_verdict(held: sqlite3.Connection, file: str, place: int, verdict: Verdict) -> None:
@@ -63,12 +97,25 @@ def add_verdict(held: sqlite3.Connection, file: str, place: int, verdict: Verdic
     """
     counts = verdict.outcome == "scored" and verdict.localised
     spans = len(verdict.spans or ())
+    flagged = bool(verdict.flagged or spans)
     held.execute(
         "INSERT INTO verdicts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (chat, turn, detector) "
         "DO UPDATE SET file = ?4, place = ?5, outcome = ?6, counts = ?7, spans = ?8, flagged = ?9 "
         "WHERE outcome = 'failed'",
         (
             *(verdict.conversation, verdict.turn, verdict.detector, file, place, verdict.outcome),
-            *(counts, spans, bool(verdict.flagged or spans)),
+            *(counts, spans, flagged),
         ),
+    )
+    if flagged:
+        _count_flagged(held, verdict.conversation)
+
+
+def _count_flagged(held: sqlite3.Connection, id: str) -> None:
+    """Write down how many turns of a conversation some detector flags."""
+    held.execute(
+        "UPDATE chats SET flagged = found.turns, hit = 1 FROM "
+        "(SELECT COUNT(DISTINCT turn) AS turns FROM verdicts WHERE chat = ?1 AND verdicts.flagged) AS found "
+        "WHERE id = ?1 AND found.turns",
+        (id,),
     )

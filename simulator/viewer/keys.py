@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from hallulab.scenarios.datasets.gold import MODEL, NAMED, PERSON, require_annotator
+from hallulab.scenarios.datasets.annotations import MODEL, NAMED, PERSON, require_annotator
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Count, Frozen, Verdict
 from hallulab.simulator.annotate.marks import MarkKind, identify_flag
@@ -46,6 +46,18 @@ class Key(AskedKey):
     """How bad."""
     reason: str = Field("", max_length=10_000)
     """Why."""
+    adjudicate: bool = False
+    """Whether it settles what annotators differ in."""
+    takes: str | None = None
+    """Annotator whose labels are taken."""
+
+    @model_validator(mode="after")
+    def _require_kind(self) -> Key:
+        if self.adjudicate and self.kind in ("right", "wrong", "unknown"):
+            raise ValueError(f"`{self.kind}` does not settle a turn; leave it open instead")
+        if self.kind == "take" and not self.adjudicate:
+            raise ValueError("`take` needs `adjudicate`")
+        return self
 
 
 def name_annotator(text: str) -> str:
@@ -91,7 +103,7 @@ def read_key(key: Key, found: tuple[Conversation, Sequence[Verdict]] | None) -> 
         UsageError: there is no such flag, or the reply has other words there.
     """
     if key.kind not in ("right", "wrong", "missed"):
-        return {"kind": key.kind}
+        return {"kind": key.kind, **({"takes": key.takes} if key.kind == "take" else {})}
     chat, verdicts = found or (None, ())
     said: dict[str, Any] = {"kind": key.kind, "severity": key.severity, "reason": key.reason}
     if key.kind == "missed":

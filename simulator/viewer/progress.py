@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hallulab.scenarios.datasets.gold import AnnotatedTurn, TurnPlace, locate_spans, read_annotations
+from hallulab.scenarios.datasets.annotations import AnnotatedTurn, TurnPlace, locate_spans, read_annotations
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.measure.annotations import Annotations, count_annotations
 from hallulab.simulator.measure.corrections import UNKNOWN, Correction, compute_corrections
@@ -112,7 +112,7 @@ def read_labels(folder: RunFolder, replies: Mapping[TurnPlace, str]) -> list[Ann
     path = folder.annotations
     lines = read_annotations(path) if path.is_file() else []
     return [
-        AnnotatedTurn(line, locate_spans(line, replies, f"{path}, line {number}"))
+        AnnotatedTurn(line, locate_spans(line, replies, f"{path}, line {number}"), len(replies[line.place]))
         for number, line in lines
         if not line.unknown
     ]

@@ -36,8 +36,9 @@ class ShownRun:
 
     @property
     def changed(self) -> datetime:
-        """When its journal of conversations or verdicts last grew."""
-        return datetime.fromtimestamp(max(changed for _, changed in look_at_files(self.folder)) / 1e9, UTC)
+        """When its journal of conversations or verdicts last grew; before there is one, when it was made."""
+        changed = max(changed for _, changed in look_at_files(self.folder))
+        return datetime.fromtimestamp((changed or self.folder.path.stat().st_mtime_ns) / 1e9, UTC)
 
 
 class ShownRuns:
@@ -60,10 +61,17 @@ class ShownRuns:
         self._paths = paths
         self._base = base
         self._found: dict[str, ShownRun] = {}
+        self._added: dict[Path, None] = {}
+
+    def add(self, folder: Path) -> ShownRun:
+        """Show a run folder although it has no journal yet, and return the run."""
+        self._added[folder] = None
+        return next(run for run in self.list() if run.folder.path == folder)
 
     def list(self) -> list[ShownRun]:
         """Return the runs that there are now, the one that changed last first."""
-        folders = [folder for path in self._paths for folder in _find_folders(path)]
+        added = [folder for folder in self._added if folder.is_dir()]
+        folders = [*(folder for path in self._paths for folder in _find_folders(path)), *added]
         for folder in dict.fromkeys(folders):
             id = _identify(folder)
             if id not in self._found:

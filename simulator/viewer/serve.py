@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from hallulab.scenarios.errors import OperationalError
 from hallulab.simulator.viewer.annotating import ANYBODY, Labelling
 from hallulab.simulator.viewer.app import make_app
+from hallulab.simulator.viewer.closing import ClosingStreams
 from hallulab.simulator.viewer.guard import Access
+from hallulab.simulator.viewer.launching import Launcher
 from hallulab.simulator.viewer.runs import ShownRuns
 from hallulab.simulator.viewer.talks import TalkSource
 
@@ -67,6 +69,7 @@ def make_server(
     when_ready: Callable[[], None],
     labelling: Labelling = ANYBODY,
     talked: TalkSource | None = None,
+    launcher: Launcher | None = None,
 ) -> uvicorn.Server:
     """Make the server; `run` of it, with the socket, serves until Ctrl-C.
 
@@ -76,6 +79,7 @@ def make_server(
         when_ready: is called when requests are answered.
         labelling: who labels, and how.
         talked: what can be talked to; None: nothing.
+        launcher: starts runs; None: none can be started. The caller closes it.
     """
     import uvicorn
 
@@ -84,8 +88,13 @@ def make_server(
             await super().startup(sockets)
             when_ready()
 
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            app.close()
+            await super().shutdown(sockets)
+
+    app = ClosingStreams(make_app(runs, listening.access, labelling, talked, launcher))
     config = uvicorn.Config(
-        make_app(runs, listening.access, labelling, talked),
+        app,
         log_level="warning",
         access_log=False,
         lifespan="off",

@@ -11,6 +11,7 @@
   let talk = null; // the address of the conversation; null: none has begun
   let waiting = false; // for a reply
   let source = null;
+  let draft = null; // the article of the reply that is being made
 
   async function post(address, value, more = {}) {
     const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(value), ...more });
@@ -24,8 +25,33 @@
     state.textContent = text || "";
   }
 
+  function putDraft(asked) {
+    removeDraft();
+    draft = document.getElementById("drafted").content.firstElementChild.cloneNode(true);
+    draft.querySelector(".asked").textContent = asked;
+    draft.querySelector(".cell").hidden = true;
+    place.append(draft);
+    draft.scrollIntoView({ block: "nearest" });
+  }
+
+  function fillDraft({ doing, text, is_reply }) {
+    state.textContent = `${doing}…`;
+    if (!draft) return;
+    const followed = draft.getBoundingClientRect().bottom <= window.innerHeight;
+    draft.querySelector(".cell").hidden = !text;
+    draft.querySelector("small").textContent = is_reply ? "" : "not the reply yet";
+    draft.querySelector(".reply").textContent = text;
+    if (followed) draft.scrollIntoView({ block: draft.offsetHeight > window.innerHeight ? "end" : "nearest" });
+  }
+
+  function removeDraft() {
+    if (draft) draft.remove();
+    draft = null;
+  }
+
   function finish(text) {
     source.close();
+    removeDraft();
     talk = null;
     wait(null);
     state.textContent = `${text} What you say next begins another one.`;
@@ -57,15 +83,23 @@
     source = new EventSource(`${talk}/events`);
     const on = (kind, act) => source.addEventListener(kind, (event) => act(JSON.parse(event.data)));
     const address = talk;
-    on("replying", () => wait("The bot is replying…"));
+    on("replying", (asked) => {
+      wait("The bot is replying…");
+      putDraft(asked);
+    });
+    on("draft", fillDraft);
     on("turn", ({ turn, html }) => {
+      if (!document.getElementById(`turn-${turn}`)) {
+        removeDraft();
+        wait(null);
+      }
       putTurn(turn, html);
-      if (waiting) wait(null);
       saved.href = `${address}/run`;
       saved.hidden = false;
     });
     on("unanswered", (why) => {
       wait(null);
+      removeDraft();
       state.textContent = why;
       if (!message.value) message.value = last;
     });

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from hallulab.simulator.chat.drafts import ReplyDraft
 from hallulab.simulator.report.html import make_environment
 from hallulab.simulator.viewer.conversation import ShownTurn
 from hallulab.simulator.viewer.runs import ShownRuns
-from hallulab.simulator.viewer.talks import Stages, Talk, TalkSource
+from hallulab.simulator.viewer.stages import Stages
+from hallulab.simulator.viewer.talks import Talk, TalkSource
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -37,7 +40,7 @@ class TalkingPages:
         self._runs = runs
         self._source = source
         self._render = render
-        self._stages = None if source is None else Stages(source)
+        self._stages = None if source is None else Stages(source.experiment, source.settings)
         self._talks: dict[str, Talk] = {}
         self._holding: set[asyncio.Task[None]] = set()
         self._turn = make_environment("hallulab.simulator.viewer").get_template("talk_turn.html")
@@ -132,13 +135,18 @@ class TalkingPages:
 
 
 async def _follow(talk: Talk, told: int, request: Request) -> AsyncIterator[str]:
+    draft: ReplyDraft | None = None
     while not await request.is_disconnected():
         for number, (kind, value) in enumerate(talk.events[told:], start=told):
             told = number + 1
             yield f"id: {number}\nevent: {kind}\ndata: {json.dumps(value)}\n\n"
         if talk.ended and told == len(talk.events):
             return
-        await talk.wait(told, LOOK_S)
+        if talk.draft is not draft:
+            draft = talk.draft
+            if draft is not None:
+                yield f"event: draft\ndata: {json.dumps(asdict(draft))}\n\n"
+        await talk.wait(told, draft, LOOK_S)
         yield ": \n\n"
 
 

@@ -13,13 +13,15 @@ from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.packs.pack_files import list_built_in_packs
 from hallulab.scenarios.transcript import Turn, Verdict
 from hallulab.simulator.chat.command import load_live_experiment
-from hallulab.simulator.chat.live import LiveChat, LiveStage, ReplyFailed, open_live_stage
+from hallulab.simulator.chat.drafts import ReplyDraft
+from hallulab.simulator.chat.live import LiveChat, ReplyFailed
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.conversation import build_ended_conversation
 from hallulab.simulator.experiment.models import RunSettings, ensure_model
 from hallulab.simulator.options.groups import ModelOptions
 from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
 from hallulab.simulator.viewer.conversation import ShownTurn, show_turns
+from hallulab.simulator.viewer.stages import Stages
 
 RUNS = Path("runs")
 """Where runs are by default."""
@@ -84,40 +86,6 @@ def load_talk_source(options: ModelOptions, paths: Sequence[Path]) -> TalkSource
     return TalkSource(experiment, RunSettings(quiet=True), folder)
 
 
-class Stages:
-    """Serves what is talked with, a scenario at a time, for as long as the viewer runs."""
-
-    def __init__(self, source: TalkSource) -> None:
-        self._source = source
-        self._served: dict[str, asyncio.Future[LiveStage]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    async def get(self, scenario: str) -> LiveStage:
-        """Return the stage of a scenario; the first time it is made, which may start a model server.
-
-        Raises:
-            HallulabError: it cannot be made.
-        """
-        served = self._served.get(scenario)
-        if served is None:
-            served = self._served[scenario] = asyncio.get_running_loop().create_future()
-            task = asyncio.create_task(self._serve(scenario, served))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(served)
-
-    async def _serve(self, scenario: str, served: asyncio.Future[LiveStage]) -> None:
-        experiment = self._source.experiment.model_copy(update={"scenario": scenario})
-        try:
-            async with open_live_stage(experiment, self._source.settings) as stage:
-                served.set_result(stage)
-                await asyncio.Event().wait()  # until the viewer ends
-        except (HallulabError, ReplayMiss) as error:
-            del self._served[scenario]
-            if not served.done():
-                served.set_exception(error)
-
-
 class Talk:
     """One conversation of the page.
 
@@ -133,6 +101,8 @@ class Talk:
         self.folder = source.name_folder()
         self.events: list[tuple[str, Any]] = []
         """What has happened: kinds and values."""
+        self.draft: ReplyDraft | None = None
+        """The reply that is being made; None: none is."""
         self.ended = False
         self._chatbot, self._detectors, self._render = chatbot, detectors, render
         self._messages: asyncio.Queue[str | None] = asyncio.Queue()
@@ -156,9 +126,9 @@ class Talk:
         """End the conversation behind what was said."""
         self._messages.put_nowait(None)
 
-    async def wait(self, seen: int, seconds: float) -> None:
-        """Wait until there are more events than `seen`, at most so many seconds."""
-        if len(self.events) <= seen and not self.ended:
+    async def wait(self, seen: int, draft: ReplyDraft | None, seconds: float) -> None:
+        """Wait until there are more events than `seen` or another draft, at most so many seconds."""
+        if len(self.events) <= seen and self.draft is draft and not self.ended:
             self._happened.clear()
             try:
                 await asyncio.wait_for(self._happened.wait(), seconds)
@@ -168,13 +138,13 @@ class Talk:
     async def hold(self, stages: Stages, scenario: str) -> None:
         """Hold the conversation until its end."""
         try:
-            stage = await stages.get(scenario)
-            with stage.begin(self._chatbot, self._detectors, self.folder, COMMAND) as chat:
-                self._tell("ready", chat.key.id)
-                while chat.over is None and (message := await self._messages.get()) is not None:
-                    await self._exchange(chat, message)
-                await asyncio.gather(*self._judging)
-                self._tell("over", chat.over or "The conversation has ended.")
+            async with stages.lend(scenario) as stage:
+                with stage.begin(self._chatbot, self._detectors, self.folder, COMMAND) as chat:
+                    self._tell("ready", chat.key.id)
+                    while chat.over is None and (message := await self._messages.get()) is not None:
+                        await self._exchange(chat, message)
+                    await asyncio.gather(*self._judging)
+                    self._tell("over", chat.over or "The conversation has ended.")
         except (HallulabError, ReplayMiss, OSError) as error:
             self._tell("over", str(error))
         finally:
@@ -183,7 +153,7 @@ class Talk:
 
     async def _exchange(self, chat: LiveChat, message: str) -> None:
         self._tell("replying", message)
-        self._replying = asyncio.create_task(chat.say(message))
+        self._replying = asyncio.create_task(chat.say(message, self._draw))
         try:
             await asyncio.wait([self._replying])
             if self._replying.cancelled():
@@ -195,7 +165,7 @@ class Talk:
             return
         finally:
             self._replying.cancel()
-            self._replying = None
+            self._replying = self.draft = None
         judging = asyncio.create_task(self._judge(chat, turn))
         self._judging.add(judging)
         judging.add_done_callback(self._judging.discard)
@@ -210,7 +180,12 @@ class Talk:
         except asyncio.CancelledError:
             self._show(chat, turn, verdicts, False)
         except (HallulabError, ReplayMiss) as error:
+            self._show(chat, turn, verdicts, False)
             self._tell("note", str(error))
+
+    def _draw(self, draft: ReplyDraft) -> None:
+        self.draft = draft
+        self._happened.set()
 
     def _show(self, chat: LiveChat, turn: Turn, verdicts: Sequence[Verdict], judged: bool) -> None:
         held = build_ended_conversation(chat.key, "unknown", chat.turns)

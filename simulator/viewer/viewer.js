@@ -93,6 +93,9 @@
     return named ? Number(named[1]) : -1;
   }
 
+  const region = document.getElementById("desk-said") || document.getElementById("said");
+  const ends = { "#end": "No further flagged turn.", "#start": "No flagged turn before this one." };
+
   function move(forward) {
     const flagged = [...document.querySelectorAll(".turn[data-flagged]")];
     const here = current();
@@ -101,11 +104,15 @@
       : flagged.reverse().find((turn) => Number(turn.dataset.turn) < here);
     if (next) {
       clear();
+      if (Object.values(ends).includes(region.textContent)) region.textContent = "";
       history.replaceState(null, "", `#${next.id}`);
       reach(next);
       return;
     }
-    if (!main.dataset.chat) return; // conversations side by side: the next ones are on no page yet
+    if (!main.dataset.chat) { // conversations side by side: the next ones are on no page yet
+      region.textContent = ends[forward ? "#end" : "#start"];
+      return;
+    }
     const last = Math.max(0, document.querySelectorAll(".turn").length - 1);
     location.assign(`${main.dataset.chat}/${forward ? "next" : "previous"}/${forward ? Math.max(here, last) : 0}`);
   }
@@ -121,7 +128,11 @@
         open(event.target);
       }
     });
-    const target = location.hash && document.getElementById(location.hash.slice(1));
+    const { hash } = location;
+    const first = hash === "#start" && document.querySelector(".turn");
+    const target = first || (hash && document.getElementById(hash.slice(1)));
     if (target) reach(target);
+    if (first) history.replaceState(null, "", `#${first.id}`); // a reload says it no more
+    if (ends[hash]) region.textContent = ends[hash];
   }
 })();

@@ -22,6 +22,11 @@ class Chart(ABC):
     """Its place on the page: lower is earlier."""
 
     @classmethod
+    def caption(cls, rows: Sequence[Row]) -> str:
+        """Return what stands above the chart: the title, unless it depends on the rows."""
+        return cls.TITLE
+
+    @classmethod
     @abstractmethod
     def svg(cls, rows: Sequence[Row]) -> str:
         """Return an SVG element, as it shall stand on the page; empty: the chart is left out.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from hallulab.simulator.measure.hallucinations import Row
 from hallulab.simulator.measure.self_judging import mark
@@ -58,42 +59,78 @@ class CostPlot:
     """Where the plot begins, below the names."""
     floor: float
     """Where it ends."""
+    across: str
+    """What the axis below counts."""
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     names: tuple[CostName, ...]
     dots: tuple[CostDot, ...]
 
 
-class CostChart(Chart):
-    """Draws model calls a reply against HPT-1."""
+class CostMeasure(NamedTuple):
+    """What the axis of costs counts."""
 
-    TITLE = "Cost against quality: model calls a reply, and HPT-1; left and low is better"
+    field: Literal["computed_tokens_per_reply", "calls_per_reply"]
+    """Field of a row."""
+    label: str
+    """What stands below the axis."""
+    digits: int
+    """Decimals of a number of it."""
+
+
+_TOKENS = CostMeasure("computed_tokens_per_reply", "computed tokens a reply", 0)
+_CALLS = CostMeasure("calls_per_reply", "model calls a reply", 2)
+
+
+class CostChart(Chart):
+    """Draws computed tokens a reply against HPT-1; where servers did not tell them, model calls."""
+
+    TITLE = "Cost against quality"
     ORDER = 30
 
     @classmethod
+    def caption(cls, rows: Sequence[Row]) -> str:
+        """Return the title with what costs are counted in, and why it is not tokens."""
+        measure = choose_cost_measure(rows)
+        title = f"{cls.TITLE}: {measure.label}, and HPT-1; left and low is better"
+        silent = dict.fromkeys(
+            row.chatbot for row in rows if row.hpt_1 is not None and row.computed_tokens_per_reply is None
+        )
+        if measure is _TOKENS or not silent:
+            return title
+        return f"{title}. The server did not tell all computed tokens of {', '.join(silent)}."
+
+    @classmethod
     def svg(cls, rows: Sequence[Row]) -> str:
-        """Return a dot for each chatbot and detector; nothing where no calls are known."""
+        """Return a dot for each chatbot and detector; nothing where no costs are known."""
         plot = lay_out_costs(rows)
         if plot is None:
             return ""
-        box = {"width": WIDTH, "left": LEFT, "right": RIGHT}
-        return render_part("hallulab.simulator.report", "cost.html", title=cls.TITLE, plot=plot, box=box)
+        title, box = cls.caption(rows), {"width": WIDTH, "left": LEFT, "right": RIGHT}
+        return render_part("hallulab.simulator.report", "cost.html", title=title, plot=plot, box=box)
+
+
+def choose_cost_measure(rows: Sequence[Row]) -> CostMeasure:
+    """Return tokens if they are known of all chatbots with a number of hallucinations, else calls."""
+    costs = [row.computed_tokens_per_reply for row in rows if row.hpt_1 is not None]
+    return _TOKENS if any(costs) and None not in costs else _CALLS
 
 
 def lay_out_costs(rows: Sequence[Row]) -> CostPlot | None:
-    """Lay out the chart; None: no chatbot has a number of calls and of hallucinations."""
+    """Lay out the chart; None: no chatbot has a cost and a number of hallucinations."""
+    measure = choose_cost_measure(rows)
     detectors = list(dict.fromkeys(row.detector for row in rows))
-    shown = [(row, row.calls_per_reply, row.hpt_1) for row in rows]
-    known = [(row, calls, hpt) for row, calls, hpt in shown if calls is not None and hpt is not None]
-    if not any(calls for _, calls, _ in known):
+    shown = [(row, getattr(row, measure.field), row.hpt_1) for row in rows]
+    known = [(row, cost, hpt) for row, cost, hpt in shown if cost is not None and hpt is not None]
+    if not any(cost for _, cost, _ in known):
         return None
-    across = choose_axis_steps([calls for _, calls, _ in known], None)
+    across = choose_axis_steps([cost for _, cost, _ in known], None)
     up = choose_axis_steps([end for row, _, hpt in known for end in (hpt, *(row.hpt_1_ci95 or ()))], None)
 
-    def place_x(calls: float) -> float:
-        return round(LEFT + calls / across[-1] * (WIDTH - LEFT - RIGHT), 2)
+    def place_x(cost: float) -> float:
+        return round(LEFT + cost / across[-1] * (WIDTH - LEFT - RIGHT), 2)
 
-    names = _place_names({row.chatbot: place_x(calls) for row, calls, _ in known})
+    names = _place_names({row.chatbot: place_x(cost) for row, cost, _ in known})
     top = max(name.y for name in names) + 8
     floor = top + HEIGHT
 
@@ -101,24 +138,28 @@ def lay_out_costs(rows: Sequence[Row]) -> CostPlot | None:
         return round(floor - value / up[-1] * HEIGHT, 2)
 
     dots = []
-    for row, calls, hpt in known:
+    for row, cost, hpt in known:
         number, ci95 = detectors.index(row.detector), row.hpt_1_ci95
         ends = "" if ci95 is None else f", 95% interval {ci95[0]:.2f} to {ci95[1]:.2f}"
         dots.append(
             CostDot(
-                x=round(place_x(calls) + (number - (len(detectors) - 1) / 2) * _APART, 2),
+                x=round(place_x(cost) + (number - (len(detectors) - 1) / 2) * _APART, 2),
                 y=place_y(hpt),
                 low=None if ci95 is None else place_y(ci95[0]),
                 high=None if ci95 is None else place_y(ci95[1]),
                 detector=number,
-                title=f"{row.chatbot}{mark(row)}, {row.detector}: {calls:.2f} calls a reply, {hpt:.2f}{ends}",
+                title=(
+                    f"{row.chatbot}{mark(row)}, {row.detector}: {cost:,.{measure.digits}f} {measure.label}, "
+                    f"{hpt:.2f}{ends}"
+                ),
             )
         )
     return CostPlot(
         height=floor + BOTTOM,
         top=top,
         floor=floor,
-        x_ticks=tuple(Tick(place_x(step), f"{step:g}") for step in across),
+        across=measure.label,
+        x_ticks=tuple(Tick(place_x(step), f"{step:,.10g}") for step in across),
         y_ticks=tuple(Tick(place_y(step), f"{step:g}") for step in up),
         names=tuple(names),
         dots=tuple(dots),

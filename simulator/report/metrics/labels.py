@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hallulab.scenarios.datasets.gold import MODEL, NAMED, PERSON, is_person
+from hallulab.scenarios.datasets.annotations import MODEL, NAMED, PERSON, is_person
 from hallulab.scenarios.text.wording import format_count, join_names
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.measure.annotations import LabelSource
@@ -72,7 +72,8 @@ def describe_labels(sources: Sequence[LabelSource], changed: Sequence[OtherWinne
 
 
 def _describe_source(one: LabelSource) -> str:
-    return f"{format_count(one.turns, 'turn')} by {_name_source(one)}"
+    settled = ", who settled others' different labels" if one.adjudicates else ""
+    return f"{format_count(one.turns, 'turn')} by {_name_source(one)}{settled}"
 
 
 def _name_source(one: LabelSource) -> str:

@@ -13,6 +13,7 @@ from hallulab.simulator.measure.self_judging import explain_self_judging, mark
 from hallulab.simulator.report.columns import (
     CHATBOT,
     DETECTOR,
+    GROUPED,
     PERCENT,
     TWO_DECIMALS,
     Column,
@@ -32,6 +33,9 @@ COLUMNS = (
     DETECTOR,
     Column("Calls / reply", "calls_per_reply", "model calls of the chatbot a turn", build_decimal_format(1),
            short="Calls/\nreply"),
+    Column("Computed tokens / reply", "computed_tokens_per_reply",
+           "tokens that the server computed for the chatbot a turn: read and not from its cache, or written; "
+           "a dash where it did not tell", GROUPED),
     Column("HPT-1", "hpt_1", HPT, TWO_DECIMALS, beside="hpt_1_ci95", short="HPT-1"),
     Column("HPT-2", "hpt_2", _MEAN, TWO_DECIMALS, short="HPT-2"),
     Column("TokAcc-1 %", "tokacc_1", TOKACC, build_decimal_format(1, 100), beside="tokacc_1_ci95",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.datasets import load_labelled
-from hallulab.scenarios.datasets.gold import read_annotated_turns, read_annotations
+from hallulab.scenarios.datasets.annotations import read_annotated_turns, read_annotations
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import ChatbotTurn, GoldSpan
 from hallulab.scenarios.transcript import Conversation, Message, Passage, Turn
@@ -185,3 +185,63 @@ def test_a_line_that_a_killed_process_left_unfinished_does_not_count(
     path.write_text(path.read_text() + '{"conversation": "c1", "tu')
     assert len(read_annotations(path)) == 1
     assert "unfinished" in caplog.text
+
+
+ASHA, BEN = "person:asha", "person:ben"
+
+
+def settle(turn: int, *spans: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {**note("c1", turn, "s", *spans), "annotator": BEN, "adjudicates": [ASHA, BEN], **more}
+
+
+def differ(turn: int) -> list[dict[str, Any]]:
+    return [
+        {**note("c1", turn, "a", SPAN), "annotator": ASHA},
+        {**note("c1", turn, "b"), "annotator": BEN},
+    ]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_what_was_settled_counts_wherever_its_line_stands(tmp_path: Path, first: bool) -> None:
+    decision = settle(1, SPAN, SPAN)
+    notes = [decision, *differ(1)] if first else [*differ(1), decision]
+    (answer,) = load_labelled("gold", write(tmp_path, [chat("c1")], notes))
+    assert (answer.id, answer.spans) == ("s", (GoldSpan(start=0, end=6), GoldSpan(start=19, end=25)))
+
+
+def test_a_decision_that_was_taken_back_does_not_count(tmp_path: Path) -> None:
+    notes = [*differ(1), settle(1), settle(1, withdrawn=True)]
+    (answer,) = load_labelled("gold", write(tmp_path, [chat("c1")], notes))
+    assert answer.id == "a"
+
+
+def test_an_annotator_may_take_the_own_label_back_after_the_decision(tmp_path: Path) -> None:
+    notes = [*differ(1), settle(1), {**differ(1)[0], "withdrawn": True}]
+    (answer,) = load_labelled("gold", write(tmp_path, [chat("c1")], notes))
+    assert answer.id == "s"
+
+
+@pytest.mark.parametrize(
+    ("decisions", "reason"),
+    [
+        (
+            [settle(1), settle(1, annotator=ASHA)],
+            "line 4: turn 1 of conversation c1 is adjudicated in line 3, too. Delete one of them.",
+        ),
+        (
+            [settle(1, adjudicates=[ASHA, "person:cora"])],
+            "line 3: adjudicates: no line annotates turn 1 of conversation c1 by person:cora under the same "
+            "guideline. Correct the name.",
+        ),
+        (
+            [settle(1, guideline="g")],
+            f"line 3: adjudicates: no line annotates turn 1 of conversation c1 by {ASHA} ",
+        ),
+        ([settle(1, unknown=True)], "a line with `adjudicates` says what counts, so it cannot be `unknown`"),
+        ([settle(1, adjudicates=["cora"])], "'cora' is no annotator"),
+    ],
+)
+def test_a_decision_that_cannot_be_is_refused(
+    tmp_path: Path, decisions: list[dict[str, Any]], reason: str
+) -> None:
+    assert reason in refused(tmp_path, [chat("c1")], *differ(1), *decisions)

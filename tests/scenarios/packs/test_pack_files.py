@@ -363,7 +363,7 @@ def test_the_skeleton_goes_into_an_empty_folder_only(tmp_path: Path) -> None:
 
 
 MINIMUM = {
-    "consumer-grievance-india": (40, 20, 30),
+    "consumer-grievance-india": (40, 20, 120),
     "migration-labour-rights": (15, 1, 8),
     "pregnancy-medication": (15, 1, 8),
 }

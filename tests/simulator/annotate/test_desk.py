@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.scenarios.datasets.gold import read_annotations
+from hallulab.scenarios.datasets.annotations import read_annotations
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Span
 from hallulab.simulator.annotate.desk import Desk, find_guideline

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.scenarios.datasets.gold import Quotation
+from hallulab.scenarios.datasets.annotations import Quotation
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.annotate.marks import (
     FlagMark,

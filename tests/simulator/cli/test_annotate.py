@@ -88,7 +88,9 @@ def test_a_sheet_is_drawn_filled_in_and_added_and_numbers_are_corrected(
     assert (a["source"], b["source"], report["drawn_turns"]) == ("annotations", "annotations", 15)
     low, high = together["all_labelled_ci95"]
     assert low <= 0.5 <= high
-    assert report["labelled_by"] == [{"annotator": "person", "guideline": sheet["guideline"], "turns": 15}]
+    assert report["labelled_by"] == [
+        {"annotator": "person", "guideline": sheet["guideline"], "turns": 15, "adjudicates": False}
+    ]
     assert "15 turns by people" in run.page.read_text()
 
 
@@ -150,7 +152,12 @@ def test_another_guideline_that_names_another_chatbot_is_warned_of(
     assert json.loads(run.report.read_text())["other_winners"] == [
         {
             "detector": "d",
-            "labels": {"annotator": "person", "guideline": "loose", "turns": 10},
+            "labels": {
+                "annotator": "person",
+                "guideline": "loose",
+                "turns": 10,
+                "adjudicates": False,
+            },
             "lowest": "a",
             "lowest_by_them": "b",
         }

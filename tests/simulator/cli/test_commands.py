@@ -188,6 +188,28 @@ def test_view_serves_until_it_is_interrupted(tmp_path: Path) -> None:
     assert not run.page.exists()
 
 
+@pytest.mark.slow
+def test_view_stops_its_runs_when_it_is_interrupted(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hallulab", "view", str(tmp_path), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        base = address.split("/?")[0]
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        browser.open(address, timeout=20).close()
+        form = {"chatbots": ["vanilla"], "model": "m", "base_url": "http://127.0.0.1:9/v1"}
+        given = {"Origin": base, "x-hallulab": "1"}
+        browser.open(
+            urllib.request.Request(f"{base}/start", json.dumps(form).encode(), given), timeout=60
+        ).close()
+        process.send_signal(signal.SIGINT)
+        rest, told = process.communicate(timeout=60)
+    [run] = [path for path in tmp_path.iterdir() if path.is_dir()]
+    ended = f"stopped: {run}. Its page resumes it, and so does the same `hallulab run`.\n"
+    assert (process.returncode, rest, told) == (0, ended, "")
+    assert not RunFolder(run).is_claimed
+
+
 def test_view_of_no_folder_is_told(hallulab: Hallulab, tmp_path: Path) -> None:
     none = tmp_path / "none"
     ended = hallulab("view", none)

@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from hallulab.scenarios.datasets.gold import Draw
+from hallulab.scenarios.datasets.annotations import Draw
 from hallulab.simulator.measure.drawn_turns import (
     Draws,
     compute_drawn_lambda,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.scenarios.transcript import Call, Conversation, Verdict
 from hallulab.simulator.measure.hallucinations import Row
 from hallulab.simulator.measure.rows import build_row, build_rows
 from hallulab.simulator.measure.spending import sum_known
@@ -48,6 +48,28 @@ def test_token_accuracy_over_the_set_and_over_conversations() -> None:
 def test_share_of_chats_and_calls_a_reply() -> None:
     result = one_row(*two_chats())
     assert (result.hallucinated_chats, result.calls_per_reply) == (0.5, 2.0)
+
+
+def computing(prompt: int, cached: int | None, written: int) -> Call:
+    return call("chatbot.generate", prompt, written).model_copy(update={"cached_tokens": cached})
+
+
+def test_computed_tokens_a_reply_are_of_the_chatbots_calls_without_cached_ones() -> None:
+    chats = [
+        conversation(
+            "a", ["x", "y"], calls=[computing(100, 60, 10), computing(20, 0, 5), call("user.message")]
+        ),
+        conversation("b", ["x"], calls=[computing(30, 30, 2)]),
+    ]
+    assert one_row(chats, []).computed_tokens_per_reply == 50.666667
+
+
+def test_computed_tokens_are_unknown_if_those_of_one_answered_call_are() -> None:
+    failed = computing(30, None, 2).model_copy(update={"error": "time-out"})
+    chats = [conversation("a", ["x"], calls=[computing(100, 60, 10), failed])]
+    assert one_row(chats, []).computed_tokens_per_reply == 50
+    chats.append(conversation("b", ["x"], calls=[computing(30, None, 2)]))
+    assert one_row(chats, []).computed_tokens_per_reply is None
 
 
 def test_cost_of_the_detector() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from hallulab.simulator.measure.hallucinations import Row
 from hallulab.simulator.measure.rows import build_row
-from hallulab.simulator.report.charts.cost import LEFT, RIGHT, CostChart, lay_out_costs
+from hallulab.simulator.report.charts.cost import LEFT, RIGHT, CostChart, choose_cost_measure, lay_out_costs
 from hallulab.simulator.report.dots import WIDTH
 
 
@@ -12,8 +12,14 @@ def line(
     hpt: float | None,
     ci95: tuple[float, float] | None = None,
     detector: str = "d",
+    tokens: float | None = None,
 ) -> Row:
-    found = {"calls_per_reply": calls, "hpt_1": hpt, "hpt_1_ci95": ci95}
+    found = {
+        "calls_per_reply": calls,
+        "computed_tokens_per_reply": tokens,
+        "hpt_1": hpt,
+        "hpt_1_ci95": ci95,
+    }
     return build_row(chatbot, detector, []).model_copy(update=found)
 
 
@@ -21,11 +27,11 @@ def test_dots_stand_where_calls_and_hallucinations_are() -> None:
     plot = lay_out_costs([line("a", 0.0, 0.0), line("b", 4.0, 1.0, (0.5, 2.0))])
     assert plot is not None
     assert [(dot.x, dot.low, dot.title) for dot in plot.dots] == [
-        (LEFT, None, "a, d: 0.00 calls a reply, 0.00"),
+        (LEFT, None, "a, d: 0.00 model calls a reply, 0.00"),
         (
             WIDTH - RIGHT,
             (plot.top + 3 * plot.floor) / 4,
-            "b, d: 4.00 calls a reply, 1.00, 95% interval 0.50 to 2.00",
+            "b, d: 4.00 model calls a reply, 1.00, 95% interval 0.50 to 2.00",
         ),
     ]
     assert (plot.dots[0].y, plot.dots[1].y, plot.dots[1].high) == (
@@ -33,6 +39,42 @@ def test_dots_stand_where_calls_and_hallucinations_are() -> None:
         (plot.top + plot.floor) / 2,
         plot.top,
     )
+
+
+def test_tokens_are_on_the_axis_where_the_server_told_them_of_every_chatbot() -> None:
+    rows = [line("a", 9.0, 0.0, tokens=500.0), line("b", 2.0, 1.0, (0.5, 2.0), tokens=2000.0)]
+    plot = lay_out_costs(rows)
+    assert plot is not None
+    assert (plot.across, [tick.label for tick in plot.x_ticks]) == (
+        "computed tokens a reply",
+        ["0", "500", "1,000", "1,500", "2,000"],
+    )
+    assert [(dot.x, dot.title) for dot in plot.dots] == [
+        (LEFT + (WIDTH - LEFT - RIGHT) / 4, "a, d: 500 computed tokens a reply, 0.00"),
+        (WIDTH - RIGHT, "b, d: 2,000 computed tokens a reply, 1.00, 95% interval 0.50 to 2.00"),
+    ]
+    assert CostChart.caption(rows) == (
+        "Cost against quality: computed tokens a reply, and HPT-1; left and low is better"
+    )
+
+
+def test_calls_are_on_the_axis_where_a_chatbots_tokens_are_not_known_and_the_caption_says_whose() -> None:
+    rows = [line("a", 9.0, 0.5, tokens=500.0), line("b", 2.0, 1.0), line("b", 2.0, 1.0, detector="e")]
+    plot = lay_out_costs(rows)
+    assert plot is not None
+    assert (plot.across, plot.dots[0].title) == (
+        "model calls a reply",
+        "a, d: 9.00 model calls a reply, 0.50",
+    )
+    assert CostChart.caption(rows) == (
+        "Cost against quality: model calls a reply, and HPT-1; left and low is better. "
+        "The server did not tell all computed tokens of b."
+    )
+
+
+def test_a_chatbot_that_is_not_drawn_does_not_decide_what_is_on_the_axis() -> None:
+    rows = [line("a", 2.0, 0.5, tokens=500.0), line("b", 1.0, None)]
+    assert choose_cost_measure(rows).field == "computed_tokens_per_reply"
 
 
 def test_names_that_would_touch_stand_in_lines_above_each_other() -> None:

@@ -14,6 +14,7 @@ from unittest.mock import patch
 from pydantic import BaseModel
 
 from hallulab.simulator.viewer import findings
+from hallulab.simulator.viewer.launching import Launcher
 from hallulab.simulator.viewer.runs import ShownRuns
 from hallulab.simulator.viewer.serve import Listening, listen, make_server
 from hallulab.simulator.viewer.talks import TalkSource
@@ -45,14 +46,34 @@ class Served:
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
+    def post(self, path: str, body: bytes, **headers: str) -> tuple[int, str]:
+        """The status and the body of an answer to a request that writes, as the page sends it."""
+        access = self.listening.access
+        given = {"Origin": self.base, "x-hallulab": "1", **headers}
+        request = urllib.request.Request(
+            f"{self.base}{path}",
+            data=body,
+            headers={"Cookie": f"{access.cookie}={access.token}", **given},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
 
 @contextmanager
-def serving(paths: Sequence[Path], indices: Path, talked: TalkSource | None = None) -> Iterator[Served]:
+def serving(
+    paths: Sequence[Path],
+    indices: Path,
+    talked: TalkSource | None = None,
+    launcher: Launcher | None = None,
+) -> Iterator[Served]:
     """Serve run folders while the block runs."""
     ready = threading.Event()
     listening = listen(0)
     runs = ShownRuns(paths, indices)
-    server = make_server(runs, listening, ready.set, talked=talked)
+    server = make_server(runs, listening, ready.set, talked=talked, launcher=launcher)
     thread = threading.Thread(target=server.run, args=([listening.socket],), daemon=True)
     thread.start()
     assert ready.wait(20)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hallulab.scenarios.datasets.gold import read_annotations
+from hallulab.scenarios.datasets.annotations import read_annotations
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Span
 from hallulab.simulator.report.metrics.corrected import CorrectedSection
@@ -143,6 +146,9 @@ def test_undo_leads_to_the_turn_of_the_last_key(served: Served) -> None:
         ({"kind": "missed", "start": 0, "end": 999, "text": "Fee"}, "do not stand"),
         ({"kind": "missed", "start": 0, "end": 3, "text": "fee"}, "other words"),
         ({"kind": "missed", "start": 3, "end": 3, "text": ""}, "do not stand"),
+        ({"kind": "unknown", "adjudicate": True}, "`unknown` does not settle a turn"),
+        ({"kind": "take", "takes": "person"}, "`take` needs `adjudicate`"),
+        ({"kind": "clean", "adjudicate": True}, "Fewer than two annotators"),
     ],
 )
 def test_a_wrong_key_is_refused_with_a_reason(served: Served, key: dict[str, Any], reason: str) -> None:
@@ -178,6 +184,22 @@ def test_other_pages_write_nothing(served: Served, path: str, headers: dict[str,
     status, _ = post(served, f"/runs/{id_of(served, 'small')}/{path}", said, **headers)
     assert status == 403
     assert sorted(file.name for file in folder_of(served).path.iterdir()) == before
+
+
+def test_a_client_that_still_sends_sees_the_refusal_and_no_reset(served: Served) -> None:
+    body = b"x" * 200_000
+    with closing(HTTPConnection("127.0.0.1", served.listening.access.port, timeout=20)) as client:
+        client.putrequest("POST", f"/runs/{id_of(served, 'small')}/marks")
+        for name, value in (("content-length", str(len(body))), ("connection", "close")):
+            client.putheader(name, value)
+        client.endheaders()
+        for part in (body[:100_000], body[100_000:]):
+            time.sleep(0.2)
+            client.send(part)
+        answer = client.getresponse()
+        told = answer.read().decode()
+    assert answer.status == 403
+    assert told.startswith("The token is missing or wrong.")
 
 
 def test_an_address_that_writes_cannot_be_visited(served: Served) -> None:
@@ -232,8 +254,10 @@ def test_the_page_of_labels_has_agreement_and_conflicts(served: Served) -> None:
     assert status == 200
     assert "<img" not in page
     assert "person:&lt;img src=x&gt;, person:Asha" in page
-    assert f'<a href="/runs/{id_of(served, "small")}/conversations/c0#turn-0">c0, turn 1</a>' in page
+    assert f'<a href="/runs/{id_of(served, "small")}/settle/c0/0">c0, turn 1</a>' in page
     assert '<td class="n">2</td><td class="n">1</td><td class="n">0.00</td>' in page
+    assert "No gamma of person:&lt;img src=x&gt; and person:Asha: one of them marked no place." in page
+    assert "<b>1</b> conflict open, <b>0</b> settled." in page
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)))

@@ -81,6 +81,22 @@ def test_j_and_k_go_through_flagged_turns_of_all_conversations(page: Page, serve
         expect(page.locator(".turn:focus")).to_have_count(1)
 
 
+def test_j_at_the_last_flagged_turn_and_k_at_the_first_say_so(page: Page, served: Served) -> None:
+    go(page, served, f"/runs/{id_of(served, 'plain')}/conversations/c#turn-0")
+    said = page.locator("[aria-live]")
+    page.keyboard.press("j")
+    page.wait_for_url("**/c#end")
+    expect(said).to_have_text("No further flagged turn.")
+    go(page, served, f"/runs/{id_of(served, 'plain')}/conversations/a")
+    page.keyboard.press("j")
+    expect(said).to_be_empty()
+    page.keyboard.press("k")
+    expect(said).to_have_text("No flagged turn before this one.")
+    page.wait_for_url("**/a#turn-0")
+    page.keyboard.press("j")
+    page.wait_for_url("**/c#turn-0")
+
+
 def test_a_flag_is_reached_and_opened_by_keys_alone(page: Page, served: Served) -> None:
     go(page, served, f"/runs/{id_of(served, 'plain')}/conversations/a#turn-0")
     page.keyboard.press("Tab")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from hallulab.scenarios.datasets.gold import read_annotations
+from hallulab.scenarios.datasets.annotations import read_annotations
 from hallulab.scenarios.transcript import Span
 from hallulab.simulator.annotate.desk import read_drawn
 from hallulab.simulator.report.metrics.corrected import CorrectedSection

@@ -93,11 +93,17 @@ def test_keys_go_through_flagged_turns_and_hide_detectors(page: Page, served: Se
 
     assert press("jjjkk") == ["turn-0", "turn-2", "turn-2", "turn-0", "turn-0"]
     expect(page.locator(".turn:focus")).to_have_count(1)
+    expect(page.locator("#said")).to_have_text("No flagged turn before this one.")
     press("1")  # the first detector, which flags the first turn, is hidden
     assert not page.is_checked("#detectors input >> nth=0")
     assert page.locator("mark[role=button]").all_inner_texts() == ["Sir"]
     assert page.locator(".finding:visible").count() == 1
-    assert press("jk") == ["turn-2", "turn-2"]
+    assert press("j") == ["turn-2"]
+    expect(page.locator("#said")).to_be_empty()
+    assert press("j") == ["turn-2"]
+    expect(page.locator("#said")).to_have_text("No further flagged turn.")
+    assert press("k") == ["turn-2"]
+    expect(page.locator("#said")).to_have_text("No flagged turn before this one.")
     press("1")
     assert page.locator("mark[role=button]").all_inner_texts() == ["Rs 500", "Sir"]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import textwrap
-import time
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -20,21 +21,31 @@ from hallulab.simulator.viewer.talks import load_talk_source
 from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.places import ROOT
-from tests.simulator.chat.talking import REPLY, EndlessModel, answer
+from tests.simulator.chat.talking import REPLY, EndlessModel, answer, is_about
 from tests.simulator.viewer.browsing import find_violations, needs_chromium
 from tests.simulator.viewer.serving import Served, serving
 
 pytestmark = needs_chromium
 
+MAY_END = threading.Event()
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script> \u202ereversed \x1b[31m </p></article>"
 
 
 class Talker(EndlessModel):
-    """Repeats hostile words, and answers all else as `EndlessModel` does."""
+    """Repeats hostile words, and answers all else as `EndlessModel` does.
+
+    Asked `Slowly?`, it gives three words, and the rest when `MAY_END` is set.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._script = lambda request: HOSTILE if "Attack" in str(request["messages"][-1]) else REPLY
+
+    async def wait_for_piece(self, body: dict[str, Any], number: int) -> None:
+        """See `ScriptedTransport`."""
+        replies = "[1]" in str(body["messages"][0])  # with passages; else it looks for what to search
+        if number > 3 and replies and is_about(body, "Slowly?"):
+            await asyncio.to_thread(MAY_END.wait, 60)
 
 
 @pytest.fixture(scope="module")
@@ -122,16 +133,28 @@ def test_stop_ends_the_reply_and_the_message_comes_back(page: Page, served: Serv
     expect(page.locator("#turn-0 mark")).to_have_count(1, timeout=60_000)
     page.keyboard.type("Endless?")
     page.keyboard.press("Enter")
-    expect(page.locator("#state")).to_have_text("The bot is replying…")
-    time.sleep(0.3)
+    expect(page.locator("#state")).to_have_text("Searching the documents…")
+    expect(page.locator(".draft .asked")).to_have_text("Endless?")
     page.keyboard.press("Escape")
     expect(page.locator("#state")).to_have_text("Stopped. This message has no reply and is not kept.")
     assert page.locator("#message").input_value() == "Endless?"
+    expect(page.locator(".draft")).to_have_count(0)
     page.locator("#message").fill("And now?")
     page.keyboard.press("Enter")
     expect(page.locator("#turn-1 mark")).to_have_count(1)
     [chat] = folder_of(served).read_conversations()
     assert [turn.user for turn in chat.turns] == ["How hot is it?", "And now?"]
+
+
+def test_a_reply_is_shown_while_it_is_written(page: Page) -> None:
+    MAY_END.clear()
+    page.locator("#message").fill("Slowly?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".draft .reply")).to_have_text("Water boils at", timeout=60_000)
+    expect(page.locator("#turn-0")).to_have_count(0)
+    MAY_END.set()
+    expect(page.locator("#turn-0 .reply")).to_have_text(REPLY)
+    expect(page.locator(".draft")).to_have_count(0)
 
 
 def test_a_hostile_reply_is_text(page: Page) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hallulab.simulator.viewer import guard
 from hallulab.simulator.viewer.guard import LARGEST_BODY, Access, Guard, Scope, build_policy
 
 PORT = 8765
@@ -240,3 +241,44 @@ def test_every_answer_carries_the_policy(headers: tuple[Header, ...]) -> None:
 def test_tokens_are_long_and_differ() -> None:
     assert len({Access(PORT).token for _ in range(20)}) == 20
     assert len(Access(PORT).token) >= 32
+
+
+def refuse(parts: Iterable[bytes], ends: bool = True) -> tuple[int, int]:
+    """Refuse a request whose body comes in parts; the status, and how many bytes were read of it."""
+    read = 0
+    waiting = [*parts]
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def app(scope: Scope, receive: Any, send: Any) -> None:
+        raise AssertionError("a refused request reached the application")
+
+    async def receive() -> MutableMapping[str, Any]:
+        nonlocal read
+        if not waiting:
+            assert not ends
+            await asyncio.Event().wait()
+        part = waiting.pop(0)
+        read += len(part)
+        return {"type": "http.request", "body": part, "more_body": bool(waiting) or not ends}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    headers = [(name.encode(), value.encode()) for name, value in (HOST, COOKIE, MARKED, LENGTH)]
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": headers}
+    asyncio.run(Guard(app, ACCESS, build_policy(["a"], ["b"]))(scope, receive, send))
+    return sent[0]["status"], read
+
+
+def test_the_body_of_a_refused_request_is_read_before_the_answer() -> None:
+    assert refuse([b"x" * 1000] * 50) == (403, 50_000)
+
+
+def test_no_more_than_the_largest_body_is_read_of_a_refused_request() -> None:
+    part = LARGEST_BODY // 4
+    assert refuse([b"x" * part] * 100) == (403, LARGEST_BODY + part)
+
+
+def test_a_refused_request_whose_body_never_ends_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "DISCARD_S", 0.01)
+    assert refuse([b"x"], ends=False) == (403, 1)

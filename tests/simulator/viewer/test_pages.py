@@ -12,6 +12,7 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Passage, Span, Turn
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.viewer import app
 from hallulab.simulator.viewer.app import _SCRIPTS, A_PAGE, find_fewest
 from hallulab.simulator.viewer.index import Rate
 from hallulab.simulator.viewer.runs import ShownRuns
@@ -84,6 +85,13 @@ def test_conversations_are_paged(served: Served) -> None:
     assert first.count("/conversations/id") == A_PAGE
     assert second.count("/conversations/id") == 5
     assert "page 2 of 2" in second
+
+
+def test_a_persona_of_many_is_typed(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "MOST_NAMES", 1)
+    _, page = served.get(f"/runs/{id_of(served, 'hostile')}/conversations?persona=%22%3Cimg%20src=x%3E")
+    assert '<input id="persona" name="persona" value="&#34;&lt;img src=x&gt;"' in page
+    assert '<select id="persona"' not in page
 
 
 @pytest.mark.parametrize("page", ["0", "-1", "x", "9" * 40, "1e3", "²"])

@@ -1,0 +1,262 @@
+"""Ask for an answer in pieces where somebody watches, and join them to the answer that comes in one.
+
+A streamed chat completion is a list of server-sent events. Each `data:` line is a JSON object with pieces
+(`delta`), the last one is `[DONE]`. Only texts for people are streamed: not JSON by a schema, calls of tools,
+or decisions by one token. Whoever asked gets the same answer in either case.
+Source: OpenAI's API reference, "Chat completion chunk object".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+import httpx2
+
+from hallulab.agents.models.redaction import Redaction
+from hallulab.agents.models.watching import find_text_listener
+from hallulab.scenarios.files.data_files import read_json
+
+TELL_EVERY_S = 0.05
+"""Seconds between two times that a growing text is told."""
+
+MOST_TOLD = 20_000
+"""Characters of a growing text that are told at most. Replies have a tenth of it."""
+
+_DONE = "[DONE]"
+
+_NOT_ABOUT_STREAMS = frozenset({401, 403, 408, 409, 413, 425, 429, 502, 503, 504})
+"""Statuses of refusals that asking for the whole answer does not change."""
+
+_OF_KEYS = "".join(map(chr, range(ord("!"), ord("~") + 1)))
+"""What keys are made of: ASCII without spaces."""
+
+_TEXTS = ("content", "refusal", "reasoning", "reasoning_content")
+"""Fields of a message that come in pieces."""
+
+_KEPT = ("id", "created", "model", "system_fingerprint", "service_tier", "usage")
+"""Fields of a completion that events of a stream have, too."""
+
+
+class StreamingSender:
+    """Sends requests, as streams where somebody watches and the endpoint can.
+
+    Args:
+        largest: bytes of a stream at most.
+    """
+
+    def __init__(self, largest: int) -> None:
+        self._largest = largest
+        self._whole: set[str] = set()
+        """Addresses that were found to give whole answers only."""
+
+    async def send(
+        self, inner: httpx2.AsyncBaseTransport, request: httpx2.Request, redaction: Redaction
+    ) -> httpx2.Response:
+        """Send a request, and tell whoever watches of its text.
+
+        Args:
+            inner: sends.
+            request: to an endpoint, with its key.
+            redaction: removes the key from what is told; the answer itself still has it.
+
+        Returns:
+            The endpoint's answer; of a stream, the completion that its pieces are of.
+
+        Raises:
+            httpx2.RequestError: there is no answer, or a stream broke off.
+        """
+        listener, url = find_text_listener(), str(request.url)
+        body = None if listener is None or url in self._whole else _read_text_request(request)
+        if listener is None or body is None:
+            return await inner.handle_async_request(request)
+        response = await inner.handle_async_request(_as_stream(request, body))
+        if response.headers.get("Content-Type", "").lower().startswith("text/event-stream"):
+            text = _GrowingText(listener, redaction)
+            try:
+                answer = await self._join(response, request, text.add)
+            finally:
+                text.close()
+                await response.aclose()
+            if answer is not None:
+                text.tell_whole()
+                return httpx2.Response(200, content=json.dumps(answer).encode())
+        elif response.status_code < 400 or response.status_code in _NOT_ABOUT_STREAMS:
+            return response
+        else:
+            await response.aclose()
+        listener("")
+        whole = await inner.handle_async_request(request)
+        if whole.status_code < 400:
+            self._whole.add(url)
+        return whole
+
+    async def _join(
+        self, response: httpx2.Response, request: httpx2.Request, tell: Callable[[str], None]
+    ) -> dict[str, Any] | None:
+        """Return the completion of a stream; None: it is none that can be joined."""
+        joined = JoinedCompletion()
+        try:
+            async for data in _read_events(response, self._largest):
+                if data == _DONE:
+                    return joined.build()
+                tell(joined.add(read_json(data, str)))
+        except (ValueError, httpx2.DecodingError):
+            return None
+        if not joined.is_finished:
+            raise httpx2.RemoteProtocolError("the stream broke off", request=request)
+        return joined.build()
+
+
+class JoinedCompletion:
+    """The pieces of a chat completion so far."""
+
+    def __init__(self) -> None:
+        self._answer: dict[str, Any] = {}
+        self._choice: dict[str, Any] = {}
+        self._message: dict[str, Any] = {"role": "assistant"}
+        self._texts: dict[str, list[str]] = {}
+        self._logprobs: list[Any] | None = None
+        self._begun = False
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the endpoint has said why the model stopped."""
+        return "finish_reason" in self._choice
+
+    def add(self, chunk: Any) -> str:
+        """Add an object of the stream; return what it adds to the text.
+
+        Raises:
+            ValueError: it is in no form that we know.
+        """
+        if not isinstance(chunk, dict) or not isinstance(choices := chunk.get("choices"), list):
+            raise ValueError("an event without choices")
+        self._answer |= {key: chunk[key] for key in _KEPT if chunk.get(key) is not None}
+        if not choices:  # the last one, with the usage
+            return ""
+        [choice] = choices
+        if not isinstance(choice, dict) or not isinstance(delta := choice.get("delta"), dict):
+            raise ValueError("a choice without pieces")
+        self._begun = True
+        self._choice |= {
+            key: value
+            for key, value in choice.items()
+            if value is not None and key not in ("delta", "logprobs")
+        }
+        self._add_logprobs(choice.get("logprobs"))
+        for key, value in delta.items():
+            if key in _TEXTS and value is not None:
+                if not isinstance(value, str):
+                    raise ValueError("a piece that is no text")
+                self._texts.setdefault(key, []).append(value)
+            elif value is not None:
+                self._message[key] = value
+        return delta.get("content") or ""
+
+    def _add_logprobs(self, found: Any) -> None:
+        if found is None:
+            return
+        if not isinstance(found, dict) or not isinstance(tokens := found.get("content") or [], list):
+            raise ValueError("log-probabilities in another form")
+        self._logprobs = self._logprobs or []
+        self._logprobs += tokens
+
+    def build(self) -> dict[str, Any]:
+        """Return the completion in the form in which it comes as a whole.
+
+        Raises:
+            ValueError: there was no piece.
+        """
+        if not self._begun:
+            raise ValueError("a stream without pieces")
+        texts = {key: "".join(pieces) for key, pieces in self._texts.items()}
+        logprobs = {} if self._logprobs is None else {"logprobs": {"content": self._logprobs}}
+        choice = {**self._choice, "message": {**self._message, **texts}, **logprobs}
+        return {**self._answer, "object": "chat.completion", "choices": [choice]}
+
+
+class _GrowingText:
+    """Tells of a text as it grows: word by word, so that a key in it is whole when it is looked for."""
+
+    def __init__(self, listener: Callable[[str], None], redaction: Redaction) -> None:
+        self._listener = listener
+        self._redaction = redaction
+        self._text = self._told = ""
+        self._told_at = -TELL_EVERY_S
+        self._later: asyncio.TimerHandle | None = None
+        listener("")
+
+    def add(self, piece: str) -> None:
+        """Add a piece, and tell of it now or soon."""
+        if not piece or len(self._text) >= MOST_TOLD:
+            return
+        self._text += piece
+        if self._later is None:
+            wait = self._told_at + TELL_EVERY_S - time.monotonic()
+            if wait > 0:
+                self._later = asyncio.get_running_loop().call_later(wait, self._tell)
+            else:
+                self._tell()
+
+    def close(self) -> None:
+        """Tell of nothing more, but for the whole text."""
+        if self._later is not None:
+            self._later.cancel()
+
+    def tell_whole(self) -> None:
+        """Tell of the text, which is whole now."""
+        if len(self._text) <= MOST_TOLD:
+            self._tell_if_new(self._text)
+
+    def _tell(self) -> None:
+        self._later, self._told_at = None, time.monotonic()
+        self._tell_if_new(self._text[:MOST_TOLD].rstrip(_OF_KEYS))
+
+    def _tell_if_new(self, text: str) -> None:
+        shown = self._redaction.text(text)
+        if shown != self._told:
+            self._told = shown
+            self._listener(shown)
+
+
+def _read_text_request(request: httpx2.Request) -> Mapping[str, Any] | None:
+    """Return the body of a request whose answer is a text for people; None: it is another one."""
+    content = request.read()
+    body = json.loads(content) if content else {}
+    if "messages" not in body or body.keys() & {"response_format", "tools"} or body.get("max_tokens") == 1:
+        return None
+    return dict(body)
+
+
+def _as_stream(request: httpx2.Request, body: Mapping[str, Any]) -> httpx2.Request:
+    """Return a request that asks for the same answer in pieces, with the usage at their end."""
+    asked = {**body, "stream": True, "stream_options": {"include_usage": True}}
+    left_out = ("host", "content-length", "accept")
+    headers = {name: value for name, value in request.headers.items() if name.lower() not in left_out}
+    headers["Accept"] = "text/event-stream, application/json"
+    content = json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode()
+    return httpx2.Request(request.method, request.url, content=content, headers=headers)
+
+
+async def _read_events(response: httpx2.Response, largest: int) -> AsyncIterator[str]:
+    """Yield the data of each server-sent event.
+
+    Raises:
+        ValueError: there are more than `largest` bytes.
+    """
+    begun, size = bytearray(), 0
+    async for read in response.aiter_bytes():
+        size += len(read)
+        if size > largest:
+            raise ValueError("a stream that is too long")
+        begun += read
+        if b"\n" not in read:
+            continue
+        *lines, begun = begun.split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:"):
+                yield line.removeprefix(b"data:").decode("utf-8", "replace").strip()

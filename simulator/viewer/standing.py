@@ -1,0 +1,160 @@
+"""Where a run stands: how much of it is done, who writes it, and whether it can go on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.plan import count_users
+from hallulab.simulator.runs.experiment_json import SavedExperiment
+from hallulab.simulator.viewer.launching import Launch, Launcher
+from hallulab.simulator.viewer.offers import require_offered
+from hallulab.simulator.viewer.runs import ShownRun
+
+State = Literal["running", "stopping", "elsewhere", "ended", "unfinished", "whole"]
+"""`elsewhere`: another process writes it. `ended`: this viewer started it, and it has ended."""
+
+ELSEWHERE = "This run is being written by another process."
+STOPPED = "Stopped. What was finished is kept."
+STOPPING = "Stopping. What is finished is kept. Stop it again to kill it."
+ENDED = "The run has ended."
+
+
+@dataclass(frozen=True)
+class RunStanding:
+    """Where a run stands."""
+
+    state: State
+    """Its state."""
+    conversations: int
+    """Those that have ended without an error."""
+    failed: int
+    """Those that have ended with one; they are held anew when the run goes on."""
+    planned: int | None
+    """Those that there shall be; None: not known."""
+    verdicts: int
+    """Those that were given."""
+    wanted: int
+    """Those of the turns that there are, by all detectors."""
+    is_most: bool
+    """Whether fewer conversations may do, because the run ends when it is decided."""
+    line: str
+    """The last line of the command, while it runs."""
+    note: str
+    """What there is to say, in a sentence or two; empty: nothing."""
+    can_resume: bool
+    """Whether the page can go on with it."""
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether it changes by itself."""
+        return self.state in ("running", "stopping", "elsewhere")
+
+    @property
+    def mark(self) -> str:
+        """Return what differs where anything else does."""
+        return digest(asdict(self))[:16]
+
+
+class StandingKeeper:
+    """Finds out where runs stand.
+
+    Args:
+        launcher: starts them.
+    """
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+        self._planned: dict[str, tuple[Experiment, int | None]] = {}
+
+    def of(self, run: ShownRun) -> RunStanding | None:
+        """Return where a run stands; None: it was not planned, such as one that was imported.
+
+        Raises:
+            UsageError: experiment.json is damaged.
+        """
+        launch, saved = self._launcher.get(run.folder), run.folder.read_experiment()
+        experiment = self.find_experiment(run)
+        if experiment is None or (saved is not None and not _is_planned(saved)):
+            return None
+        counts, planned = run.growth.count(), self._count_planned(run.id, experiment)
+        failed = run.index.count_failed()
+        done = counts.conversations - failed
+        wanted = counts.turns * len(experiment.detectors)
+        is_whole = planned is not None and done >= planned and counts.verdicts >= wanted
+        state = _find_state(run, launch, is_whole)
+        line = "" if launch is None else launch.read_last_line()
+        note, refusal = "", ""
+        if state == "stopping":
+            note = STOPPING
+        elif state == "elsewhere":
+            note = ELSEWHERE
+        elif state == "ended" and launch is not None:
+            note = (
+                STOPPED if launch.is_stopped else ENDED if launch.code == 0 else line or "The run has failed."
+            )
+        is_over = state == "unfinished" or (state == "ended" and launch is not None and launch.code != 0)
+        if is_over:
+            refusal = self.find_refusal(experiment)
+        return RunStanding(
+            state,
+            done,
+            failed,
+            planned,
+            counts.verdicts,
+            wanted,
+            experiment.until_decided is not None,
+            line if state in ("running", "stopping") else "",
+            " ".join(filter(None, (note, refusal))),
+            is_over and not refusal,
+        )
+
+    def find_experiment(self, run: ShownRun) -> Experiment | None:
+        """Return what a run runs: what experiment.json says, else what was started; None: not known.
+
+        Raises:
+            UsageError: experiment.json is damaged.
+        """
+        launch, saved = self._launcher.get(run.folder), run.folder.read_experiment()
+        return saved.experiment if saved else launch.experiment if launch else None
+
+    def find_refusal(self, experiment: Experiment) -> str:
+        """Return why a page does not go on with an experiment; empty: it does."""
+        try:
+            require_offered(experiment, self._launcher.source.experiment)
+        except UsageError as error:
+            return str(error)
+        return ""
+
+    def _count_planned(self, id: str, experiment: Experiment) -> int | None:
+        """Return how many conversations there shall be; None where that is in a pack which is not offered."""
+        known = self._planned.get(id)
+        if known is None or known[0] != experiment:
+            known = self._planned[id] = experiment, self._count(experiment)
+        return known[1]
+
+    def _count(self, experiment: Experiment) -> int | None:
+        if experiment.scenario not in self._launcher.source.scenarios:
+            return None
+        try:
+            return count_users(experiment, load_scenario(experiment.scenario)) * len(experiment.chatbots)
+        except UsageError:
+            return None
+
+
+def _is_planned(saved: SavedExperiment) -> bool:
+    return not saved.lacks_simulated_user and saved.branched_from is None
+
+
+def _find_state(run: ShownRun, launch: Launch | None, is_whole: bool) -> State:
+    if launch is not None and launch.code is None:
+        return "stopping" if launch.is_stopped else "running"
+    if run.folder.is_claimed:
+        return "elsewhere"
+    if launch is not None:
+        return "ended"
+    return "whole" if is_whole else "unfinished"

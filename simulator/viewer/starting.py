@@ -1,0 +1,191 @@
+"""The page on which runs are started, and what stops and resumes them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.data_files import read_json
+from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.report.html import make_environment
+from hallulab.simulator.viewer.asked_run import AskedRun, fill_form, read_asked_run
+from hallulab.simulator.viewer.form import FormError
+from hallulab.simulator.viewer.launching import MOST_RUNS, Launcher
+from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
+from hallulab.simulator.viewer.standing import RunStanding, StandingKeeper
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+
+class StartingPages:
+    """What the addresses for starting, stopping and resuming runs answer.
+
+    Args:
+        runs: what the viewer shows.
+        launcher: starts runs.
+        render: renders a page of the viewer.
+    """
+
+    def __init__(self, runs: ShownRuns, launcher: Launcher, render: Callable[..., Response]) -> None:
+        self._runs = runs
+        self._launcher = launcher
+        self._render = render
+        self._standings = StandingKeeper(launcher)
+        environment = make_environment("hallulab.simulator.viewer")
+        self._standing = environment.get_template("standing.html")
+        self._personas = environment.get_template("personas.html")
+
+    def list_routes(self) -> list[Route]:
+        """Return the addresses."""
+        from starlette.routing import Route
+
+        return [
+            Route("/start", self.show, methods=["GET"]),
+            Route("/start", self.start, methods=["POST"]),
+            Route("/start/personas", self.show_personas, methods=["GET"]),
+            Route("/start/check", self.check, methods=["POST"]),
+            Route("/runs/{run}/standing", self.show_standing, methods=["GET"]),
+            Route("/runs/{run}/stop", self.stop, methods=["POST"]),
+            Route("/runs/{run}/resume", self.resume, methods=["POST"]),
+        ]
+
+    def find_standing(self, run: ShownRun) -> RunStanding | None:
+        """Return where a run stands; None: it was not planned.
+
+        Raises:
+            UsageError: experiment.json is damaged.
+        """
+        return self._standings.of(run)
+
+    def show(self, request: Request) -> Response:
+        """Show the form."""
+        source = self._launcher.source
+        return self._render(
+            "start.html",
+            source=source,
+            fields=fill_form(source),
+            chosen=source.experiment.personas or (),
+            personas=_read_personas(source.experiment.scenario),
+            most_runs=MOST_RUNS,
+        )
+
+    def show_personas(self, request: Request) -> Response:
+        """Show the personas of a pack that can be chosen."""
+        from starlette.responses import HTMLResponse
+
+        scenario = request.query_params.get("scenario", "")
+        if scenario not in self._launcher.source.scenarios:
+            return _refuse("There is no such scenario.", 404)
+        return HTMLResponse(self._personas.render(personas=_read_personas(scenario), chosen=()))
+
+    async def check(self, request: Request) -> Response:
+        """Say what a filled-in form would do, with its YAML; or which field is wrong."""
+        from starlette.responses import JSONResponse
+
+        given = await _read(request)
+        try:
+            asked = await asyncio.to_thread(read_asked_run, self._launcher.source, given)
+        except FormError as error:
+            return JSONResponse(_complain(error))
+        return JSONResponse(_describe(asked))
+
+    async def start(self, request: Request) -> Response:
+        """Start the run of a filled-in form, and say where its page is; or which field is wrong."""
+        from starlette.responses import JSONResponse
+
+        given = await _read(request)
+        try:
+            asked = await asyncio.to_thread(read_asked_run, self._launcher.source, given)
+            folder = await asyncio.to_thread(self._launcher.start, asked)
+        except FormError as error:
+            return JSONResponse(_complain(error), 400)
+        except (UsageError, OperationalError) as error:
+            return JSONResponse(_complain(FormError("", str(error))), 409)
+        run = await asyncio.to_thread(self._runs.add, folder.path)
+        return JSONResponse({"page": f"/runs/{run.id}"})
+
+    def show_standing(self, request: Request) -> Response:
+        """Show where a run stands; nothing, if that is what the page shows already."""
+        from starlette.responses import Response
+
+        run = self._runs.get(request.path_params["run"])
+        if run is None:
+            return _refuse("There is no such run.", 404)
+        run.growth.catch_up()
+        standing = self.find_standing(run)
+        if standing is None or standing.mark == request.query_params.get("seen"):
+            return Response(status_code=204)
+        return self._show_part(run, standing)
+
+    def stop(self, request: Request) -> Response:
+        """Stop a run that this viewer started; the second time, kill it."""
+        run = self._runs.get(request.path_params["run"])
+        launch = None if run is None else self._launcher.get(run.folder)
+        if run is None or launch is None or launch.code is not None:
+            return _refuse("This viewer has no such run under way.", 404)
+        launch.stop()
+        return self._show_part(run, self.find_standing(run))
+
+    def resume(self, request: Request) -> Response:
+        """Go on with a run that has ended, or was ended."""
+        run = self._runs.get(request.path_params["run"])
+        experiment = None if run is None else self._standings.find_experiment(run)
+        standing = None if run is None else self.find_standing(run)
+        if run is None or experiment is None or standing is None:
+            return _refuse("There is no such run to go on with.", 404)
+        refusal = self._standings.find_refusal(experiment)
+        if refusal:
+            return _refuse(refusal, 403)
+        try:
+            self._launcher.resume(run.folder, experiment)
+        except UsageError as error:
+            return self._show_part(run, standing, str(error))
+        return self._show_part(run, self.find_standing(run))
+
+    def _show_part(self, run: ShownRun, standing: RunStanding | None, complaint: str = "") -> Response:
+        from starlette.responses import HTMLResponse
+
+        return HTMLResponse(self._standing.render(run=run, standing=standing, complaint=complaint))
+
+
+def _read_personas(scenario: str) -> Sequence[Persona]:
+    try:
+        return load_scenario(scenario).personas
+    except UsageError:  # the form says so
+        return ()
+
+
+def _complain(error: FormError) -> dict[str, Any]:
+    sentence = str(error)
+    word = re.match(r"[a-z_]+", sentence)
+    if word is not None and word[0] not in Experiment.model_fields:
+        sentence = sentence[0].upper() + sentence[1:]
+    return {"field": error.field, "sentence": sentence}
+
+
+def _describe(asked: AskedRun) -> dict[str, Any]:
+    return {"yaml": asked.yaml, "conversations": asked.conversations, "sentences": asked.sentences}
+
+
+async def _read(request: Request) -> dict[str, Any]:
+    try:
+        value = read_json(await request.body())
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _refuse(reason: str, status: int) -> Response:
+    from starlette.responses import PlainTextResponse
+
+    return PlainTextResponse(f"{reason}\n", status)

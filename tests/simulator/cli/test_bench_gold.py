@@ -1,0 +1,92 @@
+"""`hallulab bench RUN --gold annotations`: detectors on what annotators found in a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hallulab
+from hallulab.scenarios.errors import UsageError
+from tests.scenarios.datasets.test_gold import chat, differ, note, settle, write
+from tests.simulator.command_line import CodeAndError, CommandLine
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run of which annotators call one turn clean, and another hallucinated or clean."""
+    return write(tmp_path / "mine", [chat("c1")], [note("c1", 0, "k"), *differ(1)])
+
+
+def bench(hallulab: CommandLine, numbers: Path, *more: str | Path) -> Any:
+    ended = hallulab("bench", *more, "--detectors", "lexical", "--json", numbers, "-q")
+    assert ended.code == 0, ended.err
+    found = json.loads(numbers.read_text())
+    for row in found["rows"]:
+        for clocked in ("seconds", "cold_s", "p50_ms", "p95_ms"):
+            del row[clocked]
+    return found
+
+
+def test_both_forms_give_the_same(hallulab: CommandLine, run: Path, tmp_path: Path) -> None:
+    found = bench(hallulab, tmp_path / "found.json", run, "--gold", "annotations")
+    assert found == bench(hallulab, tmp_path / "other.json", "gold", "--data", run)
+    assert found["data"]["replies"] == 2
+
+
+def test_detectors_are_measured_on_what_was_settled(hallulab: CommandLine, run: Path, tmp_path: Path) -> None:
+    before = bench(hallulab, tmp_path / "before.json", run, "--gold", "annotations")
+    with (run / "annotations.jsonl").open("a") as file:
+        file.write(json.dumps(settle(1)) + "\n")
+    after = bench(hallulab, tmp_path / "after.json", run, "--gold", "annotations")
+    positives = [
+        {row["positives"] for row in one["rows"] if row["level"] == "response"} for one in (before, after)
+    ]
+    assert positives == [{1}, {0}]
+
+
+def test_python_takes_the_same_option(run: Path) -> None:
+    assert len(hallulab.bench(str(run), ["lexical"], gold="annotations").rows) > 0
+    with pytest.raises(UsageError, match=r"^--gold other: give one of: annotations\.$"):
+        hallulab.bench(str(run), ["lexical"], gold="other")  # type: ignore[arg-type]
+
+
+def test_it_is_in_the_help(hallulab: CommandLine) -> None:
+    assert "--gold" in hallulab("bench", "--help").out
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            ("gold", "--gold", "annotations"),
+            "--gold annotations: gold is a data set's name. Give a run folder",
+        ),
+        (("none", "--gold", "annotations"), "--gold annotations: none is no folder. Give a run folder."),
+        (
+            ("bare", "--gold", "annotations"),
+            "--gold annotations: bare has no annotations.jsonl. Label turns first",
+        ),
+        (
+            ("mine", "--gold", "annotations", "--data", "."),
+            "--data .: with --gold annotations, the run folder holds",
+        ),
+        (("mine", "--gold", "labels"), "'labels' is not"),
+        (("mine",), "mine: this is an annotated run. Give --gold annotations to measure on it."),
+        (("mine", "--gold", "annotations", "--source", "x"), "--source x: gold has no parts. Leave it out."),
+    ],
+)
+def test_what_is_no_annotated_run_is_refused(
+    code_and_error: CodeAndError,
+    run: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: tuple[str, ...],
+    said: str,
+) -> None:
+    (run.parent / "bare").mkdir()
+    monkeypatch.chdir(run.parent)
+    code, error = code_and_error("bench", *given, "--detectors", "lexical")
+    assert code == 2
+    assert said in error

@@ -1,0 +1,66 @@
+"""Runs that a viewer starts on a scripted model, which waits until a file is there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+
+from hallulab.simulator.cli.main import main
+from hallulab.testing.scripted import ScriptedModel
+from hallulab.testing.tiny_pack import words_for_vectors
+from tests.simulator.chat.talking import answer
+
+MODEL = "patient"
+URL = f"scripted://{MODEL}/v1"
+COMMAND = (sys.executable, "-m", "tests.simulator.viewer.launched")
+"""Stands for the command `hallulab`: a process of its own, in which the model is."""
+
+GATE = "HALLULAB_TEST_GATE"
+"""Variable with the file that the model waits for, once it was asked `FREE` times."""
+
+FREE = 30
+"""Requests: enough for a conversation."""
+
+
+def reply(request: dict[str, Any]) -> str | dict[str, float]:
+    """What the model answers: Yes to a question that wants a decision."""
+    return {"Yes": 0.9, "No": 0.1} if request.get("logprobs") else answer(request)
+
+
+class PatientModel(ScriptedModel):
+    """Answers `FREE` requests at once, and all others when the gate is open."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """See `ScriptedTransport`."""
+        # Another process opens the gate.
+        while len(self.requests) >= FREE and not os.access(os.environ[GATE], os.F_OK):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        return await super().handle_async_request(request)
+
+
+def wait_for(happened: Callable[[], Any], seconds: float = 60) -> Any:
+    """What is returned, once it is true."""
+    until = time.monotonic() + seconds
+    while not (found := happened()):
+        assert time.monotonic() < until, "it did not happen"
+        time.sleep(0.05)
+    return found
+
+
+def fill_in(**values: Any) -> bytes:
+    """A filled-in form as the page sends it: one chatbot and one detector on the scripted model."""
+    return json.dumps(
+        {"chatbots": ["vanilla"], "detectors": ["lexical"], "model": MODEL, "base_url": URL, **values}
+    ).encode()
+
+
+if __name__ == "__main__":
+    with words_for_vectors(), PatientModel(reply, MODEL):
+        main()

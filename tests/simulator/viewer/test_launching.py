@@ -1,0 +1,237 @@
+"""Processes of runs: started, stopped, killed, resumed, and never more than one at a folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.viewer.asked_run import AskedRun, read_asked_run
+from hallulab.simulator.viewer.launching import FILE, LOG, MOST_RUNS, Launch, Launcher
+from hallulab.simulator.viewer.offers import StartSource
+from hallulab.simulator.viewer.runs import ShownRuns
+from hallulab.simulator.viewer.standing import ELSEWHERE, STOPPED, RunStanding, StandingKeeper
+from tests.places import ROOT
+from tests.simulator.cli.test_commands import saved_run
+from tests.simulator.viewer.launched import COMMAND, GATE, MODEL, URL, wait_for
+
+FOREVER = (sys.executable, "-c", "import time; print('begun', flush=True); time.sleep(600)")
+STUBBORN = (
+    sys.executable,
+    "-c",
+    "import signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "print('ready', file=sys.stderr, flush=True); time.sleep(600)",
+)
+FAILING = (
+    sys.executable,
+    "-c",
+    "import sys; print('error: the \\x1b[31mdisk is full.', file=sys.stderr); sys.exit(1)",
+)
+ASKED = AskedRun(Experiment(), "limit: 1\n", 1, ())
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    (tmp_path / "runs").mkdir()
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def launchers() -> Iterator[list[Launcher]]:
+    """Those that are closed at the end."""
+    made: list[Launcher] = []
+    yield made
+    for launcher in made:
+        launcher.close()
+
+
+def launcher_of(runs: Path, command: tuple[str, ...], launchers: list[Launcher]) -> Launcher:
+    launchers.append(Launcher(StartSource(Experiment(), runs), command))
+    return launchers[-1]
+
+
+def launch_of(launcher: Launcher, folder: RunFolder) -> Launch:
+    launch = launcher.get(folder)
+    assert launch is not None
+    return launch
+
+
+def standing_of(launcher: Launcher, folder: RunFolder) -> RunStanding:
+    shown = ShownRuns([folder.path.parent], folder.path.parent.parent / "indices")
+    run = shown.add(folder.path)
+    run.growth.catch_up()
+    standing = StandingKeeper(launcher).of(run)
+    assert standing is not None
+    return standing
+
+
+def test_a_run_is_started_in_a_new_folder_with_its_file(runs: Path, launchers: list[Launcher]) -> None:
+    launcher = launcher_of(runs, FOREVER, launchers)
+    first, second = launcher.start(ASKED), launcher.start(ASKED)
+    assert first.path != second.path
+    assert {first.path.parent, second.path.parent} == {runs}
+    assert (first.path / FILE).read_text() == "limit: 1\n"
+    assert standing_of(launcher, first).state == "running"
+
+
+def test_so_many_runs_are_under_way_at_once_and_no_more(runs: Path, launchers: list[Launcher]) -> None:
+    launcher = launcher_of(runs, FOREVER, launchers)
+    folders = [launcher.start(ASKED) for _ in range(MOST_RUNS)]
+    with pytest.raises(UsageError, match="3 runs are under way"):
+        launcher.start(ASKED)
+    launch_of(launcher, folders[0]).stop()
+    wait_for(lambda: launch_of(launcher, folders[0]).code is not None)
+    assert launcher.start(ASKED).path.is_dir()
+
+
+def test_closing_ends_all_and_says_which(runs: Path, launchers: list[Launcher]) -> None:
+    launcher = launcher_of(runs, FOREVER, launchers)
+    folder = launcher.start(ASKED)
+    assert [one.path for one in launcher.close()] == [folder.path]
+    assert launch_of(launcher, folder).code == 128 + signal.SIGTERM
+    assert launcher.close() == []
+
+
+def test_the_second_stop_kills(runs: Path, launchers: list[Launcher]) -> None:
+    launcher = launcher_of(runs, STUBBORN, launchers)
+    launch = launch_of(launcher, launcher.start(ASKED))
+    wait_for(lambda: launch.read_last_line() == "ready")
+    launch.stop()
+    assert launch.code is None
+    assert standing_of(launcher, launch.folder).state == "stopping"
+    launch.stop()
+    wait_for(lambda: launch.code == 128 + signal.SIGKILL, 8)
+
+
+def test_an_error_is_told_as_the_terminal_does(runs: Path, launchers: list[Launcher]) -> None:
+    launcher = launcher_of(runs, FAILING, launchers)
+    folder = launcher.start(ASKED)
+    wait_for(lambda: launch_of(launcher, folder).code is not None)
+    standing = standing_of(launcher, folder)
+    assert (standing.state, standing.note, standing.can_resume) == (
+        "ended",
+        "error: the \ufffd[31mdisk is full.",
+        True,
+    )
+
+
+def test_a_folder_that_another_process_writes_is_left_alone(runs: Path, launchers: list[Launcher]) -> None:
+    launcher, run = launcher_of(runs, FOREVER, launchers), saved_run(runs / "other")
+    with run.claimed():
+        standing = standing_of(launcher, run)
+        assert (standing.state, standing.note, standing.can_resume) == ("elsewhere", ELSEWHERE, False)
+        with pytest.raises(UsageError, match="is being written by another process"):
+            launcher.resume(run, Experiment())
+    assert not run.is_claimed
+    assert launcher.get(run) is None
+
+
+def test_resuming_twice_starts_one_process(runs: Path, launchers: list[Launcher]) -> None:
+    launcher, run = launcher_of(runs, FOREVER, launchers), saved_run(runs / "other")
+    launcher.resume(run, Experiment(limit=3))
+    assert "limit: 3" in (run.path / FILE).read_text()
+    with pytest.raises(UsageError, match="is being written by another process"):
+        launcher.resume(run, Experiment())
+
+
+def test_links_of_a_strangers_folder_are_not_followed(
+    runs: Path, tmp_path: Path, launchers: list[Launcher]
+) -> None:
+    run, precious = saved_run(runs / "theirs"), tmp_path / "precious"
+    precious.write_text("mine")
+    for name in (FILE, LOG):
+        (run.path / name).symlink_to(precious)
+    launcher_of(runs, FAILING, launchers).resume(run, Experiment())
+    assert precious.read_text() == "mine"
+    assert not (run.path / LOG).is_symlink()
+
+
+def test_a_run_of_the_terminal_is_unfinished_and_can_be_resumed(
+    runs: Path, launchers: list[Launcher]
+) -> None:
+    standing = standing_of(launcher_of(runs, FOREVER, launchers), saved_run(runs / "other"))
+    assert (standing.state, standing.conversations, standing.planned) == ("unfinished", 1, 36)
+    assert (standing.verdicts, standing.wanted, standing.can_resume) == (1, 1, True)
+
+
+def test_a_strangers_run_that_runs_code_is_not_resumed(runs: Path, launchers: list[Launcher]) -> None:
+    run = saved_run(runs / "theirs")
+    saved = run.read_experiment()
+    assert saved is not None
+    bot = {"name": "evil", "kind": "callable", "options": {"target": "os:system"}}
+    theirs = Experiment.model_validate({**saved.experiment.model_dump(), "chatbots": [bot]})
+    run.write_experiment(saved.model_copy(update={"experiment": theirs}))
+    standing = standing_of(launcher_of(runs, FOREVER, launchers), run)
+    assert standing.note.startswith("evil runs code of yours, which no page may start.")
+    assert not standing.can_resume
+
+
+def asked_for(runs: Path, **more: str) -> AskedRun:
+    form = {"chatbots": ["vanilla"], "detectors": ["lexical"], "scenario": "pregnancy-medication"}
+    model = {"model": MODEL, "base_url": URL, "limit": "4", "concurrency": "1"}
+    return read_asked_run(StartSource(Experiment(), runs), {**form, **model, **more})
+
+
+@pytest.mark.slow
+def test_a_stopped_run_keeps_what_is_finished_and_goes_on(
+    runs: Path, tmp_path: Path, launchers: list[Launcher], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(GATE, str(tmp_path / "gate"))
+    launcher = launcher_of(runs, COMMAND, launchers)
+    folder = launcher.start(asked_for(runs))
+    wait_for(lambda: folder.has_journal and folder.read_conversations(), 120)
+    launch_of(launcher, folder).stop()
+    wait_for(lambda: launch_of(launcher, folder).code is not None, 120)
+    standing = standing_of(launcher, folder)
+    assert (standing.state, standing.note, standing.can_resume) == ("ended", STOPPED, True)
+    before = [chat.id for chat in folder.read_conversations()]
+    assert 0 < len(before) < 4
+    (tmp_path / "gate").touch()
+    saved = folder.read_experiment()
+    assert saved is not None
+    launcher.resume(folder, saved.experiment)
+    wait_for(lambda: launch_of(launcher, folder).code is not None, 120)
+    after = standing_of(launcher, folder)
+    assert (after.conversations, after.planned, after.note) == (4, 4, "The run has ended.")
+    assert after.verdicts == after.wanted > 0
+    assert [chat.id for chat in folder.read_conversations()][: len(before)] == before
+    assert folder.page.is_file()
+
+
+VIEWER = textwrap.dedent(
+    """
+    import os, pathlib, signal, sys
+    from hallulab.simulator.experiment.config import Experiment
+    from hallulab.simulator.viewer.launching import Launcher
+    from hallulab.simulator.viewer.offers import StartSource
+    from tests.simulator.viewer.launched import COMMAND, wait_for
+    from tests.simulator.viewer.test_launching import asked_for
+    runs = pathlib.Path(sys.argv[1])
+    folder = Launcher(StartSource(Experiment(), runs), COMMAND).start(asked_for(runs))
+    wait_for(lambda: folder.has_journal and folder.read_conversations(), 120)
+    os.kill(os.getpid(), signal.SIGKILL)
+    """
+)
+
+
+@pytest.mark.slow
+def test_a_killed_viewer_leaves_a_run_that_can_be_resumed(
+    runs: Path, tmp_path: Path, launchers: list[Launcher]
+) -> None:
+    environ = {**os.environ, GATE: str(tmp_path / "gate")}
+    ended = subprocess.run([sys.executable, "-c", VIEWER, str(runs)], cwd=ROOT, env=environ, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    [folder] = [RunFolder(path) for path in runs.iterdir()]
+    wait_for(lambda: not folder.is_claimed)  # its processes end with it
+    standing = standing_of(launcher_of(runs, COMMAND, launchers), folder)
+    assert (standing.state, standing.can_resume) == ("unfinished", True)
+    assert 0 < standing.conversations < 4
