@@ -11,9 +11,10 @@ A statement is a sentence, and wrong if something in it is labelled; of WiCE and
 reply.
 
 Whether documents bear on a question is measured on the goals of the built-in packs' personas, which their own
-documents mostly answer, and those of other packs do not. The thresholds are chosen on the same goals: the
-lowest share from which documents bear on at most 10% of the goals of other packs, and the highest below which
-at most 5% of their own lie. With `--data`, it is measured on the paragraphs of HotpotQA, too.
+documents mostly answer, and those of other packs do not. The thresholds are chosen on the goals of each
+pack's first 36 personas: the lowest share from which documents bear on at most 10% of the goals of other
+packs, and the highest below which at most 5% of their own lie. The other 96 of the consumer pack were written
+later, and measure them. With `--data`, it is measured on the paragraphs of HotpotQA, too.
 
 Whom the rules blame is measured on sentences of the built-in packs, as they are and with another amount or
 date, each as the reply to a question about its document's title, with four passages: its own among them, or
@@ -113,6 +114,7 @@ def describe(data: Path) -> str:
         "| goals and documents of | goals | documents bear on them | do not | not told |",
         "|---|---|---|---|---|",
         *describe_goals(goals),
+        *describe_goals(rate_goals(LATER), NEW),
         "",
         f"| a sentence | to blame | replies | {' | '.join(BLAMES)} | not told |",
         "|---|---|---|---|---|---|---|",
@@ -191,6 +193,11 @@ def _share_out(found: Sequence[Judged]) -> str:
     return f"{supported:.0%}, {lacking:.0%}, {1 - supported - lacking:.0%}"
 
 
+FIRST, LATER = slice(36), slice(36, None)
+"""Personas of a pack whose goals chose the thresholds, and those that were written afterwards."""
+NEW = ", new personas"
+
+
 @dataclass(frozen=True)
 class RatedGoals:
     """Goals of a pack's personas, and documents."""
@@ -203,14 +210,14 @@ class RatedGoals:
     """For each goal, the largest share of its words that a passage has."""
 
 
-def rate_goals() -> list[RatedGoals]:
-    """Rate the goals of each built-in pack against the documents of each."""
+def rate_goals(personas: slice = FIRST) -> list[RatedGoals]:
+    """Rate the goals of some personas of each built-in pack against the documents of each pack."""
     packs = {name: load_scenario(name) for name in list_built_in_packs()}
     found = []
     for shelf, documents in packs.items():
         index = DocumentIndex([one for text in documents.documents for one in cut_into_passages(text)])
         for name, pack in packs.items():
-            goals = [read_stems(goal) for persona in pack.personas for goal in persona.goals]
+            goals = [read_stems(goal) for persona in pack.personas[personas] for goal in persona.goals]
             best = [index.rate_passages(goal).max() for goal in goals if len(goal) >= LEAST_WORDS]
             found.append(RatedGoals(name, shelf, np.array(best)))
     return found
@@ -224,9 +231,14 @@ def choose_question_thresholds(goals: Sequence[RatedGoals]) -> tuple[float, floa
     return bears, max((one for one in GRID if np.mean(own < one) <= MOST_LOST), default=GRID[0])
 
 
-def describe_goals(goals: Sequence[RatedGoals]) -> Iterator[str]:
-    """Yield the rows of goals."""
-    for title, is_own in (("their own pack", True), ("other packs", False)):
+def describe_goals(goals: Sequence[RatedGoals], of: str = "") -> Iterator[str]:
+    """Yield the rows of goals.
+
+    Args:
+        goals: the goals.
+        of: whose they are, behind the title of a row.
+    """
+    for title, is_own in ((f"their own pack{of}", True), (f"other packs{of}", False)):
         best = np.concatenate([one.best for one in goals if (one.pack == one.shelf) is is_own])
         bears, lacks = float(np.mean(best >= BEARS)), float(np.mean(best < UNRELATED))
         yield f"| {title} | {len(best)} | {bears:.0%} | {lacks:.0%} | {1 - bears - lacks:.0%} |"

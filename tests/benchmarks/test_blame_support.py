@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from benchmarks.blame_support import (
+    LATER,
     LIMIT,
+    NEW,
     Judged,
     blame_sentences,
     choose_question_thresholds,
@@ -59,6 +61,10 @@ def test_the_docs_have_the_rows_of_goals_and_the_rules_the_thresholds() -> None:
     goals = rate_goals()
     assert choose_question_thresholds(goals) == (BEARS, UNRELATED)
     assert all(row in DOCS for row in describe_goals(goals))
+
+
+def test_the_docs_have_the_rows_of_goals_that_chose_nothing() -> None:
+    assert all(row in DOCS for row in describe_goals(rate_goals(LATER), NEW))
 
 
 def test_the_right_one_is_blamed_for_sentences_of_a_pack() -> None:
