@@ -19,6 +19,7 @@ MODULES = (
     "hallulab.scenarios.text.spans",
     "hallulab.scenarios.transcript",
     "hallulab.simulator.authoring.personas",
+    "hallulab.simulator.chat.drafts",
     "hallulab.simulator.compare.chart",
     "hallulab.simulator.compare.markdown",
     "hallulab.simulator.compare.sentences",

@@ -159,7 +159,7 @@ def test_a_run_of_the_terminal_is_unfinished_and_can_be_resumed(
     runs: Path, launchers: list[Launcher]
 ) -> None:
     standing = standing_of(launcher_of(runs, FOREVER, launchers), saved_run(runs / "other"))
-    assert (standing.state, standing.conversations, standing.planned) == ("unfinished", 1, 36)
+    assert (standing.state, standing.conversations, standing.planned) == ("unfinished", 1, 132)
     assert (standing.verdicts, standing.wanted, standing.can_resume) == (1, 1, True)
 
 

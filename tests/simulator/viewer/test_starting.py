@@ -100,7 +100,7 @@ def test_a_started_run_has_a_page_that_stops_it(served: Served, launcher: Launch
     assert status == 200
     page = json.loads(body)["page"]
     shown = served.get(page)[1]
-    assert "0</b> of 36 conversations" in shown
+    assert "0</b> of 132 conversations" in shown
     assert 'id="stop-run"' in shown
     status, part = served.post(f"{page}/stop", b"{}")
     assert (status, "Stopping. What is finished is kept." in part or "Stopped." in part) == (200, True)
