@@ -26,6 +26,8 @@ from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.viewer.launching import Launcher
+from hallulab.simulator.viewer.offers import StartSource
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 from hallulab.simulator.viewer.serve import Listening, listen, make_server
 from hallulab.simulator.viewer.talks import TalkSource
@@ -98,6 +100,18 @@ def open_talk(page: Page, gallery: Gallery) -> None:
     page.locator("#turn-0 .lane h3").first.wait_for(timeout=LONGEST_MS)
 
 
+def open_settling(page: Page, gallery: Gallery) -> None:
+    """Open the first turn on which two people differ."""
+    page.goto(gallery.address("labelled", "/labels"))
+    page.locator("a[href*='/settle']").first.click()
+
+
+def open_start(page: Page, gallery: Gallery) -> None:
+    """Open the form that starts a run, with what it would do."""
+    page.goto(f"{gallery.base}/start")
+    page.locator("#sentences li").first.wait_for()
+
+
 PAGES: dict[str, Open] = {
     "runs": lambda page, gallery: page.goto(gallery.base),
     "run": open_run,
@@ -108,7 +122,9 @@ PAGES: dict[str, Open] = {
     ),
     "comparison": open_comparison,
     "labels": lambda page, gallery: page.goto(gallery.address("labelled", "/labels")),
+    "settle": open_settling,
     "chat": open_talk,
+    "start": open_start,
 }
 """Name of a page → what opens it. To add a page, add a line here and a section to docs/viewer-pictures.md."""
 
@@ -117,7 +133,8 @@ PAGES: dict[str, Open] = {
 def serve(runs: ShownRuns, talked: TalkSource) -> Iterator[Listening]:
     """Serve runs in a thread while the block runs."""
     ready, listening = threading.Event(), listen(None)
-    server = make_server(runs, listening, ready.set, talked=talked)
+    launcher = Launcher(StartSource(talked.experiment, talked.folder))
+    server = make_server(runs, listening, ready.set, talked=talked, launcher=launcher)
     thread = threading.Thread(target=server.run, args=([listening.socket],), daemon=True)
     thread.start()
     ready.wait(20)
