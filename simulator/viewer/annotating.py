@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from hallulab.scenarios.datasets.annotations import (
     PERSON,
@@ -23,15 +22,16 @@ from hallulab.simulator.annotate.desk import Desk, find_guideline, read_drawn, r
 from hallulab.simulator.annotate.draw import DrawOptions, draw_turns
 from hallulab.simulator.annotate.marks import FlagMark, identify_flag, read_marks, sum_up
 from hallulab.simulator.measure.annotators import compare_annotators, list_conflicts
+from hallulab.simulator.viewer.conversation import show_passages
 from hallulab.simulator.viewer.keys import AskedKey, Key, name_annotator, read_key
 from hallulab.simulator.viewer.progress import ProgressKeeper, read_labels
+from hallulab.simulator.viewer.requests import refuse_address
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 from hallulab.simulator.viewer.settling import (
     address_conflict,
     describe_decision,
     describe_next,
     find_conflicts,
-    show_evidence,
     show_lanes,
 )
 
@@ -93,10 +93,8 @@ class LabellingPages:
 
     def show_labels(self, request: Request) -> Response:
         """Show who labelled what, how far they agree, and what is next."""
-        from starlette.responses import PlainTextResponse
-
         if self._runs.get(request.path_params["run"]) is None:
-            return PlainTextResponse("There is no such page.\n", 404)
+            return refuse_address()
         run = self._find(request)
         replies = self._read_replies(run)
         turns = read_labels(run.folder, replies)
@@ -121,14 +119,12 @@ class LabellingPages:
 
     def show_conflict(self, request: Request) -> Response:
         """Show what each annotator found in a turn, to settle it."""
-        from starlette.responses import PlainTextResponse
-
         run = self._runs.get(request.path_params["run"])
         place = request.path_params["chat"], request.path_params["turn"]
         chat, _ = (None if run is None else run.index.read_chat(place[0])) or (None, ())
         turn = None if chat is None else next((one for one in chat.turns if one.index == place[1]), None)
         if run is None or chat is None or turn is None:
-            return PlainTextResponse("There is no such page.\n", 404)
+            return refuse_address()
         labels = self._open_desk(run, self._labelling.annotator).read_labels(place)
         return self._render(
             "settle.html",
@@ -138,7 +134,7 @@ class LabellingPages:
             depth=chat.depth(turn.index),
             history=chat.history(turn.index),
             lanes=show_lanes(turn, labels),
-            passages=show_evidence(turn),
+            passages=show_passages(turn),
             labelling=self._labelling,
             marks=f"{address_conflict(run, place)}/marks",
             settling=True,
@@ -336,4 +332,4 @@ def _parse(body: bytes) -> Any:
 
 
 def _address(run: ShownRun, place: TurnPlace) -> str:
-    return f"/runs/{run.id}/conversations/{quote(place[0], safe='')}#turn-{place[1]}"
+    return f"{run.address_chat(place[0])}#turn-{place[1]}"

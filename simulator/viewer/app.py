@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.measure.self_judging import mark
@@ -22,6 +21,7 @@ from hallulab.simulator.viewer.guard import Access, Guard, build_policy
 from hallulab.simulator.viewer.index import Rate
 from hallulab.simulator.viewer.launching import Launcher
 from hallulab.simulator.viewer.offers import NOTHING_OFFERED
+from hallulab.simulator.viewer.requests import refuse, refuse_address
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 from hallulab.simulator.viewer.side_pages import list_side_routes
 from hallulab.simulator.viewer.starting import StartingPages
@@ -112,9 +112,7 @@ def _style() -> str:
 
 
 async def _tell(request: Request, error: Exception) -> Response:
-    from starlette.responses import PlainTextResponse
-
-    return PlainTextResponse(f"{error}\n", 500)
+    return refuse(str(error), 500)
 
 
 class Pages:
@@ -150,19 +148,19 @@ class Pages:
         """Show a run."""
         run = self._find(request)
         if run is None:
-            return _missing()
+            return refuse_address()
         return _render("run.html", standing=self._starting.find_standing(run), **self._describe(run))
 
     def show_live(self, request: Request) -> Response:
         """Show the part of a run's page that changes while it grows."""
         run = self._find(request)
-        return _missing() if run is None else _render("live.html", **self._describe(run))
+        return refuse_address() if run is None else _render("live.html", **self._describe(run))
 
     def show_list(self, request: Request) -> Response:
         """Show some conversations of a run."""
         run = self._find(request)
         if run is None:
-            return _missing()
+            return refuse_address()
         asked = request.query_params
         chatbot, persona, flagged = asked.get("chatbot", ""), asked.get("persona", ""), "flagged" in asked
         page = max(1, int(asked["page"])) if re.fullmatch("[0-9]{1,8}", asked.get("page", "")) else 1
@@ -184,7 +182,7 @@ class Pages:
         run = self._find(request)
         found = None if run is None else run.index.read_chat(request.path_params["chat"])
         if run is None or found is None:
-            return _missing()
+            return refuse_address()
         chat, verdicts = found
         return _render(
             "conversation.html",
@@ -193,7 +191,7 @@ class Pages:
             turns=show_turns(chat, verdicts, _name_detectors(run, [one.detector for one in verdicts])),
             others=run.index.list_case(chat.id),
             labelling=self._labelling,
-            marks=f"/runs/{run.id}/conversations/{quote(chat.id, safe='')}/marks",
+            marks=f"{run.address_chat(chat.id)}/marks",
             settling=False,
         )
 
@@ -204,7 +202,7 @@ class Pages:
         run = self._find(request)
         asked = request.path_params
         if run is None or asked["direction"] not in ("next", "previous"):
-            return _missing()
+            return refuse_address()
         found = run.index.find_flagged(asked["chat"], asked["turn"], asked["direction"] == "next")
         if found is None:
             where = "end" if asked["direction"] == "next" else "start"
@@ -217,7 +215,7 @@ class Pages:
 
         run = self._find(request, grow=False)
         if run is None:
-            return _missing()
+            return refuse_address()
         return StreamingResponse(_watch(run, self._findings, request), media_type="text/event-stream")
 
     def _find(self, request: Request, grow: bool = True) -> ShownRun | None:
@@ -280,12 +278,6 @@ def _name_detectors(run: ShownRun, found: list[str]) -> list[str]:
     """Return the run's detectors, in its order, then others that judged."""
     saved = run.folder.read_experiment()
     return list(dict.fromkeys([*(saved.detectors if saved else ()), *sorted(found)]))
-
-
-def _missing() -> Response:
-    from starlette.responses import PlainTextResponse
-
-    return PlainTextResponse("There is no such page.\n", 404)
 
 
 def _render(template: str, **values: Any) -> Response:

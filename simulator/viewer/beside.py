@@ -11,9 +11,9 @@ from hallulab.simulator.viewer.conversation import (
     ReplyPiece,
     ShownFinding,
     ShownPassage,
-    cut_sentences,
     find_citation,
     name_state,
+    show_passages,
 )
 
 
@@ -94,7 +94,7 @@ def _show_cells(judged: JudgedConversation, detectors: Sequence[str]) -> dict[in
     cells = {}
     for turn in chat.turns:
         verdicts = [by_turn.get((turn.index, name)) for name in detectors]
-        passages = tuple(ShownPassage(one, cut_sentences(one.text)) for one in turn.passages)
+        passages = show_passages(turn)
         found = [
             (place, span)
             for place, verdict in enumerate(verdicts)

@@ -102,10 +102,15 @@ def show_turns(chat: Conversation, verdicts: Sequence[Verdict], detectors: Seque
     return [_show_turn(chat, turn, by_turn[turn.index], detectors) for turn in chat.turns]
 
 
+def show_passages(turn: Turn) -> tuple[ShownPassage, ...]:
+    """Return the passages of a turn, cut into sentences."""
+    return tuple(ShownPassage(one, cut_sentences(one.text)) for one in turn.passages)
+
+
 def _show_turn(
     chat: Conversation, turn: Turn, verdicts: Mapping[str, Verdict], detectors: Sequence[str]
 ) -> ShownTurn:
-    passages = tuple(ShownPassage(one, cut_sentences(one.text)) for one in turn.passages)
+    passages = show_passages(turn)
     return ShownTurn(
         turn=turn,
         depth=chat.depth(turn.index),

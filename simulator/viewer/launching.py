@@ -19,9 +19,10 @@ from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.text.wording import clean_for_terminal
 from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
+from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.viewer.asked_run import AskedRun, write_yaml
 from hallulab.simulator.viewer.offers import StartSource
+from hallulab.simulator.viewer.places import name_new_folders
 
 MOST_RUNS = 3
 """Runs under way at once."""
@@ -187,12 +188,8 @@ class Launcher:
             OperationalError: it cannot be made.
         """
         assert self.source.folder is not None
-        name = name_folder_by_time().name
         try:
-            for path in (
-                self.source.folder / name,
-                *(self.source.folder / f"{name}-{n}" for n in range(2, 1000)),
-            ):
+            for path in name_new_folders(self.source.folder):
                 try:
                     path.mkdir()
                 except FileExistsError:

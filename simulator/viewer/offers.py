@@ -23,7 +23,7 @@ from hallulab.simulator.chat.command import load_live_experiment
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.options.groups import ModelOptions
 from hallulab.simulator.viewer.form import FormError
-from hallulab.simulator.viewer.talks import RUNS, choose_folder
+from hallulab.simulator.viewer.places import choose_folder, list_scenarios
 
 RUNNING_CODE = frozenset({"callable", "autogen"})
 """Kinds of chatbots that are other people's code."""
@@ -48,7 +48,7 @@ class StartSource:
     @property
     def scenarios(self) -> list[str]:
         """The scenarios that can be chosen: the experiment's, then the built-in ones."""
-        return list(dict.fromkeys([self.experiment.scenario, *list_built_in_packs()]))
+        return list_scenarios(self.experiment)
 
     def list_offered(self, field: str) -> list[Component]:
         """Return the components that need no more than a name: the experiment's, then the registered ones.
@@ -79,12 +79,9 @@ def load_start_source(options: ModelOptions, paths: Sequence[Path]) -> StartSour
     """
     experiment = load_live_experiment(options)
     try:
-        folder = choose_folder(paths)
+        return StartSource(experiment, choose_folder(paths))
     except UsageError:
         return StartSource(experiment, None)
-    if folder == RUNS:
-        folder.mkdir(exist_ok=True)  # somebody's first run
-    return StartSource(experiment, folder)
 
 
 def require_offered(experiment: Experiment, known: Experiment) -> None:

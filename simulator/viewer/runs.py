@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
@@ -33,6 +34,10 @@ class ShownRun:
     def name(self) -> str:
         """What people call it: the name of its folder."""
         return self.folder.path.resolve().name
+
+    def address_chat(self, chat: str) -> str:
+        """Return the address of a conversation's page."""
+        return f"/runs/{self.id}/conversations/{quote(chat, safe='')}"
 
     @property
     def changed(self) -> datetime:

@@ -13,7 +13,6 @@ from hallulab.simulator.annotate.desk import Desk
 from hallulab.simulator.annotate.marks import FlagMark, sum_up
 from hallulab.simulator.measure.annotators import Conflict, list_conflicts
 from hallulab.simulator.report.reader import cut_segments
-from hallulab.simulator.viewer.conversation import ShownPassage, cut_sentences
 from hallulab.simulator.viewer.progress import read_labels
 from hallulab.simulator.viewer.runs import ShownRun
 
@@ -42,11 +41,6 @@ def _show_lane(reply: str, line: AnnotationLine) -> LabelLane:
     ]
     pieces = tuple((text, bool(covering)) for text, covering in cut_segments(reply, spans))
     return LabelLane(line.annotator, pieces, line.spans)
-
-
-def show_evidence(turn: Turn) -> list[ShownPassage]:
-    """Return the passages of a turn."""
-    return [ShownPassage(one, cut_sentences(one.text)) for one in turn.passages]
 
 
 def find_conflicts(run: ShownRun, replies: Mapping[TurnPlace, str]) -> list[Conflict]:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.data_files import read_json
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.experiment.config import Experiment
@@ -16,6 +15,7 @@ from hallulab.simulator.report.html import make_environment
 from hallulab.simulator.viewer.asked_run import AskedRun, fill_form, read_asked_run
 from hallulab.simulator.viewer.form import FormError
 from hallulab.simulator.viewer.launching import MOST_RUNS, Launcher
+from hallulab.simulator.viewer.requests import read_object, refuse
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 from hallulab.simulator.viewer.standing import RunStanding, StandingKeeper
 
@@ -85,14 +85,14 @@ class StartingPages:
 
         scenario = request.query_params.get("scenario", "")
         if scenario not in self._launcher.source.scenarios:
-            return _refuse("There is no such scenario.", 404)
+            return refuse("There is no such scenario.", 404)
         return HTMLResponse(self._personas.render(personas=_read_personas(scenario), chosen=()))
 
     async def check(self, request: Request) -> Response:
         """Say what a filled-in form would do, with its YAML; or which field is wrong."""
         from starlette.responses import JSONResponse
 
-        given = await _read(request)
+        given = await read_object(request)
         try:
             asked = await asyncio.to_thread(read_asked_run, self._launcher.source, given)
         except FormError as error:
@@ -103,7 +103,7 @@ class StartingPages:
         """Start the run of a filled-in form, and say where its page is; or which field is wrong."""
         from starlette.responses import JSONResponse
 
-        given = await _read(request)
+        given = await read_object(request)
         try:
             asked = await asyncio.to_thread(read_asked_run, self._launcher.source, given)
             folder = await asyncio.to_thread(self._launcher.start, asked)
@@ -120,7 +120,7 @@ class StartingPages:
 
         run = self._runs.get(request.path_params["run"])
         if run is None:
-            return _refuse("There is no such run.", 404)
+            return refuse("There is no such run.", 404)
         run.growth.catch_up()
         standing = self.find_standing(run)
         if standing is None or standing.mark == request.query_params.get("seen"):
@@ -132,7 +132,7 @@ class StartingPages:
         run = self._runs.get(request.path_params["run"])
         launch = None if run is None else self._launcher.get(run.folder)
         if run is None or launch is None or launch.code is not None:
-            return _refuse("This viewer has no such run under way.", 404)
+            return refuse("This viewer has no such run under way.", 404)
         launch.stop()
         return self._show_part(run, self.find_standing(run))
 
@@ -142,10 +142,10 @@ class StartingPages:
         experiment = None if run is None else self._standings.find_experiment(run)
         standing = None if run is None else self.find_standing(run)
         if run is None or experiment is None or standing is None:
-            return _refuse("There is no such run to go on with.", 404)
+            return refuse("There is no such run to go on with.", 404)
         refusal = self._standings.find_refusal(experiment)
         if refusal:
-            return _refuse(refusal, 403)
+            return refuse(refusal, 403)
         try:
             self._launcher.resume(run.folder, experiment)
         except UsageError as error:
@@ -175,17 +175,3 @@ def _complain(error: FormError) -> dict[str, Any]:
 
 def _describe(asked: AskedRun) -> dict[str, Any]:
     return {"yaml": asked.yaml, "conversations": asked.conversations, "sentences": asked.sentences}
-
-
-async def _read(request: Request) -> dict[str, Any]:
-    try:
-        value = read_json(await request.body())
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _refuse(reason: str, status: int) -> Response:
-    from starlette.responses import PlainTextResponse
-
-    return PlainTextResponse(f"{reason}\n", status)

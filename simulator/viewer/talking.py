@@ -6,11 +6,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hallulab.simulator.chat.drafts import ReplyDraft
 from hallulab.simulator.report.html import make_environment
 from hallulab.simulator.viewer.conversation import ShownTurn
+from hallulab.simulator.viewer.requests import read_object, refuse
 from hallulab.simulator.viewer.runs import ShownRuns
 from hallulab.simulator.viewer.stages import Stages
 from hallulab.simulator.viewer.talks import Talk, TalkSource
@@ -65,9 +66,9 @@ class TalkingPages:
         """Begin a conversation: `scenario`, `chatbot` and `detectors`, all among those that can be chosen."""
         from starlette.responses import JSONResponse
 
-        asked = await _read(request)
+        asked = await read_object(request)
         if self._source is None or self._stages is None:
-            return _refuse("Nothing can be talked to here: start the viewer with --experiment or --model.")
+            return refuse("Nothing can be talked to here: start the viewer with --experiment or --model.")
         experiment = self._source.experiment
         scenario, chatbot = asked.get("scenario"), asked.get("chatbot")
         detectors = asked.get("detectors")
@@ -78,9 +79,9 @@ class TalkingPages:
             or not isinstance(detectors, list)
             or any(not isinstance(name, str) or name not in known for name in detectors)
         ):
-            return _refuse("Scenario, chatbot or detectors are not among those of the experiment.")
+            return refuse("Scenario, chatbot or detectors are not among those of the experiment.")
         if sum(not talk.ended for talk in self._talks.values()) >= MOST_TALKS:
-            return _refuse(f"{MOST_TALKS} conversations are under way. End one of them.")
+            return refuse(f"{MOST_TALKS} conversations are under way. End one of them.")
         talk = Talk(self._source, str(chatbot), detectors, self._render_turn)
         self._talks[talk.id] = talk
         task = asyncio.create_task(talk.hold(self._stages, str(scenario)))
@@ -95,11 +96,11 @@ class TalkingPages:
         talk = self._talks.get(request.path_params["talk"])
         order = request.path_params["order"]
         if talk is None or order not in ("say", "stop", "end"):
-            return _refuse("There is no such conversation.", 404)
+            return refuse("There is no such conversation.", 404)
         if order == "say":
-            said = (await _read(request)).get("text")
+            said = (await read_object(request)).get("text")
             if not isinstance(said, str) or not said.strip():
-                return _refuse("A message must have a text.")
+                return refuse("A message must have a text.")
             talk.say(said.strip())
         elif order == "stop":
             talk.stop()
@@ -113,7 +114,7 @@ class TalkingPages:
 
         talk = self._talks.get(request.path_params["talk"])
         if talk is None:
-            return _refuse("There is no such conversation.", 404)
+            return refuse("There is no such conversation.", 404)
         last = request.headers.get("last-event-id", "")
         told = int(last) + 1 if last.isdecimal() and len(last) < 9 else 0
         return StreamingResponse(_follow(talk, told, request), media_type="text/event-stream")
@@ -124,11 +125,11 @@ class TalkingPages:
 
         talk = self._talks.get(request.path_params["talk"])
         if talk is None:
-            return _refuse("There is no such conversation.", 404)
+            return refuse("There is no such conversation.", 404)
         for run in self._runs.list():
             if run.folder.path.resolve() == talk.folder.resolve():
                 return RedirectResponse(f"/runs/{run.id}/conversations", 303)
-        return _refuse("Nothing of it is saved yet.", 404)
+        return refuse("Nothing of it is saved yet.", 404)
 
     def _render_turn(self, shown: ShownTurn, judged: bool) -> str:
         return self._turn.render(shown=shown, judged=judged)
@@ -148,17 +149,3 @@ async def _follow(talk: Talk, told: int, request: Request) -> AsyncIterator[str]
                 yield f"event: draft\ndata: {json.dumps(asdict(draft))}\n\n"
         await talk.wait(told, draft, LOOK_S)
         yield ": \n\n"
-
-
-async def _read(request: Request) -> dict[str, Any]:
-    try:
-        value = json.loads(await request.body())
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _refuse(reason: str, status: int = 400) -> Response:
-    from starlette.responses import PlainTextResponse
-
-    return PlainTextResponse(f"{reason}\n", status)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
-from hallulab.scenarios.packs.pack_files import list_built_in_packs
+from hallulab.scenarios.errors import HallulabError, ReplayMiss
 from hallulab.scenarios.transcript import Turn, Verdict
 from hallulab.simulator.chat.command import load_live_experiment
 from hallulab.simulator.chat.drafts import ReplyDraft
@@ -19,12 +18,9 @@ from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.conversation import build_ended_conversation
 from hallulab.simulator.experiment.models import RunSettings, ensure_model
 from hallulab.simulator.options.groups import ModelOptions
-from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
 from hallulab.simulator.viewer.conversation import ShownTurn, show_turns
+from hallulab.simulator.viewer.places import choose_folder, list_scenarios, name_new_folders
 from hallulab.simulator.viewer.stages import Stages
-
-RUNS = Path("runs")
-"""Where runs are by default."""
 
 COMMAND = "hallulab view"
 """What experiment.json says of where a conversation was held."""
@@ -47,28 +43,11 @@ class TalkSource:
     @property
     def scenarios(self) -> list[str]:
         """The scenarios that can be chosen: the experiment's, then the built-in ones."""
-        return list(dict.fromkeys([self.experiment.scenario, *list_built_in_packs()]))
+        return list_scenarios(self.experiment)
 
     def name_folder(self) -> Path:
         """Return the run folder of the next conversation, which does not exist yet."""
-        name = name_folder_by_time().name
-        names = [name, *(f"{name}-{number}" for number in range(2, 1000))]
-        return next(path for path in (self.folder / one for one in names) if not path.exists())
-
-
-def choose_folder(paths: Sequence[Path]) -> Path:
-    """Return the first of the shown folders that holds runs and is none itself.
-
-    Raises:
-        UsageError: there is none.
-    """
-    for path in paths:
-        if not RunFolder(path).has_journal:
-            return path
-    raise UsageError(
-        f"{paths[0]} is a run folder, and what you say is saved in a folder of its own. Give a folder that "
-        "holds run folders, too."
-    )
+        return next(path for path in name_new_folders(self.folder) if not path.exists())
 
 
 def load_talk_source(options: ModelOptions, paths: Sequence[Path]) -> TalkSource | None:
@@ -80,10 +59,7 @@ def load_talk_source(options: ModelOptions, paths: Sequence[Path]) -> TalkSource
     if options.config is None and options.model is None and options.base_url is None:
         return None
     experiment = ensure_model(load_live_experiment(options))
-    folder = choose_folder(paths)
-    if folder == RUNS:
-        folder.mkdir(exist_ok=True)  # somebody's first conversation
-    return TalkSource(experiment, RunSettings(quiet=True), folder)
+    return TalkSource(experiment, RunSettings(quiet=True), choose_folder(paths))
 
 
 class Talk:

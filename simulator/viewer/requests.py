@@ -1,0 +1,32 @@
+"""What the pages of the viewer share: reading what a page sent, and refusing it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hallulab.scenarios.files.data_files import read_json
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+
+async def read_object(request: Request) -> dict[str, Any]:
+    """Return the JSON object that a page sent; an empty one, if it sent something else."""
+    try:
+        value = read_json(await request.body())
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def refuse(reason: str, status: int = 400) -> Response:
+    """Return an answer that says why there is no other one."""
+    from starlette.responses import PlainTextResponse
+
+    return PlainTextResponse(f"{reason}\n", status)
+
+
+def refuse_address() -> Response:
+    """Return the answer for an address that leads nowhere."""
+    return refuse("There is no such page.", 404)
