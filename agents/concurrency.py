@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from types import FrameType
 from typing import Any, TypeVar, cast
 
-from hallulab.scenarios.errors import ReplayMiss
+from hallulab.scenarios.errors import HallulabError, ReplayMiss, get_first_error
 
 Result = TypeVar("Result")
 
@@ -172,6 +172,20 @@ async def run_in_daemon_thread(work: Callable[[], Result]) -> Result:
 
     threading.Thread(target=run, daemon=True).start()
     return await future
+
+
+async def gather_results(works: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """Run coroutines side by side, and return what they give, in their order. If one fails, the others end.
+
+    Raises:
+        HallulabError, ReplayMiss, OSError: the first of them that failed.
+    """
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            under_way = [tasks.create_task(work) for work in works]
+    except* (HallulabError, ReplayMiss, OSError) as group:
+        raise get_first_error(group) from group
+    return [task.result() for task in under_way]
 
 
 def run_side_by_side(*works: Callable[[], Any]) -> list[Any]:

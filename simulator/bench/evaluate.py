@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from hallulab.agents.concurrency import gather_results
 from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
-from hallulab.scenarios.errors import HallulabError, ReplayMiss, get_first_error
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Frozen, Judgement, Outcome, TurnView
@@ -82,15 +82,9 @@ async def evaluate(
     jury = jury or Jury(ReplyExecutor([detector]))
     started = time.perf_counter()
     parts = [part for part in _cut_evenly(replies, jury.parts) if part]
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            under_way = [
-                tasks.create_task(_judge_part(detector, part, number, jury, concurrency, on_judged))
-                for number, part in enumerate(parts)
-            ]
-    except* (HallulabError, ReplayMiss, OSError) as group:
-        raise get_first_error(group) from group
-    judged = [task.result() for task in under_way]
+    judged = await gather_results(
+        _judge_part(detector, part, number, jury, concurrency, on_judged) for number, part in enumerate(parts)
+    )
     first = [part[0].seconds for part in judged]
     cold = [seconds for seconds in first if seconds is not None]
     return Evaluation(
@@ -163,9 +157,7 @@ async def _judge_part(
         return judged
 
     first = await judge(batches[0])
-    async with asyncio.TaskGroup() as tasks:
-        under_way = [tasks.create_task(judge(batch)) for batch in batches[1:]]
-    return [first, *(task.result() for task in under_way)]
+    return [first, *await gather_results(map(judge, batches[1:]))]
 
 
 def _spread_seconds(batches: Sequence[RepliesJudged]) -> list[float | None]:

@@ -88,6 +88,28 @@ class TaskExecutor(Protocol):
         """Perform a task, and emit what comes of it."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class SingleEventTask:
+    """A task that is done with the one event that it emits (a `WorkTask`, but for `fail`)."""
+
+    group: int = 0
+    """See `WorkTask`."""
+    of_group: int = 1
+    """See `WorkTask`."""
+
+    def subtract(self, event: object) -> Self:
+        """See `WorkTask`. Nothing is left behind the event."""
+        return self
+
+
+async def perform_single(executor: TaskExecutor, task: WorkTask[Happening]) -> Happening:
+    """Perform a `SingleEventTask`, and return its event."""
+    emitted: list[Happening] = []
+    await executor.perform(task, emitted.append)
+    [event] = emitted
+    return event
+
+
 @dataclass(frozen=True)
 class ConversationTask:
     """What a conversation lacks."""

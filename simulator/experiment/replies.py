@@ -11,7 +11,7 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.detectors.base.protocol import Detector, run_detector
 from hallulab.scenarios.transcript import Judgement, TurnView
 from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.executors import TaskExecutor
+from hallulab.simulator.experiment.executors import SingleEventTask, TaskExecutor, perform_single
 from hallulab.simulator.experiment.participants import make_detectors
 
 
@@ -26,21 +26,13 @@ class RepliesJudged:
 
 
 @dataclass(frozen=True)
-class ReplyTask:
+class ReplyTask(SingleEventTask):
     """Replies that a detector judges at once (a `WorkTask`)."""
 
     detector: int
     """Its number among the executor's, from 0."""
     views: tuple[TurnView, ...]
     """What it sees of them."""
-    group: int = 0
-    """See `WorkTask`."""
-    of_group: int = 1
-    """See `WorkTask`."""
-
-    def subtract(self, event: RepliesJudged) -> ReplyTask:
-        """See `WorkTask`. There is one event, and nothing is left behind it."""
-        return self
 
     def fail(self, reason: str) -> Iterable[RepliesJudged]:
         """See `WorkTask`."""
@@ -98,8 +90,5 @@ class Jury:
             part: to which they belong, from 0.
             tasks: how often this is called for that part.
         """
-        found: list[RepliesJudged] = []
-        task = ReplyTask(self.detector, tuple(views), part, tasks)
-        await self.executor.perform(task, found.append)
-        [judged] = found
-        return judged
+        task = ReplyTask(self.detector, tuple(views), group=part, of_group=tasks)
+        return await perform_single(self.executor, task)

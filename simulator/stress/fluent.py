@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, starmap
 
+from hallulab.agents.concurrency import gather_results
 from hallulab.agents.models.adaptive import AdaptiveLimits
 from hallulab.agents.models.model import ModelPool
-from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, get_first_error
+from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.text.edits import find_whole_sentences
 from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.executors import TaskExecutor
+from hallulab.simulator.experiment.executors import SingleEventTask, TaskExecutor, perform_single
 from hallulab.simulator.stress.kinds import PlantedError, ask_again
 from hallulab.simulator.stress.material import Clean
 from hallulab.simulator.stress.plant import TRIES, Planting, build_labelled_pair, take_turns
@@ -32,19 +32,11 @@ class SentenceRewritten:
 
 
 @dataclass(frozen=True)
-class RewriteTask:
+class RewriteTask(SingleEventTask):
     """A sentence that a model rewrites (a `WorkTask`)."""
 
     place: RewritePlace
     """The sentence."""
-    group: int
-    """See `WorkTask`."""
-    of_group: int = 1
-    """See `WorkTask`."""
-
-    def subtract(self, event: SentenceRewritten) -> RewriteTask:
-        """See `WorkTask`. There is one event, and nothing is left behind it."""
-        return self
 
     def fail(self, reason: str) -> Iterable[SentenceRewritten]:
         """See `WorkTask`."""
@@ -111,18 +103,11 @@ async def plant_fluently(
     places = list(_draw_places(streams, kinds, count, seed, done))
 
     async def write(number: int, place: RewritePlace) -> SentenceRewritten:
-        told: list[SentenceRewritten] = []
-        await executor.perform(RewriteTask(place, number), told.append)
+        rewritten = await perform_single(executor, RewriteTask(place, group=number))
         on_done()
-        [rewritten] = told
         return rewritten
 
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            under_way = [tasks.create_task(write(*one)) for one in enumerate(places)]
-    except* (HallulabError, ReplayMiss, OSError) as group:
-        raise get_first_error(group) from group
-    found = [task.result() for task in under_way]
+    found = await gather_results(starmap(write, enumerate(places)))
     for place, one in zip(places, found, strict=True):
         if isinstance(one.outcome, PlantedError):
             done.replies += build_labelled_pair(place.name, place.kind, one.outcome, "model")

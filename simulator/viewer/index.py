@@ -38,7 +38,7 @@ LINES_A_STEP = 500
 _COUNTS = """
 SELECT (SELECT COUNT(*) FROM chats), (SELECT TOTAL(turns) FROM chats), (SELECT COUNT(*) FROM verdicts),
 (SELECT TOTAL(flagged) FROM chats),
-(SELECT TOTAL(flaws) FROM files)
+(SELECT TOTAL(flaws) FROM files), (SELECT COUNT(*) FROM chats WHERE stop = 'error')
 """
 
 _RATES = """
@@ -70,6 +70,8 @@ class Counts:
     """Turns that some detector flags."""
     flaws: int
     """Lines of journals that cannot be read."""
+    failed: int = 0
+    """Conversations that ended with an error. A run that goes on holds them anew."""
 
 
 class Rate(NamedTuple):
@@ -148,11 +150,6 @@ class RunIndex:
         with self._connect() as held:
             [found] = _recall(held, "counts", _COUNTS, lately)
         return Counts(*map(int, found))
-
-    def count_failed(self) -> int:
-        """Count the conversations that ended with an error. A run that goes on holds them anew."""
-        with self._connect() as held:
-            return int(_one(held, "SELECT COUNT(*) FROM chats WHERE stop = 'error'")[0])
 
     def rate(self) -> list[Rate]:
         """Return the hallucinations of each chatbot by each detector, by name."""

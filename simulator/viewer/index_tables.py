@@ -7,8 +7,8 @@ import sqlite3
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.runs.journals import build_header, derive_first_try
 
-LAYOUT = 2
-"""Version of the tables."""
+LAYOUT = 3
+"""Version of the tables, and of what is kept in them."""
 
 TABLES = ("known", "files", "chats", "verdicts")
 """Their names."""

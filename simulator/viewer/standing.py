@@ -22,6 +22,7 @@ ELSEWHERE = "This run is being written by another process."
 STOPPED = "Stopped. What was finished is kept."
 STOPPING = "Stopping. What is finished is kept. Stop it again to kill it."
 ENDED = "The run has ended."
+FAILED = "The run has failed."
 
 
 @dataclass(frozen=True)
@@ -78,38 +79,27 @@ class StandingKeeper:
             UsageError: experiment.json is damaged.
         """
         launch, saved = self._launcher.get(run.folder), run.folder.read_experiment()
-        experiment = self.find_experiment(run)
+        experiment = _choose_experiment(saved, launch)
         if experiment is None or (saved is not None and not _is_planned(saved)):
             return None
         counts, planned = run.growth.count(), self._count_planned(run.id, experiment)
-        failed = run.index.count_failed()
-        done = counts.conversations - failed
+        done = counts.conversations - counts.failed
         wanted = counts.turns * len(experiment.detectors)
         is_whole = planned is not None and done >= planned and counts.verdicts >= wanted
         state = _find_state(run, launch, is_whole)
         line = "" if launch is None else launch.read_last_line()
-        note, refusal = "", ""
-        if state == "stopping":
-            note = STOPPING
-        elif state == "elsewhere":
-            note = ELSEWHERE
-        elif state == "ended" and launch is not None:
-            note = (
-                STOPPED if launch.is_stopped else ENDED if launch.code == 0 else line or "The run has failed."
-            )
         is_over = state == "unfinished" or (state == "ended" and launch is not None and launch.code != 0)
-        if is_over:
-            refusal = self.find_refusal(experiment)
+        refusal = self.find_refusal(experiment) if is_over else ""
         return RunStanding(
             state,
             done,
-            failed,
+            counts.failed,
             planned,
             counts.verdicts,
             wanted,
             experiment.until_decided is not None,
             line if state in ("running", "stopping") else "",
-            " ".join(filter(None, (note, refusal))),
+            " ".join(filter(None, (_describe_state(state, launch, line), refusal))),
             is_over and not refusal,
         )
 
@@ -119,8 +109,7 @@ class StandingKeeper:
         Raises:
             UsageError: experiment.json is damaged.
         """
-        launch, saved = self._launcher.get(run.folder), run.folder.read_experiment()
-        return saved.experiment if saved else launch.experiment if launch else None
+        return _choose_experiment(run.folder.read_experiment(), self._launcher.get(run.folder))
 
     def find_refusal(self, experiment: Experiment) -> str:
         """Return why a page does not go on with an experiment; empty: it does."""
@@ -144,6 +133,17 @@ class StandingKeeper:
             return count_users(experiment, load_scenario(experiment.scenario)) * len(experiment.chatbots)
         except UsageError:
             return None
+
+
+def _choose_experiment(saved: SavedExperiment | None, launch: Launch | None) -> Experiment | None:
+    return saved.experiment if saved else launch.experiment if launch else None
+
+
+def _describe_state(state: State, launch: Launch | None, line: str) -> str:
+    """Say in a sentence what there is to say of a state; empty: nothing."""
+    if state == "ended" and launch is not None:
+        return STOPPED if launch.is_stopped else ENDED if launch.code == 0 else line or FAILED
+    return {"stopping": STOPPING, "elsewhere": ELSEWHERE}.get(state, "")
 
 
 def _is_planned(saved: SavedExperiment) -> bool:

@@ -26,9 +26,10 @@
   }
 
   async function post(address) {
-    const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(collect()) });
-    const text = await answer.text();
+    let text = "The viewer does not answer. Is it still running?";
     try {
+      const answer = await fetch(address, { method: "POST", headers, body: JSON.stringify(collect()) });
+      text = await answer.text();
       return JSON.parse(text);
     } catch {
       return { field: "", sentence: text.trim() };
@@ -64,7 +65,7 @@
 
   async function check() {
     const number = ++asked;
-    const told = await post("/start/check").catch(() => ({ field: "", sentence: "The viewer does not answer. Is it still running?" }));
+    const told = await post("/start/check");
     if (number === asked) show(told);
   }
 
@@ -82,7 +83,7 @@
     clearTimeout(timer);
     asked += 1;
     button.disabled = true;
-    const told = await post("/start").catch(() => ({ field: "", sentence: "The viewer does not answer. Is it still running?" }));
+    const told = await post("/start");
     if (told.page) {
       location.assign(told.page);
       return;

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from hallulab.agents.concurrency import gather_results
 from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.embeddings import Embedder
@@ -17,7 +18,7 @@ from hallulab.agents.versions import compute_code_version
 from hallulab.chatbots.pipeline import is_refusal
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
 from hallulab.chatbots.registry import compute_chatbot_version, make_chatbot
-from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError, get_first_error
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import LineWriter, digest, read_lines
 from hallulab.scenarios.packs.pack import Document, Persona, Scenario, Specialist
 from hallulab.scenarios.transcript import Message, Passage
@@ -228,12 +229,7 @@ async def ask_all(
         return held[key]
 
     with LineWriter(journal) as answers:
-        try:
-            async with asyncio.TaskGroup() as group:
-                asked = [group.create_task(have(task)) for task in tasks]
-        except* (HallulabError, ReplayMiss, OSError) as failed:
-            raise get_first_error(failed) from failed
-    return [task.result() for task in asked]
+        return await gather_results(map(have, tasks))
 
 
 def read_answers(journal: Path) -> dict[str, MeasuredAnswer]:
