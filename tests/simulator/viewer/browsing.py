@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
+
+from tests.simulator.viewer.serving import Served
 
 CHROMIUM = shutil.which("chromium")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
 
 
+@contextmanager
+def opened_as(browser: Browser, served: Served, width: int, scheme: Any, height: int = 800) -> Iterator[Page]:
+    """A tab of a width, light or dark, at the page of all runs. The policy would forbid axe's script, too."""
+    size: Any = {"width": width, "height": height}
+    context = browser.new_context(viewport=size, color_scheme=scheme, bypass_csp=True)
+    try:
+        page = context.new_page()
+        page.goto(served.listening.address)
+        yield page
+    finally:
+        context.close()
+
+
 def find_violations(page: Page) -> list[tuple[str, Any]]:
     """What axe calls serious or critical."""
     page.evaluate(files("axe_core_python").joinpath("axe.min.js").read_text())
-    found = page.evaluate("axe.run()")["violations"]
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
     return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]

@@ -12,7 +12,7 @@ from hallulab.scenarios.transcript import Passage, Span
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.viewer import app
 from tests.builders import conversation, scored
-from tests.simulator.viewer.browsing import find_violations, needs_chromium
+from tests.simulator.viewer.browsing import find_violations, needs_chromium, opened_as
 from tests.simulator.viewer.serving import Served, append, serving
 from tests.simulator.viewer.test_pages import HOSTILE, hostile_run, id_of
 
@@ -134,12 +134,7 @@ def test_nothing_of_a_hostile_run_is_executed(page: Page, served: Served, path: 
 def test_pages_fit_and_have_no_serious_violation(
     browser: Browser, served: Served, path: str, width: int, scheme: Any
 ) -> None:
-    # The policy forbids the script of axe, too.
-    size: Any = {"width": width, "height": 800}
-    context = browser.new_context(viewport=size, color_scheme=scheme, bypass_csp=True)
-    page = context.new_page()
-    page.goto(served.listening.address)
-    go(page, served, path.replace("{run}", f"/runs/{id_of(served, 'plain')}"))
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert find_violations(page) == []
-    context.close()
+    with opened_as(browser, served, width, scheme) as page:
+        go(page, served, path.replace("{run}", f"/runs/{id_of(served, 'plain')}"))
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert find_violations(page) == []

@@ -22,7 +22,7 @@ from hallulab.simulator.report.metrics.corrected import CorrectedSection
 from hallulab.simulator.report.write import report_of
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
-from tests.simulator.viewer.browsing import find_violations, needs_chromium
+from tests.simulator.viewer.browsing import find_violations, needs_chromium, opened_as
 from tests.simulator.viewer.serving import Served, append, serving
 from tests.simulator.viewer.test_pages import hostile_run, id_of
 
@@ -315,19 +315,15 @@ def test_hostile_words_are_added_as_text(page: Page, served: Served, tmp_path: P
 def test_the_desk_fits_and_has_no_serious_violation(
     browser: Browser, served: Served, width: int, scheme: Any
 ) -> None:
-    context = browser.new_context(
-        viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True
-    )
-    page = context.new_page()
-    start(page, served, "c0#turn-0")
-    page.click("#desk-more summary")
-    page.keyboard.press("Escape")
-    page.locator("#turn-0").focus()
-    page.keyboard.press("y")
-    expect(page.locator("#turn-0 .marking .saved")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert find_violations(page) == []
-    page.goto(f"{served.base}/runs/{id_of(served, 'made')}/labels")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert find_violations(page) == []
-    context.close()
+    with opened_as(browser, served, width, scheme) as page:
+        start(page, served, "c0#turn-0")
+        page.click("#desk-more summary")
+        page.keyboard.press("Escape")
+        page.locator("#turn-0").focus()
+        page.keyboard.press("y")
+        expect(page.locator("#turn-0 .marking .saved")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert find_violations(page) == []
+        page.goto(f"{served.base}/runs/{id_of(served, 'made')}/labels")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert find_violations(page) == []

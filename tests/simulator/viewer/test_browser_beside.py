@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from hallulab.scenarios.transcript import Passage, Span
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
-from tests.simulator.viewer.browsing import find_violations, needs_chromium
+from tests.simulator.viewer.browsing import find_violations, needs_chromium, opened_as
 from tests.simulator.viewer.serving import Served, append, serving
 from tests.simulator.viewer.test_pages import id_of
 
@@ -146,12 +146,7 @@ def test_nothing_to_compare_is_told(page: Page, served: Served) -> None:
 def test_pages_fit_and_have_no_serious_violation(
     browser: Browser, served: Served, path: str, width: int, scheme: Any
 ) -> None:
-    size: Any = {"width": width, "height": 800}
-    context = browser.new_context(viewport=size, color_scheme=scheme, bypass_csp=True)
-    access = served.listening.access
-    context.add_cookies([{"name": access.cookie, "value": access.token, "url": served.base}])
-    page = context.new_page()
-    page.goto(served.base + path.format(a=id_of(served, "before"), b=id_of(served, "after")))
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert find_violations(page) == []
-    context.close()
+    with opened_as(browser, served, width, scheme) as page:
+        page.goto(served.base + path.format(a=id_of(served, "before"), b=id_of(served, "after")))
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert find_violations(page) == []

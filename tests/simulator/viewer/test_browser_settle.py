@@ -10,23 +10,18 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from hallulab.scenarios.datasets.annotations import read_annotations
-from tests.simulator.viewer.browsing import find_violations, needs_chromium
-from tests.simulator.viewer.serving import Served, serving
-from tests.simulator.viewer.test_annotating import folder_of, press, small_run
+from tests.simulator.viewer.browsing import find_violations, needs_chromium, opened_as
+from tests.simulator.viewer.serving import Served
+from tests.simulator.viewer.test_annotating import folder_of
 from tests.simulator.viewer.test_pages import id_of
+from tests.simulator.viewer.test_settling import serving_conflicts
 
 pytestmark = needs_chromium
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    """A run in which Asha finds the flags of two turns right, and Ben calls the turns clean."""
-    (tmp_path / "runs").mkdir()
-    small_run(tmp_path / "runs" / "small")
-    with serving([tmp_path / "runs"], tmp_path / "indices") as viewer:
-        for chat in ("c0", "c1"):
-            press(viewer, conversation=chat, kind="right", detector="d", finding=0, annotator="Asha")
-            press(viewer, conversation=chat, kind="clean", annotator="Ben")
+    with serving_conflicts(tmp_path, "Ben") as viewer:
         yield viewer
 
 
@@ -116,12 +111,8 @@ def test_keys_that_settle_nothing_are_told(page: Page, served: Served, key: str,
 def test_the_page_fits_and_has_no_serious_violation(
     browser: Browser, served: Served, width: int, scheme: Any
 ) -> None:
-    size: Any = {"width": width, "height": 800}
-    context = browser.new_context(viewport=size, color_scheme=scheme, bypass_csp=True)
-    page = context.new_page()
-    page.goto(served.listening.address)
-    open_conflict(page, served)
-    page.click("#desk-more summary")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert find_violations(page) == []
-    context.close()
+    with opened_as(browser, served, width, scheme) as page:
+        open_conflict(page, served)
+        page.click("#desk-more summary")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert find_violations(page) == []

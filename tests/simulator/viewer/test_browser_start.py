@@ -18,7 +18,7 @@ from hallulab.simulator.options.groups import ModelOptions
 from hallulab.simulator.viewer.launching import FILE, Launcher
 from hallulab.simulator.viewer.offers import load_start_source
 from hallulab.testing.tiny_pack import make_pack
-from tests.simulator.viewer.browsing import find_violations, needs_chromium
+from tests.simulator.viewer.browsing import find_violations, needs_chromium, opened_as
 from tests.simulator.viewer.launched import COMMAND, GATE, MODEL, URL, wait_for
 from tests.simulator.viewer.serving import Served, serving
 
@@ -273,25 +273,21 @@ def test_a_run_by_keyboard_alone_is_started_stopped_and_resumed(
 def test_the_pages_fit_and_have_no_serious_violation(
     browser: Browser, served: Served, launcher: Launcher, width: int, scheme: Any
 ) -> None:
-    size: Any = {"width": width, "height": 900}
-    context = browser.new_context(viewport=size, color_scheme=scheme, bypass_csp=True)
-    page = context.new_page()
-    page.goto(served.listening.address)
-    page.goto(f"{served.base}/start")
-    expect(page.locator("#sentences li")).to_have_count(3, timeout=CHECKED_MS)
-    open_all(page)
-    page.fill("#field-limit", "0")
-    expect(page.locator("#error-limit")).to_be_visible(timeout=CHECKED_MS)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert find_violations(page) == []
-    page.fill("#field-limit", "1")
-    expect(page.locator("#error-limit")).to_be_hidden(timeout=CHECKED_MS)
-    page.click("#start-run")
-    page.wait_for_url("**/runs/*", timeout=CHECKED_MS)
-    expect(page.locator("#stop-run")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert find_violations(page) == []
-    page.click("#stop-run")
-    expect(page.locator("#resume-run")).to_be_visible(timeout=RUN_MS)
-    assert find_violations(page) == []
-    context.close()
+    with opened_as(browser, served, width, scheme, 900) as page:
+        page.goto(f"{served.base}/start")
+        expect(page.locator("#sentences li")).to_have_count(3, timeout=CHECKED_MS)
+        open_all(page)
+        page.fill("#field-limit", "0")
+        expect(page.locator("#error-limit")).to_be_visible(timeout=CHECKED_MS)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert find_violations(page) == []
+        page.fill("#field-limit", "1")
+        expect(page.locator("#error-limit")).to_be_hidden(timeout=CHECKED_MS)
+        page.click("#start-run")
+        page.wait_for_url("**/runs/*", timeout=CHECKED_MS)
+        expect(page.locator("#stop-run")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert find_violations(page) == []
+        page.click("#stop-run")
+        expect(page.locator("#resume-run")).to_be_visible(timeout=RUN_MS)
+        assert find_violations(page) == []

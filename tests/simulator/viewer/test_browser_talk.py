@@ -22,7 +22,7 @@ from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.places import ROOT
 from tests.simulator.chat.talking import REPLY, EndlessModel, answer, is_about
-from tests.simulator.viewer.browsing import find_violations, needs_chromium
+from tests.simulator.viewer.browsing import find_violations, needs_chromium, opened_as
 from tests.simulator.viewer.serving import Served, serving
 
 pytestmark = needs_chromium
@@ -173,17 +173,13 @@ def test_the_page_fits_and_has_no_serious_violation(
 ) -> None:
     browser = tab.context.browser
     assert browser is not None
-    size: Any = {"width": width, "height": 900}
-    context = browser.new_context(viewport=size, color_scheme=scheme, bypass_csp=True)
-    page = context.new_page()
-    page.goto(served.listening.address)
-    page.goto(f"{served.base}/talk")
-    page.locator("#message").fill("How hot is it?")
-    page.keyboard.press("Enter")
-    expect(page.locator("#turn-0 mark")).to_have_count(1, timeout=60_000)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert find_violations(page) == []
-    context.close()
+    with opened_as(browser, served, width, scheme, 900) as page:
+        page.goto(f"{served.base}/talk")
+        page.locator("#message").fill("How hot is it?")
+        page.keyboard.press("Enter")
+        expect(page.locator("#turn-0 mark")).to_have_count(1, timeout=60_000)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert find_violations(page) == []
 
 
 @pytest.mark.parametrize(

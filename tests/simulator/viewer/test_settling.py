@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,15 +17,21 @@ from tests.simulator.viewer.test_pages import id_of
 BAD = "<img src=x>"
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    """A run with two conflicts: a turn of `c0` that one calls clean, and a turn of `c1` likewise."""
-    (tmp_path / "runs").mkdir()
-    small_run(tmp_path / "runs" / "small")
-    with serving([tmp_path / "runs"], tmp_path / "indices") as viewer:
+@contextmanager
+def serving_conflicts(folder: Path, other: str) -> Iterator[Served]:
+    """Serve a run with two conflicts: Asha finds flags of `c0` and `c1` right, another calls these clean."""
+    (folder / "runs").mkdir()
+    small_run(folder / "runs" / "small")
+    with serving([folder / "runs"], folder / "indices") as viewer:
         for chat in ("c0", "c1"):
             press(viewer, conversation=chat, kind="right", detector="d", finding=0, annotator="Asha")
-            press(viewer, conversation=chat, kind="clean", annotator=BAD)
+            press(viewer, conversation=chat, kind="clean", annotator=other)
+        yield viewer
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with serving_conflicts(tmp_path, BAD) as viewer:
         yield viewer
 
 
