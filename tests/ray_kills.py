@@ -54,6 +54,11 @@ class TwoNodes:
         """Where the cluster is."""
         return str(self._cluster.address)
 
+    @property
+    def machine(self) -> str:
+        """The address of the machine, as the cluster knows it."""
+        return self.address.partition(":")[0]
+
     def kill(self, victim: Victim, command: subprocess.Popen[bytes]) -> None:
         """End somebody by SIGKILL, if it is there."""
         if victim == "node":

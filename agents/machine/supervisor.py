@@ -6,7 +6,8 @@
 input is a pipe; only our process holds its other end. That end closes when we end, even by SIGKILL. Then, or
 on SIGTERM, the supervisor sends SIGTERM to the command and all its descendants, and SIGKILL after the grace
 period. If the command ends by itself, the supervisor ends its remaining descendants in the same way and exits
-with its exit code. On Linux it also ends descendants that detached themselves (child subreaper).
+with its exit code. On Linux it also ends descendants that detached themselves (child subreaper), and the
+command gets SIGTERM if the supervisor is killed: Ray kills the children of an actor that it kills.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from types import FrameType
 
 import psutil
@@ -27,6 +29,7 @@ POLL_SECONDS = 0.1
 """Most seconds between two looks at what is left."""
 FIRST_POLL_SECONDS = 0.005
 """Seconds before the second look: most processes end at once."""
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -39,12 +42,15 @@ def main(arguments: list[str]) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stop)
-    _adopt_orphans()
+    _set_of_linux(PR_SET_CHILD_SUBREAPER, 1)
     parent = os.getppid()
     given = subprocess.DEVNULL if arguments[1] == "-" else int(arguments[1])
     try:
         command = subprocess.Popen(  # noqa: S603 (no shell; the caller chose the command)
-            arguments[2:], stdin=given, start_new_session=True
+            arguments[2:],
+            stdin=given,
+            start_new_session=True,
+            preexec_fn=partial(_set_of_linux, PR_SET_PDEATHSIG, signal.SIGTERM),
         )
     except OSError as error:
         print(f"cannot start {arguments[2]}: {error.strerror}", file=sys.stderr)
@@ -60,10 +66,10 @@ def main(arguments: list[str]) -> int:
     return command.returncode if command.returncode >= 0 else 128 - command.returncode
 
 
-def _adopt_orphans() -> None:
-    """Become the parent of descendants whose own parent ends, so that they can be found."""
+def _set_of_linux(option: int, value: int) -> None:
+    """Set an option of this process (`prctl`): who adopts orphans, or what it gets when its parent ends."""
     if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
 def _end_of(command: subprocess.Popen[bytes]) -> list[int]:

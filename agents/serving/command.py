@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from hallulab.agents.concurrency import run_until_stopped
@@ -24,6 +26,12 @@ from hallulab.agents.serving.prepare import PreparedModel, prepare
 from hallulab.agents.serving.server import STARTUP_TIMEOUT, serve_prepared
 from hallulab.scenarios.errors import UsageError, get_first_error
 from hallulab.scenarios.text.wording import choose_noun, format_count
+
+OnAnswer = Callable[[Sequence[str]], None]
+"""Is told the base URLs of servers that answer."""
+
+Stay = Callable[[OnAnswer], Coroutine[Any, Any, None]]
+"""Runs servers until one ends."""
 
 _PARALLEL = {
     "--tensor-parallel-size": "-tp",
@@ -81,15 +89,21 @@ def _on_cpu(prepared: PreparedModel, number: int) -> list[dict[str, Any]]:
 
 
 def _on_cards(number: int, extra_flags: Sequence[str], environ: Mapping[str, str]) -> list[dict[str, Any]]:
-    cards = list_gpu_cards(environ)
-    each = 1
-    for name, short in _PARALLEL.items():
-        each *= _given(extra_flags, name, short)
+    cards, each = list_gpu_cards(environ), count_cards(extra_flags)
     _require(number, len(cards), "card", each)
     return [
         {"part": {"CUDA_VISIBLE_DEVICES": ",".join(cards[place * each : (place + 1) * each])}}
         for place in range(number)
     ]
+
+
+def count_cards(extra_flags: Sequence[str]) -> int:
+    """Return how many cards a server takes by its flags.
+
+    Raises:
+        UsageError: a flag gives no number.
+    """
+    return math.prod(_given(extra_flags, name, short) for name, short in _PARALLEL.items())
 
 
 def _require(number: int, there: int, what: str, each: int) -> None:
@@ -111,6 +125,65 @@ def _given(flags: Sequence[str], name: str, short: str) -> int:
                 raise UsageError(f"{flag}: give the number of cards, such as {name}=2.")
             found = int(text)
     return found
+
+
+async def stay_together(stays: Sequence[Stay], on_answer: OnAnswer) -> None:
+    """Run servers until one of them ends, which ends the others.
+
+    Args:
+        stays: each runs servers, and is told whom to tell their base URLs.
+        on_answer: told all base URLs, in the order of `stays`, when all answer.
+
+    Raises:
+        UsageError, OperationalError: why the first one ended.
+    """
+    told: dict[int, Sequence[str]] = {}
+
+    def note(place: int, urls: Sequence[str]) -> None:
+        told[place] = urls
+        if len(told) == len(stays):
+            on_answer([url for number in range(len(stays)) for url in told[number]])
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for place, stay in enumerate(stays):
+                tasks.create_task(stay(partial(note, place)))
+    except BaseExceptionGroup as group:
+        raise get_first_error(group) from group
+
+
+async def serve_parts(
+    servers: Sequence[PreparedModel],
+    *,
+    port: int | None,
+    extra_flags: Sequence[str],
+    startup_timeout: float,
+    on_progress: Listener,
+    on_answer: OnAnswer,
+) -> None:
+    """Run servers on this machine until one ends; see `stay_together`.
+
+    Args:
+        servers: the model, as each server starts it.
+        port: port of the first; the others have the next ones. None: free ones.
+        extra_flags: flags passed through to vLLM.
+        startup_timeout: seconds until each must answer.
+        on_progress: told of each step.
+        on_answer: told their base URLs when all answer.
+    """
+
+    async def stay(place: int, tell: OnAnswer) -> None:
+        async with serve_prepared(
+            servers[place],
+            port=None if port is None else port + place,
+            extra_flags=extra_flags,
+            startup_timeout=startup_timeout,
+            on_progress=on_progress,
+        ) as server:
+            tell([server.served.base_url])
+            await server.ended()
+
+    await stay_together([partial(stay, place) for place in range(len(servers))], on_answer)
 
 
 def serve_command(
@@ -142,31 +215,20 @@ def serve_command(
         prepared = prepare(model, on_progress=on_progress)
     if prepare_only:
         return
-    servers = parts(prepared, replicas, extra_flags)
-    urls: dict[int, str] = {}
+    with ExitStack() as progress:
+        run_until_stopped(
+            serve_parts(
+                parts(prepared, replicas, extra_flags),
+                port=port,
+                extra_flags=extra_flags,
+                startup_timeout=startup_timeout,
+                on_progress=progress.enter_context(shown_progress(quiet)),
+                on_answer=partial(print_urls, progress),
+            )
+        )
 
-    async def stay(place: int, progress: ExitStack, on_progress: Listener) -> None:
-        async with serve_prepared(
-            servers[place],
-            port=None if port is None else port + place,
-            extra_flags=extra_flags,
-            startup_timeout=startup_timeout,
-            on_progress=on_progress,
-        ) as server:
-            urls[place] = server.served.base_url
-            if len(urls) == len(servers):
-                progress.close()
-                print(*(urls[number] for number in range(len(servers))), sep="\n", flush=True)
-            await server.ended()
 
-    async def stay_all() -> None:
-        with ExitStack() as progress:
-            on_progress = progress.enter_context(shown_progress(quiet))
-            try:
-                async with asyncio.TaskGroup() as tasks:
-                    for place in range(len(servers)):
-                        tasks.create_task(stay(place, progress, on_progress))
-            except BaseExceptionGroup as group:
-                raise get_first_error(group) from group
-
-    run_until_stopped(stay_all())
+def print_urls(progress: ExitStack, urls: Sequence[str]) -> None:
+    """Take the progress from the terminal, and print base URLs, each once."""
+    progress.close()
+    print(*dict.fromkeys(urls), sep="\n", flush=True)

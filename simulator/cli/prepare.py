@@ -13,7 +13,7 @@ from hallulab.agents.concurrency import run_until_stopped
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.wording import render_one_line
 from hallulab.simulator.cli.console import print_lines
-from hallulab.simulator.cli.options import expand_options
+from hallulab.simulator.cli.options import expand_options, split_names
 from hallulab.simulator.options.commands import GOALS, PERSONAS, InitOptions, SummarizeOptions
 from hallulab.simulator.options.groups import to_path
 
@@ -238,11 +238,30 @@ def serve(
     prepare: Annotated[
         bool, typer.Option("--prepare", help="Only fetch and convert what is needed, then return.")
     ] = False,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Serve on each machine of this Ray cluster: --replicas servers, from --port (8000) on.",
+        ),
+    ] = None,
+    ray_resources: Annotated[
+        str | None,
+        typer.Option(help="What the servers of a machine take, such as GPU=1; by default their cards."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Serve a model with vLLM on loopback until Ctrl-C. What stands after `--` is passed on to vLLM."""
     from hallulab.agents.serving.command import serve_command
 
+    if ray is not None:
+        from hallulab.agents.serving.cluster import Order, serve_on_cluster
+
+        order = Order(model, replicas, prepare, tuple(context.args))
+        serve_on_cluster(ray, order, resources=split_names(ray_resources) or (), port=port, quiet=quiet)
+        return
+    if ray_resources is not None:
+        raise UsageError("--ray-resources says what is taken of a Ray cluster. Give its address by --ray.")
     serve_command(
         model, port=port, replicas=replicas, prepare_only=prepare, extra_flags=context.args, quiet=quiet
     )

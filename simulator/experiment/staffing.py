@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 
+from hallulab.agents.machine.ray_cluster import join_cluster, read_resources
 from hallulab.agents.models.adaptive import AUTO
 from hallulab.agents.models.model import ModelPool
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.processes import ProcessLine
-from hallulab.simulator.experiment.ray_cluster import ActorStarter, join_cluster, read_resources, share
+from hallulab.simulator.experiment.ray_actors import ActorStarter, share
 from hallulab.simulator.experiment.workers import (
     SLOW_TO_SEARCH,
     Work,

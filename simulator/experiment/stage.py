@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
+from hallulab.agents.machine.ray_cluster import LOCAL
 from hallulab.agents.models.adaptive import AdaptiveLimits, join_reached
 from hallulab.agents.models.batch import BatchTransport
 from hallulab.agents.models.model import ModelPool
@@ -36,7 +37,6 @@ from hallulab.simulator.experiment.participants import (
 )
 from hallulab.simulator.experiment.plan import Job, Plan
 from hallulab.simulator.experiment.progress import ProgressBars
-from hallulab.simulator.experiment.ray_cluster import LOCAL
 from hallulab.simulator.experiment.request import RunRequest
 from hallulab.simulator.experiment.staffing import configure_workers, start_workers
 from hallulab.simulator.experiment.workers import WorkerExecutor

@@ -53,6 +53,16 @@ def test_stopping_ends_command_and_grandchild() -> None:
         assert process.stdout.read() == b""
 
 
+def test_the_command_ends_when_its_supervisor_is_killed() -> None:
+    process = start_supervised([sys.executable, "-c", WAITS], output=subprocess.PIPE)
+    assert process.stdout is not None
+    with process.stdout:
+        assert process.stdout.readline() == b"ready\n"
+        process.kill()
+        # The pipe ends when the command has ended.
+        assert process.communicate(timeout=30)[0] == b""
+
+
 def test_the_command_is_told_before_its_children_so_that_it_does_not_end_by_itself() -> None:
     program = (
         "import os, subprocess\n"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from hallulab.agents.machine.environments import STAMP, locate_environment
+from hallulab.agents.serving import flags
 from hallulab.agents.serving.prepare import PreparedModel
 
 ANSWERS = """
@@ -60,3 +62,15 @@ def fake_prepared(folder: Path, script: str) -> PreparedModel:
         offline=True,
         cache=folder / "cache",
     )
+
+
+def put_environment(cache: Path, script: str) -> None:
+    """Put an environment into a cache folder that `prepare` finds whole, whose Python is `script`."""
+    kind = flags.detect_machine_kind()
+    requirements = Path(flags.__file__).with_name(f"server-constraints-{kind}.txt").read_text("utf-8")
+    folder = locate_environment(cache / "server" / kind, requirements)
+    (folder / "bin").mkdir(parents=True)
+    python = folder / "bin" / "python"
+    python.write_text(f"#!{sys.executable}\n{script}")
+    python.chmod(0o755)
+    (folder / STAMP).touch()

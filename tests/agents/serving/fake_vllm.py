@@ -60,8 +60,9 @@ class FakeVllm:
         folder.mkdir(exist_ok=True)
         self._log = folder / "asked.log"
         self._log.touch()
-        script = _SCRIPT.format(root=str(ROOT), log=str(self._log), before=before)
-        self.prepared: PreparedModel = fake_prepared(folder, script).model_copy(
+        self.script = _SCRIPT.format(root=str(ROOT), log=str(self._log), before=before)
+        """What its Python does."""
+        self.prepared: PreparedModel = fake_prepared(folder, self.script).model_copy(
             update={"name": MODEL, "names": (MODEL,)}
         )
 

@@ -19,12 +19,12 @@ from unittest.mock import patch
 import psutil
 import pytest
 
+from hallulab.agents.machine import ray_cluster
+from hallulab.agents.machine.ray_cluster import read_resources
+from hallulab.agents.machine.ray_nodes import Installed, compare_installed, identify_installed
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.simulator.experiment import ray_cluster
 from hallulab.simulator.experiment.config import Experiment, load_experiment
 from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.experiment.ray_cluster import read_resources
-from hallulab.simulator.experiment.ray_nodes import Installed, compare_installed, identify_installed
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing.endpoint import MODEL, completion, serve_stub

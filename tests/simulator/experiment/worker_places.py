@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from hallulab.simulator.experiment import ray_cluster
+from hallulab.agents.machine import ray_cluster
 from tests.ray_kills import two_nodes
 
 PLACES = [
