@@ -29,7 +29,7 @@ from hallulab.simulator.compare.summary import (
     TurnSummary,
     summarize_run,
 )
-from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.gate.judge import judge_run

@@ -10,7 +10,7 @@ from typing import Any
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.simulator.annotate.desk import Desk
 from hallulab.simulator.annotate.marks import MarkedFlag, list_flags
-from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder

@@ -29,7 +29,7 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.bench.chats import LABELS, collect_annotated
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.planted import ALL, PlantedRow, build_planted_rows, count_planted
-from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, serve_models
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.annotations import Annotations

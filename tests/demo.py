@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.report.write import write_reports

@@ -7,7 +7,7 @@ import pytest
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.simulator.bench.sweep import list_configurations, load_sweep
-from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.testing.scripted import scripted_pool
 from tests.places import ROOT
 

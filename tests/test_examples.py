@@ -29,6 +29,7 @@ MODULES = (
     "hallulab.simulator.decide.run",
     "hallulab.simulator.decide.sequence",
     "hallulab.simulator.experiment.config",
+    "hallulab.simulator.experiment.experiment_file",
     "hallulab.simulator.experiment.deciding",
     "hallulab.simulator.measure.agreement",
     "hallulab.simulator.measure.comparison",

@@ -31,7 +31,8 @@ from hallulab.simulator.bench.split import (
 )
 from hallulab.simulator.bench.sweep import Sweep, build_sweep_report, list_configurations, load_sweep
 from hallulab.simulator.bench.tables import ROWS
-from hallulab.simulator.experiment.config import Component, Experiment, load_experiment
+from hallulab.simulator.experiment.config import Component, Experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models, warn_of
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.experiment.replies import Jury, ReplyWork

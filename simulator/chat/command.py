@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.experiment.config import Component, Experiment, load_experiment
+from hallulab.simulator.experiment.config import Component, Experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.options.commands import ChatOptions
 from hallulab.simulator.options.groups import Chosen, ModelOptions
 

@@ -36,7 +36,7 @@ def init_scenario(options: InitOptions) -> None:
         return
     from hallulab.simulator.authoring.chats import load_chat_file
     from hallulab.simulator.authoring.packs import PackRequest, write_pack
-    from hallulab.simulator.experiment.config import load_experiment
+    from hallulab.simulator.experiment.experiment_file import load_experiment
     from hallulab.simulator.experiment.models import RunSettings
 
     if personas is not None and personas < 1:
@@ -123,7 +123,7 @@ def summarize(options: SummarizeOptions) -> None:
     """
     from hallulab.agents.users.chats import MAX_TOKENS, read_chat
     from hallulab.simulator.authoring.chats import summarize_chat
-    from hallulab.simulator.experiment.config import load_experiment
+    from hallulab.simulator.experiment.experiment_file import load_experiment
     from hallulab.simulator.experiment.models import RunSettings
 
     messages = read_chat(Path(options.chat))

@@ -16,7 +16,7 @@ from hallulab.scenarios.files.data_files import is_folder, read_text
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Conversation, Count, Frozen, Number, Seconds, Seed, Turn, Verdict
 from hallulab.simulator.compare.setup import RunSetup, describe_setup
-from hallulab.simulator.experiment.config import describe
+from hallulab.simulator.experiment.experiment_file import describe
 from hallulab.simulator.measure.hallucinations import ByDetector, Tally, index_by_detector
 from hallulab.simulator.measure.spending import Spent, sum_calls
 from hallulab.simulator.measure.tokens import count_hallucinated, count_tokens

@@ -8,7 +8,8 @@ from typing import Any
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.simulator.experiment.config import ALL_CHATBOTS, Experiment, load_experiment, put_over
+from hallulab.simulator.experiment.config import ALL_CHATBOTS, Experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment, put_over
 from hallulab.simulator.experiment.fixed_prefix import find_branching
 from hallulab.simulator.experiment.manifest import load_experiment_to_judge
 from hallulab.simulator.experiment.models import RunSettings

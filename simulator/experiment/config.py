@@ -1,11 +1,10 @@
-"""The experiment file: what to run, as YAML or flags. Flags win over the file, the file over defaults."""
+"""An experiment: what to run, with its defaults, and what in it contradicts itself."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -21,18 +20,14 @@ from pydantic import (
 from hallulab.agents.models.adaptive import AUTO, MOST
 from hallulab.agents.models.endpoints import BaseUrl, Limits, is_loopback, normal
 from hallulab.agents.models.model import DEFAULT_MODEL
-from hallulab.agents.serving.catalogue import CATALOGUE, DEFAULT_CPU_MODEL
+from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.agents.users.personas import DEFAULT_MANNERS, JOINT, OWN, load_manners
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
 from hallulab.chatbots.guarded.policy import find_wrapped_chatbot
 from hallulab.scenarios.attacks.attack import Attack
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import choose_main_error, explain_error, render_complaint
-from hallulab.scenarios.files.json_text import find_unwritable
-from hallulab.scenarios.files.yaml_text import read_yaml
-from hallulab.scenarios.packs.pack_files import locate_pack
 from hallulab.scenarios.transcript import Frozen, Seed
-from hallulab.simulator.experiment.deciding import MaybeUntilDecided, join_deciding, require_decidable
+from hallulab.simulator.experiment.deciding import MaybeUntilDecided, require_decidable
 
 ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
 """The five chatbots of the HalluDetect paper, used by default."""
@@ -45,8 +40,6 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 DEFAULT_SCENARIO = "consumer-grievance-india"
 """The pack that is used when none is named."""
-
-_SCHEMA = "docs/experiment.md"
 
 
 class Component(Frozen):
@@ -362,64 +355,3 @@ def _has_process(kind: str, options: Mapping[str, Any]) -> bool:
         wrapped = find_wrapped_chatbot(options)
         return wrapped is not None and _has_process(wrapped.kind, wrapped.options)
     return kind in ("callable", "autogen")
-
-
-def put_over(values: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields of an experiment with newer ones over them.
-
-    `base_url` and `base_urls` say the same thing, so either replaces both; an empty one replaces nothing.
-    Of `until_decided`, fields that the newer one lacks stay.
-    """
-    endpoints = {"base_url", "base_urls"}
-    replaced = endpoints if any(newer.get(name) for name in endpoints) else set()
-    kept = {name: value for name, value in values.items() if name not in replaced}
-    return {**kept, **newer, **join_deciding(values, newer)}
-
-
-def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
-    """Read an experiment file and put the flags that were given (not None) over it.
-
-    A model of the catalogue may have other defaults than `Experiment`'s (`CatalogueModel.experiment`).
-
-    >>> load_experiment(None, {"model": "smollm2-135m"}).max_turns
-    2
-
-    Raises:
-        UsageError: the file is missing, malformed or has a wrong field.
-    """
-    text = None if path is None else read_yaml(path, _SCHEMA)
-    given = {name: value for name, value in flags.items() if value is not None}
-    flaw = find_unwritable(given)
-    if flaw is not None:
-        raise UsageError(f"field `{'.'.join(map(str, flaw[0]))}`: {flaw[1]}. Correct it.")
-    values = put_over(text.data if text else {}, given)
-    known = CATALOGUE.get(str(values.get("model")).lower())
-    try:
-        experiment = Experiment.model_validate({**(known.experiment if known else {}), **values})
-    except ValidationError as error:
-        first = choose_main_error(error)
-        if text is not None and first["loc"] and first["loc"][0] not in given:
-            raise text.error(first["loc"], render_complaint(first, _SCHEMA)) from error
-        where = f"{path}: " if path is not None and not first["loc"] else ""
-        raise UsageError(where + describe(error)) from error
-    if text is not None:
-        experiment._places = tuple(
-            (component, text.place((field, number)))
-            for field in text.data.keys() & {"chatbots", "detectors"} - given.keys()
-            for number, component in enumerate(getattr(experiment, field))
-        )
-    if "scenario" not in experiment.model_fields_set:
-        return experiment
-    beside = None if path is None or "scenario" in given else path.parent
-    found = experiment.model_copy(update={"scenario": locate_pack(experiment.scenario, beside)})
-    return found.with_places_of(experiment)
-
-
-def describe(error: ValidationError) -> str:
-    """Describe the first mistake of a pydantic error in one sentence with the field's path."""
-    first = choose_main_error(error)
-    field = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return f"unknown field `{field}`. Remove it or correct its spelling."
-    sentence = f"{explain_error(first)}."
-    return f"field `{field}`: {sentence}" if field else sentence

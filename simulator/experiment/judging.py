@@ -6,7 +6,7 @@ import asyncio
 
 from hallulab.detectors.base.protocol import run_detector
 from hallulab.scenarios.transcript import Judgement
-from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models, warn_of
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.options.commands import JudgeOptions

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hallulab.simulator.measure.intervals import Interval
 from hallulab.simulator.report.dots import choose_axis_steps
-from hallulab.simulator.report.html import Tick, render_part
+from hallulab.simulator.report.html import Box, Tick, render_part
 
-WIDTH, HEIGHT = 560.0, 220.0
-"""Size of a chart in the SVG's units; the page scales it."""
-LEFT, RIGHT, TOP, BOTTOM = 44.0, 16.0, 10.0, 38.0
-"""Margins of the plot."""
+BOX = Box(width=560.0, height=220.0, left=44.0, right=16.0, top=10.0, bottom=38.0)
+"""Size of a chart, and the margins of its plot."""
 _APART = 7.0
 """Distance of the dots of two detectors at one turn."""
 
@@ -76,9 +73,8 @@ def draw_depths(points: Sequence[DepthPoint], detectors: Sequence[str]) -> list[
         points: what is drawn.
         detectors: their names.
     """
-    here = sys.modules[__name__]
     return [
-        (chatbot, render_part(__package__, "depth.html", plot=plot, box=here))
+        (chatbot, render_part(__package__, "depth.html", plot=plot, box=BOX))
         for chatbot, plot in lay_out_depths(points, detectors)
     ]
 
@@ -90,10 +86,12 @@ def lay_out_depths(points: Sequence[DepthPoint], detectors: Sequence[str]) -> li
     steps = choose_axis_steps(values, None)
 
     def place_y(value: float) -> float:
-        return round(HEIGHT - BOTTOM - value / steps[-1] * (HEIGHT - TOP - BOTTOM), 2)
+        return round(BOX.height - BOX.bottom - value / steps[-1] * (BOX.height - BOX.top - BOX.bottom), 2)
 
     def place_x(turn: str, beside: float = 0.0) -> float:
-        return round(LEFT + (turns.index(turn) + 0.5) / len(turns) * (WIDTH - LEFT - RIGHT) + beside, 2)
+        return round(
+            BOX.left + (turns.index(turn) + 0.5) / len(turns) * (BOX.width - BOX.left - BOX.right) + beside, 2
+        )
 
     def place_dot(point: DepthPoint, value: float) -> DepthDot:
         ends = "" if point.ci95 is None else f", 95% interval {point.ci95[0]:.2f} to {point.ci95[1]:.2f}"

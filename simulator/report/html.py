@@ -99,6 +99,19 @@ def escape_json(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class Box:
+    """Where a chart is drawn, in the SVG's units; the page scales it."""
+
+    width: float
+    height: float
+    left: float
+    """Margin of the plot on this side; so are the next three."""
+    right: float
+    top: float
+    bottom: float
+
+
+@dataclass(frozen=True)
 class Tick:
     """A grid line."""
 

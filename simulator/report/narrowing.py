@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.decide.decision import BatchStep, PairState
 from hallulab.simulator.report.dots import choose_axis_steps
-from hallulab.simulator.report.html import Tick, render_part
+from hallulab.simulator.report.html import Box, Tick, render_part
 
-WIDTH, HEIGHT = 440.0, 230.0
-"""Size of a chart in the SVG's units; the page scales it."""
-LEFT, RIGHT, TOP, BOTTOM = 52.0, 16.0, 10.0, 36.0
-"""Margins of the plot."""
+BOX = Box(width=440.0, height=230.0, left=52.0, right=16.0, top=10.0, bottom=36.0)
+"""Size of a chart, and the margins of its plot."""
 _MARGINS_SHOWN = 2.5
 """Half the height of a chart at least, in margins, so that these can be seen."""
 
@@ -52,7 +49,7 @@ class NarrowingPlot:
 def draw_narrowing(a: str, b: str, steps: Sequence[BatchStep], margin: float) -> str:
     """Return how the difference of two chatbots narrowed, as an SVG element."""
     plot = lay_out_narrowing(a, b, steps, margin)
-    return render_part(__package__, "narrowing.html", plot=plot, box=sys.modules[__name__])
+    return render_part(__package__, "narrowing.html", plot=plot, box=BOX)
 
 
 def lay_out_narrowing(a: str, b: str, steps: Sequence[BatchStep], margin: float) -> NarrowingPlot:
@@ -65,11 +62,11 @@ def lay_out_narrowing(a: str, b: str, steps: Sequence[BatchStep], margin: float)
     top = lines[-1]
 
     def x(personas: float) -> float:
-        return round(LEFT + personas / most * (WIDTH - LEFT - RIGHT), 2)
+        return round(BOX.left + personas / most * (BOX.width - BOX.left - BOX.right), 2)
 
     def y(value: float) -> float:
         share = (top - max(-top, min(top, value))) / (2 * top)
-        return round(TOP + share * (HEIGHT - TOP - BOTTOM), 2)
+        return round(BOX.top + share * (BOX.height - BOX.top - BOX.bottom), 2)
 
     lower = [(x(personas), y(pair.low)) for personas, pair in found]
     upper = [(x(personas), y(pair.high)) for personas, pair in found]

@@ -5,17 +5,14 @@ Our own SVG template draws them; `hallulab.simulator.report.html` gives the reas
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hallulab.simulator.report.html import Tick, load_asset, render
+from hallulab.simulator.report.html import Box, Tick, load_asset, render
 
-WIDTH, HEIGHT = 440.0, 320.0
-"""Size of a chart in the SVG's units; the page scales it."""
-LEFT, RIGHT, TOP, BOTTOM = 52.0, 16.0, 10.0, 46.0
-"""Margins of the plot."""
+BOX = Box(width=440.0, height=320.0, left=52.0, right=16.0, top=10.0, bottom=46.0)
+"""Size of a chart, and the margins of its plot."""
 _UNIT = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 _COLOURS = 6
 
@@ -93,12 +90,12 @@ def format_path(points: Sequence[Point]) -> str:
 
 def scale_x(value: float) -> float:
     """Return the horizontal place of a value in [0, 1]."""
-    return round(LEFT + value * (WIDTH - LEFT - RIGHT), 2)
+    return round(BOX.left + value * (BOX.width - BOX.left - BOX.right), 2)
 
 
 def scale_y(value: float) -> float:
     """Return the vertical place of a value in [0, 1]; places grow downwards."""
-    return round(HEIGHT - BOTTOM - value * (HEIGHT - TOP - BOTTOM), 2)
+    return round(BOX.height - BOX.bottom - value * (BOX.height - BOX.top - BOX.bottom), 2)
 
 
 def get_style_classes(number: int) -> str:
@@ -109,4 +106,4 @@ def get_style_classes(number: int) -> str:
 def render_page_with_plots(package: str, **values: Any) -> str:
     """Render a package's `page.html`, which draws charts by the macros of `plot.html`."""
     style = load_asset(__package__, "page.css") + load_asset(__package__, "plot.css")
-    return render(package, "page.html", style, box=sys.modules[__name__], paint=get_style_classes, **values)
+    return render(package, "page.html", style, box=BOX, paint=get_style_classes, **values)

@@ -15,7 +15,8 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_text
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.experiment.config import Experiment, describe
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.experiment_file import describe
 from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.experiment.sources import Sources
 

@@ -13,7 +13,7 @@ from typing import BinaryIO, Generic, TypeVar, overload
 from pydantic import BaseModel, ValidationError
 
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.simulator.experiment.config import describe
+from hallulab.simulator.experiment.experiment_file import describe
 
 Line = TypeVar("Line", bound=BaseModel)
 

@@ -16,7 +16,7 @@ from hallulab.scenarios.packs.pack_files import SCENARIO_FILE, list_built_in_pac
 from hallulab.scenarios.text.edits import SentenceBank, collect_sentences
 from hallulab.simulator.bench.build import write_labelled
 from hallulab.simulator.bench.planted import FILE
-from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.experiment.staffing import configure_workers, start_workers
 from hallulab.simulator.options.commands import PlantOptions

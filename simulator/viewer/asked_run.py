@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error
 from hallulab.scenarios.text.wording import format_count
-from hallulab.simulator.experiment.config import Component, Experiment, load_experiment
+from hallulab.simulator.experiment.config import Component, Experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.plan import plan
 from hallulab.simulator.experiment.request import load_request
 from hallulab.simulator.runs.folder import RunFolder

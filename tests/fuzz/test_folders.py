@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hallulab import Run, UsageError
 from hallulab.scenarios.datasets.jsonl import load_jsonl
 from hallulab.scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Unit, Verdict
-from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.viewer.app import make_app
 from hallulab.simulator.viewer.guard import Access, Guard

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from hallulab.api import wait_for
+from hallulab.verbs import wait_for
 
 
 async def doubled(number: int) -> int:

@@ -30,7 +30,8 @@ from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.planted import TWIN
 from hallulab.simulator.bench.split import Split, split_into_folds
-from hallulab.simulator.experiment.config import Component, Experiment, load_experiment
+from hallulab.simulator.experiment.config import Component, Experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.measure.intervals import Rounded

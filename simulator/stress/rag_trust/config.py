@@ -27,8 +27,8 @@ from hallulab.simulator.experiment.config import (
     Experiment,
     ModelSettings,
     choose_concurrency,
-    describe,
 )
+from hallulab.simulator.experiment.experiment_file import describe
 
 Dimension = Literal["factuality", "robustness", "accountability"]
 

@@ -30,3 +30,14 @@ def in_turn(*answers: Any) -> Callable[[Any], Any]:
 def pool_at(transport: httpx2.AsyncBaseTransport, url: str = LOCAL, **options: Any) -> ModelPool:
     """A pool whose default model `m` is behind this transport, without pauses between tries."""
     return ModelPool({"default": Endpoint("m", url)}, transport=transport, backoff=wait_none(), **options)
+
+
+class Dead(httpx2.AsyncBaseTransport):
+    """Nobody listens."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.tries += 1
+        raise httpx2.ConnectError("All connection attempts failed", request=request)

@@ -22,7 +22,7 @@ from hallulab.simulator.bench.results import BenchData, measure
 from hallulab.simulator.bench.sweep import Sweep, SweepReport, build_sweep_report
 from hallulab.simulator.measure.detection import Sample
 from hallulab.simulator.measure.spending import find_pareto_front
-from hallulab.simulator.report.plot import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, get_style_classes
+from hallulab.simulator.report.plot import BOX, get_style_classes
 from tests.builders import labelled
 from tests.simulator.bench.material import evaluation, judged, known
 
@@ -143,8 +143,8 @@ def test_a_curve_goes_through_every_threshold() -> None:
     labels = np.array([True, False])
     sample = Sample(labels, np.array([0.9, 0.1]), labels, np.array([0, 1]))
     plot = plot_precision_recall("word", {"a": sample}, ["a"])
-    right = WIDTH - RIGHT
-    half = round(HEIGHT - BOTTOM - 0.5 * (HEIGHT - 10 - BOTTOM), 2)
+    right = BOX.width - BOX.right
+    half = round(BOX.height - BOX.bottom - 0.5 * (BOX.height - 10 - BOX.bottom), 2)
     assert plot.lines[0].path == f"{right:g},10 {right:g},{half:g}"
     assert (plot.marks[0].x, plot.marks[0].y) == (right, 10.0)
 
@@ -166,7 +166,7 @@ def test_the_frontier_leaves_out_who_is_dearer_and_worse() -> None:
     plot = known(plot_frontier(rows, "ms", ["a", "b", "c", "d"]))
     assert [mark.optimal for mark in plot.marks] == [True, False, True]
     assert [tick.label for tick in plot.x_ticks] == ["1", "10", "100"]
-    assert plot.lines[0].path.startswith(f"{LEFT:g},")
+    assert plot.lines[0].path.startswith(f"{BOX.left:g},")
 
 
 def test_nobody_with_that_cost_has_no_frontier() -> None:

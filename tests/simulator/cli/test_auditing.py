@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.report.build import read_report

@@ -19,7 +19,8 @@ from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.scenarios.datasets.jsonl import load_jsonl
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Conversation, Passage, Turn
-from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import scored

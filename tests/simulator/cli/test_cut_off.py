@@ -20,7 +20,7 @@ from unittest.mock import patch
 import pytest
 
 from hallulab.agents.models.recording import Recording
-from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder

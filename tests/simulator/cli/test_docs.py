@@ -22,7 +22,7 @@ from hallulab.scenarios.packs.pack_files import PersonasFile, ScenarioFile
 from hallulab.simulator.annotate.sheet import Sheet
 from hallulab.simulator.bench.sweep import Sweep
 from hallulab.simulator.cli.main import app
-from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation
 from tests.places import ROOT

@@ -12,7 +12,7 @@ import pytest
 
 from hallulab.simulator.compare.runs import RunCompared, compare_runs
 from hallulab.simulator.compare.summary import summarize_run
-from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder

@@ -9,9 +9,9 @@ from typing import Any
 
 from hallulab.chatbots.protocol import Reply
 from hallulab.scenarios.transcript import Conversation, Message
-from hallulab.simulator.experiment.config import load_experiment
 from hallulab.simulator.experiment.conversation import GivenMessage, converse
 from hallulab.simulator.experiment.execution import execute
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.fixed_prefix import PrefixSource, branch_jobs
 from hallulab.simulator.experiment.makers import ComponentVersions, identify_makers
 from hallulab.simulator.experiment.plan import Job

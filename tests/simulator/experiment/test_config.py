@@ -14,7 +14,8 @@ from hallulab.chatbots.registry import compute_chatbot_version
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.simulator.experiment.config import Component, Experiment, load_experiment
+from hallulab.simulator.experiment.config import Component, Experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.models import open_pool
 from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
 from hallulab.simulator.experiment.plan import plan

@@ -6,7 +6,7 @@ import pytest
 
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
-from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.makers import ComponentVersions, describe_made_anew, identify_makers
 from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation

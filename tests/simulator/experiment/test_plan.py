@@ -8,7 +8,7 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Document, Persona, Scenario, Specialist
-from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.plan import plan
 
 DOCUMENT = Document(name="d", title="D", source="nowhere", text="Text.")

@@ -23,7 +23,8 @@ from hallulab.agents.machine import ray_cluster
 from hallulab.agents.machine.ray_cluster import read_resources
 from hallulab.agents.machine.ray_nodes import Installed, compare_installed, identify_installed
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder

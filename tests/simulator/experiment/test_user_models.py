@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.makers import identify_makers
 from hallulab.simulator.experiment.plan import draw_user_model, plan
 from hallulab.simulator.runs.folder import RunFolder

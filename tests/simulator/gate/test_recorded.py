@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.simulator.compare.summary import read_summary, summarize_run
-from hallulab.simulator.experiment.config import load_experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.gate.markdown import render_markdown

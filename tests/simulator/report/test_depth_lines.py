@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hallulab.simulator.report.depth_lines import BOTTOM, HEIGHT, TOP, DepthPoint, draw_depths, lay_out_depths
+from hallulab.simulator.report.depth_lines import BOX, DepthPoint, draw_depths, lay_out_depths
 
 POINTS = [
     DepthPoint("a", 0, "2", 0.5, None),
@@ -21,8 +21,8 @@ def test_charts_have_one_scale_and_lines_in_the_order_of_turns() -> None:
         "a, turn 2, d: 0.50",
     ]
     assert line.dots[0].x < line.dots[1].x
-    assert (line.dots[0].high, line.dots[1].high) == (TOP, None)
-    assert other.lines[0].dots[0].y == HEIGHT - BOTTOM
+    assert (line.dots[0].high, line.dots[1].high) == (BOX.top, None)
+    assert other.lines[0].dots[0].y == BOX.height - BOX.bottom
 
 
 def test_dots_of_two_detectors_at_one_turn_stand_apart() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from hallulab.simulator.decide.decision import Decider
-from hallulab.simulator.report.narrowing import BOTTOM, HEIGHT, TOP, draw_narrowing, lay_out_narrowing
+from hallulab.simulator.report.narrowing import BOX, draw_narrowing, lay_out_narrowing
 
 
 def decide(batches: int, rates: dict[str, float | None]) -> Decider:
@@ -20,7 +20,7 @@ def test_a_band_narrows_around_the_difference_and_is_cut_at_the_edges() -> None:
     points = [tuple(map(float, point.split(","))) for point in plot.band.split()]
     heights = [low - high for (_, high), (_, low) in zip(points[:5], points[:4:-1], strict=True)]
     assert heights == sorted(heights, reverse=True)
-    assert heights[0] == HEIGHT - TOP - BOTTOM > heights[-1]
+    assert heights[0] == BOX.height - BOX.top - BOX.bottom > heights[-1]
     assert len(plot.marks) == 5
     assert plot.margins[0] < plot.zero < plot.margins[1] < plot.marks[-1].y
     assert plot.marks[-1].title.startswith("20 personas: -0.50 a turn, between ")

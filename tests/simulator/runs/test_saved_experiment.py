@@ -12,7 +12,8 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario, locate_pack
-from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.makers import identify_makers
 from hallulab.simulator.experiment.manifest import Manifest, check_folder, write_manifest
 from hallulab.simulator.experiment.models import RunSettings

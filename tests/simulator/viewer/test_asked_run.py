@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.options.groups import ModelOptions
 from hallulab.simulator.viewer.asked_run import HEAD, fill_form, read_asked_run
 from hallulab.simulator.viewer.form import MORE, FormError

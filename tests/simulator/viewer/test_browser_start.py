@@ -13,7 +13,8 @@ import yaml
 from playwright.sync_api import Browser, Page, expect
 
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.simulator.experiment.config import Experiment, load_experiment
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.options.groups import ModelOptions
 from hallulab.simulator.viewer.launching import FILE, Launcher
 from hallulab.simulator.viewer.offers import load_start_source

@@ -1,0 +1,88 @@
+"""The check of an endpoint before a run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from hallulab.agents.models.answers import ModelError
+from hallulab.agents.models.recording import Recording
+from hallulab.testing.scripted import ScriptedTransport, scripted_pool
+from tests.agents.models.endpoints import LOCAL, Dead, pool_at, refusal
+
+
+async def test_check_passes_when_the_model_is_served() -> None:
+    pool, _ = scripted_pool(lambda _: "Because.")
+    await pool.check()
+
+
+@pytest.mark.parametrize("broken", [refusal(429), refusal(503), httpx2.ReadError("reset")])
+async def test_a_passing_trouble_does_not_end_the_check(broken: httpx2.Response | httpx2.ReadError) -> None:
+    answers: list[Any] = [broken, broken, httpx2.Response(200, json={"data": [{"id": "m"}]})]
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        told = answers.pop(0) if answers else httpx2.Response(400)
+        if isinstance(told, Exception):
+            raise told
+        return httpx2.Response(told.status_code, content=told.content)
+
+    await pool_at(httpx2.MockTransport(answer)).check()
+    assert answers == []
+
+
+async def test_check_names_the_models_that_are_served() -> None:
+    pool = pool_at(ScriptedTransport(lambda _: "Because.", model="other"))
+    with pytest.raises(ModelError, match=r"does not serve model 'm'; it serves: other\. Correct --model\."):
+        await pool.check()
+
+
+async def test_check_says_that_nobody_answers() -> None:
+    with pytest.raises(
+        ModelError, match=f"no OpenAI-compatible endpoint answers at {LOCAL} .*Start a server"
+    ):
+        await pool_at(Dead()).check()
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (httpx2.Response(401, text="Bearer sk-canary-1 is wrong"), r"status 401"),
+        (httpx2.Response(302, headers={"Location": "http://sk-canary-1/"}), r"status 302"),
+        (httpx2.Response(500, extensions={"reason_phrase": b"sk-canary-1"}), r"status 500"),
+        (httpx2.Response(200, text="[" * 200_000), r"no JSON"),
+        (httpx2.Response(200, json={"data": [7]}), r".*"),
+        (httpx2.Response(200, json={"data": {"sk-canary-1": 1}}), r".*"),
+        (httpx2.Response(200, json=["sk-canary-1"]), r".*"),
+    ],
+)
+async def test_what_is_no_list_of_models_is_told_on_one_line_without_the_key(
+    answer: httpx2.Response, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-1")
+    transport = httpx2.MockTransport(lambda _: answer)
+    with pytest.raises(ModelError) as caught:
+        await pool_at(transport, url="https://models.example/v1").check()
+    told = (
+        rf"no OpenAI-compatible endpoint answers at https://models\.example/v1 \({reason}\)\. Start a server"
+    )
+    assert re.match(told, str(caught.value))
+    assert "canary" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+async def test_many_served_models_are_told_in_brief() -> None:
+    names = {"data": [{"id": f"sk-canary-{number}"} for number in range(100_000)]}
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=names))
+    with pytest.raises(ModelError, match="does not serve model 'm'; it serves: sk-canary-0, ") as caught:
+        await pool_at(transport).check()
+    assert len(str(caught.value)) < 500
+
+
+async def test_nothing_is_checked_when_a_recording_is_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"kind":"other","key":"another","answer":1}\n')
+    await pool_at(Dead(), recording=Recording.replay(path)).check()
