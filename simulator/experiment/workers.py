@@ -121,7 +121,6 @@ class WorkerExecutor:
         """What the limits of workers that have ended had come to, where they are adaptive."""
         self._left: Counter[int] = Counter()
         """Tasks of each group that have not ended."""
-        self._begun = False
 
     async def __aenter__(self) -> Self:
         self._slots = [_WorkerSlot(_Worker(self._open_line())) for _ in range(self.number)]
@@ -184,29 +183,28 @@ class WorkerExecutor:
         """Wait until the worker of a slot can begin. One that ends before is replaced: nobody's fault.
 
         Raises:
-            OperationalError: no worker of any slot could begin, so the next ones cannot either.
+            OperationalError: the workers of all slots ended before they could begin, so the next ones cannot
+                either.
             _WorkerExited: so many after each other could not.
         """
         for pause_s in (*PAUSES_S, None):
             if slot.worker.gone is not None:
-                self._has_begun()  # the slot forgets the old one
+                slot.began = slot.began or slot.worker.could_begin
                 slot.worker = _Worker(self._open_line())
                 self._configure(slot.worker)
             try:
                 return await slot.worker.wait_until_it_begins()
             except _WorkerExited as died:
-                if not self._has_begun():
+                slot.failed = True
+                if all(one.failed or one.worker.gone is not None for one in self._slots) and not any(
+                    one.began or one.worker.could_begin for one in self._slots
+                ):
                     raise OperationalError(
                         f"{died} before it could begin. Lower --workers, or leave it out."
                     ) from died
                 if pause_s is None:
                     raise
                 await asyncio.sleep(pause_s)
-
-    def _has_begun(self) -> bool:
-        """Return whether any worker could begin: if none can, the next ones cannot either."""
-        self._begun = self._begun or any(slot.worker.could_begin for slot in self._slots)
-        return self._begun
 
     def _choose_slot(self, task: WorkTask[Any]) -> _WorkerSlot:
         if task.group not in self._groups:
@@ -380,5 +378,9 @@ class _WorkerSlot:
     worker: _Worker
     tasks: int = 0
     """Tasks that it has, or will get with their groups."""
+    began: bool = False
+    """Whether a worker before this one could begin."""
+    failed: bool = False
+    """Whether one ended before it could."""
     second_tries: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the only one at a time."""

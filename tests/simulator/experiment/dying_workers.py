@@ -31,6 +31,12 @@ def die_in(place: str, mark: Path | None = None, only: str = "", after_s: float 
     patcher.start()
 
 
+def leave_once(mark: Path) -> None:
+    """End this process before its worker can begin, if it is the first that makes the mark."""
+    if _made(mark):
+        os._exit(3)
+
+
 def _made(mark: Path) -> bool:
     try:
         mark.touch(exist_ok=False)

@@ -35,7 +35,7 @@ from tests.demo import EXPERIMENT, RECORDING, replay
 from tests.demo import MODEL as DEMO_MODEL
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
-from tests.simulator.experiment.dying_workers import die_in
+from tests.simulator.experiment.dying_workers import die_in, leave_once
 from tests.simulator.experiment.worker_places import PLACES, WorkerPlace, open_place
 
 KEY = "sk-canary-0123456789"
@@ -123,6 +123,15 @@ def test_workers_that_cannot_begin_end_the_run_in_one_sentence(place: WorkerPlac
     with pytest.raises(OperationalError) as raised:
         replay(tmp_path, 2, partial(os._exit, 3), place.ray)
     assert str(raised.value) == (f"{place.left} before it could begin. Lower --workers, or leave it out.")
+
+
+@pytest.mark.slow  # it starts three processes, one after the other
+def test_a_worker_that_ends_before_any_could_begin_is_replaced(
+    place: WorkerPlace, whole: dict[str, Lines], tmp_path: Path
+) -> None:
+    prepare = partial(leave_once, tmp_path / "left")
+    assert journal_lines(replay(tmp_path / "run", 2, prepare, place.ray).path) == whole
+    assert (tmp_path / "left").exists()
 
 
 def test_a_stale_recording_ends_the_run_as_without_workers(
