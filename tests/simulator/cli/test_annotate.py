@@ -10,28 +10,13 @@ import pytest
 import yaml
 
 from hallulab.simulator.runs.folder import RunFolder
-from tests.builders import conversation, scored
+from tests.simulator.cli.two_bots import write_two_bots
 from tests.simulator.command_line import CommandLine
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
-    """Two chatbots with eight conversations of two turns; the detector flags every first turn of a."""
-    chats = [
-        conversation(f"{bot}{n}", ["It is: Rs 500.\nPer year.", "No."], chatbot=bot, persona=f"p{n}")
-        for bot in "ab"
-        for n in range(8)
-    ]
-    verdicts = [
-        scored(chat.id, turn, [(7, 13)] if chat.chatbot == "a" and turn == 0 else [])
-        for chat in chats
-        for turn in range(2)
-    ]
-    folder = RunFolder(tmp_path / "run")
-    folder.path.mkdir()
-    folder.conversations.write_text("".join(chat.model_dump_json() + "\n" for chat in chats))
-    folder.verdicts.write_text("".join(verdict.model_dump_json() + "\n" for verdict in verdicts))
-    return folder
+    return write_two_bots(tmp_path / "run", "It is: Rs 500.\nPer year.", "Rs 500")
 
 
 def read_sheet(run: RunFolder, number: int = 1) -> dict[str, Any]:

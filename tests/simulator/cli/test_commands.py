@@ -24,6 +24,7 @@ from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import scored
+from tests.heavy_libraries import HEAVY
 from tests.places import RECORDINGS
 from tests.simulator.command_line import Ended
 
@@ -373,24 +374,7 @@ def test_the_list_of_commands_imports_no_pydantic() -> None:
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"]])
 def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
     modules = imported_by(*arguments)
-    heavy = {
-        "torch",
-        "transformers",
-        "sentence_transformers",
-        "sklearn",
-        "scipy",
-        "pandas",
-        "numpy",
-        "lancedb",
-        "pyarrow",
-        "openai",
-        "autogen_core",
-        "autogen_agentchat",
-        "autogen_ext",
-        "jinja2",
-        "httpx2",
-    }
-    assert sorted(modules & heavy) == []
+    assert sorted(modules & {*HEAVY, "jinja2"}) == []
     assert len(modules) < 600
 
 

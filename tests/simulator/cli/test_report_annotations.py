@@ -15,7 +15,8 @@ from hallulab import Run
 from hallulab.simulator.report.terminal import print_report
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
-from tests.builders import conversation, scored, unscored
+from tests.builders import unscored
+from tests.simulator.cli.two_bots import write_two_bots
 from tests.simulator.command_line import CommandLine
 
 FEE = {"quote": "Rs 500", "severity": 4}
@@ -23,22 +24,7 @@ FEE = {"quote": "Rs 500", "severity": 4}
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
-    """Two chatbots with eight conversations of two turns; the detector flags every first turn of a."""
-    chats = [
-        conversation(f"{bot}{n}", ["It is Rs 500.", "No."], chatbot=bot, persona=f"p{n}")
-        for bot in "ab"
-        for n in range(8)
-    ]
-    verdicts = [
-        scored(chat.id, turn, [(6, 12)] if chat.chatbot == "a" and turn == 0 else [])
-        for chat in chats
-        for turn in range(2)
-    ]
-    folder = RunFolder(tmp_path / "run")
-    folder.path.mkdir()
-    folder.conversations.write_text("".join(chat.model_dump_json() + "\n" for chat in chats))
-    folder.verdicts.write_text("".join(verdict.model_dump_json() + "\n" for verdict in verdicts))
-    return folder
+    return write_two_bots(tmp_path / "run", "It is Rs 500.", "Rs 500")
 
 
 def note(conversation: str, turn: int, *spans: dict[str, Any]) -> str:
