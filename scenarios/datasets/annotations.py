@@ -37,9 +37,11 @@ Slot = tuple[TurnPlace, str | None, str | None]
 
 
 def require_annotator(name: str) -> str:
-    """Return the name; raise ValueError unless it is `person`, or `model:` and a name."""
+    """Return the name; raise ValueError unless it is `person`, or `person:` or `model:` and a name."""
     if (name != PERSON and not name.removeprefix(MODEL).strip()) or not name.startswith((PERSON, MODEL)):
-        raise ValueError(f"{name!r} is no annotator; give `person`, or `model:` and its name")
+        raise ValueError(
+            f"{name!r} is no annotator; give `person`, `person:` and a name, or `model:` and its name"
+        )
     return name
 
 

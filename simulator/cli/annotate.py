@@ -31,7 +31,7 @@ def annotate(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
     annotator: Annotated[
-        str, typer.Option(help="Who labels: `person`, or `model:` and its name.")
+        str, typer.Option(help="Who labels: `person`, `person:` and a name, or `model:` and its name.")
     ] = "person",
     guideline: Annotated[
         Path | None,

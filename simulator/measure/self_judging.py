@@ -78,6 +78,6 @@ def _note(sign: str, chatbot: str, detectors: Sequence[str]) -> str:
     same = ", by the same question" if sign == SIGNS["same model and same question"] else ""
     return (
         f"{sign} The model by which {names} {'judges' if one else 'judge'} also verifies what {chatbot} "
-        f"says{same}: such a judgement may favour it. A second model for one of the two ends that "
+        f"says{same}: such a judgement may favour it. To avoid that, give one of the two a second model "
         "(docs/experiment.md, `Not one's own judge`)."
     )

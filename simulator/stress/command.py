@@ -168,6 +168,12 @@ def load_topic_thresholds(source: str) -> dict[str, float]:
 
 def _load_documents(source: str, path: Path) -> Sequence[Document]:
     """Return the documents of a pack, or of a folder that is none."""
-    if source in list_built_in_packs() or not is_folder(path) or is_there(path / SCENARIO_FILE):
+    packs = list_built_in_packs()
+    if source in packs or is_there(path / SCENARIO_FILE):
         return load_scenario(source).documents
+    if not is_folder(path):
+        raise UsageError(
+            f"{source}: no such scenario pack, folder of documents, run folder or labelled file. The packs "
+            f"that come with hallulab: {', '.join(packs)}."
+        )
     return read_documents(path, DocumentDefaults(), Boundary(path))

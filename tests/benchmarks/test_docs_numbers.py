@@ -1,10 +1,13 @@
-"""docs/trust.md and docs/methods.md have the numbers of docs/detectors.md, which recordings make."""
+"""Pages have the numbers of the pages that they repeat, and of the commands that replay recordings."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+import pytest
+
+from benchmarks import corrected_gold
 from tests.places import ROOT
 
 Table = list[dict[str, str]]
@@ -70,6 +73,9 @@ def test_numbers_of_the_methods_page_are_those_of_the_recordings() -> None:
         found = measured("gold")[detector]
         assert number(by_name["AUROC of sentences"][column]) == number(found["AUROC of sentences [95%]"])
         assert number(by_name["AUROC of replies (6 clean ones)"][column]) == number(found["AUROC [95%]"])
+        assert number(by_name["F1 of replies at the shipped threshold"][column]) == number(found["F1"])
+        error = by_name["HPT-1 against the labels', mean over five bots"][column]
+        assert number(error) == number(found["HPT-1, error"])
         assert number(by_name["calls a reply"][column]) == number(found["calls a reply"])
 
 
@@ -84,3 +90,29 @@ def test_numbers_of_other_systems_are_those_of_the_recordings() -> None:
                 assert found[name]["AUROC [95%]"] == "not measured"
             else:
                 assert number(row[heading]) == number(found[name]["AUROC [95%]"])
+
+
+@pytest.mark.parametrize("page", ["corrected.md", "design/corrected-numbers.md"])
+def test_numbers_corrected_by_planted_errors_are_those_of_the_report(page: str) -> None:
+    stress = (ROOT / "docs" / "stress.md").read_text(encoding="utf-8")
+    _, rates = stress.split("The annotated runs, HPT-1, by `halludetect`:")
+    [all_chatbots] = re.findall(r"^\| all chatbots \| (.*) \|$", rates, re.MULTILINE)
+    labels, counted, by_all_kinds, by_whole_sentences = all_chatbots.split(" | ")
+    text = " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split())
+    assert re.search(
+        rf"HalluDetect counts {counted} (hallucinations a turn )?where the labels have {labels}\.", text
+    )
+    assert re.search(rf"Corrected by all kinds.{{,30}} it is {by_all_kinds},", text)
+    assert re.search(
+        rf"corrected by whole wrong sentences.{{,40}} it is {by_whole_sentences}\b", text, re.IGNORECASE
+    )
+
+
+@pytest.mark.slow
+def test_the_page_of_corrected_numbers_has_what_half_of_the_annotations_give(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slow, because 4,000 draws are corrected."""
+    monkeypatch.chdir(ROOT)
+    assert corrected_gold.main() == 0
+    assert capsys.readouterr().out in (ROOT / "docs" / "corrected.md").read_text(encoding="utf-8")

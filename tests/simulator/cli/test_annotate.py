@@ -156,7 +156,7 @@ def test_another_guideline_that_names_another_chatbot_is_warned_of(
         (("--next", "2", "--detector", "e"), "--detector e: it did not judge"),
         (
             ("--next", "2", "--annotator", "me"),
-            "--annotator: 'me' is no annotator; give `person`, or `model:`",
+            "'me' is no annotator; give `person`, `person:` and a name, or `model:` and its name.",
         ),
         (("--next", "2", "--guideline", "none.md"), "none.md: cannot be read"),
     ],

@@ -55,6 +55,12 @@ def test_the_report_says_what_the_guard_did_and_what_it_cost(once: Path) -> None
     assert (row.calls_per_reply, row.tokens_per_reply) == (22.0, 14770.0)
 
 
+def test_the_page_says_what_refusals_add_to_hpt(once: Path) -> None:
+    [hpt] = [row.hpt_1 for row in read_report(once / "report.json").rows if row.chatbot == "guarded"]
+    page = (ROOT / "docs" / "safeguards.md").read_text(encoding="utf-8")
+    assert f"which stand in no document: HPT-1 is {hpt:.2f}, of answers 1.00." in page
+
+
 def test_all_its_calls_are_the_chatbots(once: Path) -> None:
     costs = {(one.role, one.name): one.calls for one in read_report(once / "report.json").ledger}
     assert (costs["chatbot", "vanilla"], costs["chatbot", "guarded"]) == (4, 48)

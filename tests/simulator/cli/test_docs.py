@@ -16,6 +16,7 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from pydantic import BaseModel
 
 import hallulab as front_door
+from hallulab.agents.machine.cache import CACHE_VARIABLE
 from hallulab.chatbots.guarded.policy import Policy
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.packs.pack_files import PersonasFile, ScenarioFile
@@ -120,6 +121,25 @@ def test_the_page_of_the_first_run_has_what_replay_prints(
     _, begun = text_of("docs/tutorial/first-run.md").split("<!-- make replay begins -->\n```\n")
     shown, _ = begun.split("\n```\n<!-- make replay ends -->")
     assert shown.splitlines() == [line.rstrip() for line in printed.rstrip().splitlines()]
+
+
+@pytest.mark.slow
+def test_the_page_of_calibration_has_what_its_command_fits(
+    hallulab: CommandLine, demo_replay: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slow, because two detectors judge 878 replies."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    shutil.copytree(demo_replay.path, tmp_path / "runs" / "replay")
+    page = text_of("docs/calibration.md")
+    [line] = re.findall(r"^    hallulab (calibrate runs/replay .*)$", page, re.MULTILINE)
+    answers = str(ROOT / "tests" / "recordings")
+    monkeypatch.chdir(tmp_path)
+    printed = hallulab(*line.replace("tests/recordings", answers).split()).out
+    rows = re.findall(r"^\| `([a-z-]+)` \| ([\d. |]+) \|$", page, re.MULTILINE)
+    assert [name for name, _ in rows] == ["halludetect", "evidence-chain-rf"]
+    for name, numbers in rows:
+        [row] = [line.split() for line in printed.splitlines() if line.startswith(name)]
+        assert [cell for cell in row if re.fullmatch(r"\d\.\d{3}", cell)] == numbers.split(" | ")
 
 
 @pytest.mark.parametrize("name", [page for page in PAGES if blocks_of(page, "yaml")])

@@ -95,7 +95,12 @@ def test_models_and_workers_are_refused_where_no_model_is_asked(
         ),
         (("consumer-grievance-india", "--turns", "1,x"), "--turns 1,x: give whole numbers from 0 to 50"),
         (("consumer-grievance-india", "--contexts", "0"), "--contexts 0: give whole numbers from 1 to 50"),
-        (("no-such-pack",), "no-such-pack"),
+        (
+            ("nowhere",),
+            "nowhere: no such scenario pack, folder of documents, run folder or labelled file. The packs "
+            "that come with hallulab: consumer-grievance-india, migration-labour-rights, "
+            "pregnancy-medication.",
+        ),
     ],
 )
 def test_wrong_arguments_are_told(

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from hallulab.scenarios.errors import OperationalError
+from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing.tiny_pack import HashedWords
 from tests.builders import conversation
+from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
 
 HOSTILE = "<script>alert(1)</script>"
@@ -57,6 +59,21 @@ def test_the_table_says_what_it_rests_on(hallulab: CommandLine, run: Path, peopl
     assert "Words, first message" in out
     assert "Noise floor: halves by repeat" in out
     assert "simulated: 1 person; 6 needed for an interval" in out
+
+
+@pytest.mark.slow
+def test_the_docs_have_what_the_command_prints_of_the_demo(
+    hallulab: CommandLine, demo_replay: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slow, because people's 1,103 messages are measured. Two rows need the weights that are not here."""
+    monkeypatch.setenv("COLUMNS", "110")
+    page = (ROOT / "docs" / "realism.md").read_text(encoding="utf-8")
+    shown = page.split("--out realism.html\n\n```\n")[1].split("\n\npage: ")[0].splitlines()
+    printed = hallulab("realism", demo_replay.path).out.rstrip().splitlines()
+    assert len(printed) == len(shown)
+    for line, told in zip(shown, printed, strict=True):
+        if not line.startswith(("Near duplicates", "Dispersion")):
+            assert told.rstrip() == line
 
 
 def test_the_page_escapes_everything_and_needs_no_network(

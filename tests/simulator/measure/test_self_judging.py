@@ -84,8 +84,8 @@ def test_a_note_for_each_sign_of_a_chatbot_says_what_it_means_and_what_to_do() -
     )
     rows = mark_self_judged([build_row("bot", name, []) for name in checks.detectors], checks)
     remedy = (
-        "such a judgement may favour it. A second model for one of the two ends that (docs/experiment.md, "
-        "`Not one's own judge`)."
+        "such a judgement may favour it. To avoid that, give one of the two a second model "
+        "(docs/experiment.md, `Not one's own judge`)."
     )
     assert explain_self_judging(rows) == [
         f"† The model by which one and two judge also verifies what bot says: {remedy}",
