@@ -1,4 +1,4 @@
-"""Find out what an endpoint can do, with five to seven tiny requests before a run.
+"""Find out what an endpoint can do, with five or six tiny requests before a run, at most twelve.
 
 An endpoint that seems to lack something gets them a second time: one odd answer must not decide how a whole
 run is read. They are recorded like all others. Older recordings lack them; their endpoints are assumed to
