@@ -29,6 +29,7 @@ from openai import AsyncOpenAI
 
 from benchmarks.command import build_parser
 from hallulab.agents.machine.cache import silent
+from hallulab.agents.models.transport import make_network
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
@@ -64,7 +65,7 @@ class RequestLog(httpx2.AsyncBaseTransport):
     def __init__(self, salt: str | None) -> None:
         self._exchanges: list[tuple[bytes, bytes]] = []
         self._salt = salt
-        self._network = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
+        self._network = make_network()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; see `httpx2.AsyncBaseTransport`."""

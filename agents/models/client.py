@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import httpx2
@@ -41,6 +41,8 @@ place among the concurrent requests is not included."""
 
 _LONGEST_ROOT = 4096
 """Characters of a `root` at most."""
+
+_parse_url = lru_cache(maxsize=64)(httpx2.URL)
 
 
 class ModelClient:
@@ -127,11 +129,14 @@ class ModelClient:
         return completion
 
     async def _ask(self, url: httpx2.URL, call: ModelCall) -> dict[str, Any]:
-        """Ask through the client, and try again while that makes sense.
+        """Ask through the client, unless the answer is known, and try again while that makes sense.
 
         Returns:
             A chat completion.
         """
+        known = self._transport.find(call)
+        if known is not None and 200 <= known["status"] < 300:
+            return dict(known["body"])
         body = call.body
         if self.abilities.seed == "refused":
             body = {name: value for name, value in body.items() if name != "seed"}
@@ -161,7 +166,7 @@ class ModelClient:
     @cached_property
     def _openai(self) -> AsyncOpenAI:
         """The client. It knows neither the key nor the address: the server may not be up yet, see `bind`."""
-        http = httpx2.AsyncClient(transport=self._transport, trust_env=False)
+        http = _DirectClient(self._transport)
         return AsyncOpenAI(base_url="/v1", api_key=NO_KEY, max_retries=0, timeout=None, http_client=http)
 
     def _tries(self, record: CallRecord, again: Callable[[BaseException], bool]) -> AsyncRetrying:
@@ -193,7 +198,7 @@ class ModelClient:
     def _url(self, path: str) -> httpx2.URL:
         base = self.endpoint.base_url or "/v1"  # which is what recordings know of an address of ours
         try:
-            return httpx2.URL(f"{base.rstrip('/')}/{path}")
+            return _parse_url(f"{base.rstrip('/')}/{path}")
         except httpx2.InvalidURL as error:
             raise ModelError(
                 f"{self.endpoint.base_url} is no address ({error}). Correct --base-url."
@@ -254,6 +259,32 @@ class ModelClient:
             with attempt, call.under_way():
                 return read_value(await self._openai.get(url, cast_to=httpx2.Response))
         raise AssertionError("tenacity either returns or raises")
+
+
+class _DirectClient(httpx2.AsyncClient):
+    """Takes requests to a transport as they are, which makes its own of them anyway.
+
+    What a client adds is not sent (headers, time limits) or must not happen (redirects, cookies).
+
+    Args:
+        transport: answers.
+    """
+
+    def __init__(self, transport: httpx2.AsyncBaseTransport) -> None:
+        super().__init__(transport=transport, trust_env=False)
+        self._direct = transport
+
+    def build_request(
+        self, method: str, url: httpx2.URL | str, *, content: Any = None, **_: Any
+    ) -> httpx2.Request:
+        """See `httpx2.AsyncClient`."""
+        return httpx2.Request(method, url, content=content)
+
+    async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
+        """See `httpx2.AsyncClient`."""
+        response = await self._direct.handle_async_request(request)
+        response.request = request
+        return response
 
 
 def _complaint(response: httpx2.Response) -> str:

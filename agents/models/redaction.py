@@ -78,8 +78,13 @@ def remove_keys(text: str, key: str = "") -> str:
 
 def make_redaction(key: str = "") -> Redaction:
     """Return the redaction that `remove_keys` uses, for many texts."""
-    of_environment = (value for name, value in os.environ.items() if _HOLDS_A_KEY.fullmatch(name))
+    of_environment = (os.environ.get(name, "") for name in os.environ if _holds_a_key(name))
     return _redaction(frozenset(part for part in (key, *of_environment) if part.strip()))
+
+
+@lru_cache(maxsize=1024)
+def _holds_a_key(name: str) -> bool:
+    return _HOLDS_A_KEY.fullmatch(name) is not None
 
 
 @lru_cache(maxsize=8)
@@ -146,6 +151,8 @@ class Redaction:
         found = [place for key in self._keys for place in _occurrences(key, text)]
         if self._short and "earer" in text.lower():
             found += (match.span("key") for match in self._bearer.finditer(text))
+        if not self._keys:
+            return _joined(found)
         dense = _GAPS.sub("", text)
         places = [place for form in self._base64 for place in _occurrences(form, dense)]
         places += [place for form in self._hex for place in _occurrences(form, _small_digits(dense))]

@@ -155,28 +155,36 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         call = _call.get()
         if call.key is None:
             return await self._send(_rebuild_request(request, call.api_key()))
-        kept = self._recording.get("model", call.key)
-        if kept is not None:
-            self._check_replayed(kept)
-            call.record.replayed = True
-        elif self.replaying:
+        kept = self.find(call)
+        if kept is None and self.replaying:
             raise ReplayMiss(
                 f"the recording {self._recording.source} has no answer to this request: the model, "
                 "prompts, options or documents have changed since, or it failed when it was recorded. "
                 "Run it as then, or record again with --record."
             )
-        else:
+        if kept is None:
             kept = await self._ask(_rebuild_request(request, call.api_key()), call.key, call)
-        call.record.latency_s = float(kept["latency_s"])
+            call.record.latency_s = float(kept["latency_s"])
         headers = {"Retry-After": str(kept["retry_after"])} if "retry_after" in kept else None
         return httpx2.Response(kept["status"], json=kept["body"], headers=headers)
 
-    def _check_replayed(self, kept: Mapping[str, Any]) -> None:
+    def find(self, call: ModelCall) -> Mapping[str, Any] | None:
+        """Return the known answer to a request, as recordings keep it; None: an endpoint must be asked.
+
+        Raises:
+            ReplayMiss: it is one that no endpoint can have given.
+        """
+        kept: Mapping[str, Any] | None = None if call.key is None else self._recording.get("model", call.key)
+        if kept is None:
+            return None
         if kept["status"] < 400 and not is_completion(kept["body"]):
             raise ReplayMiss(
                 f"the recording {self._recording.source} holds an answer to this request that is no chat "
                 "completion: it was changed. Restore it, or record again with --record."
             )
+        call.record.replayed = True
+        call.record.latency_s = float(kept["latency_s"])
+        return kept
 
     async def _ask(self, request: httpx2.Request, key: str, call: ModelCall) -> dict[str, Any]:
         """Ask an endpoint, check its answer, and return it as recordings keep it."""
@@ -289,7 +297,9 @@ class ModelTransport(httpx2.AsyncBaseTransport):
 
 def make_network() -> httpx2.AsyncBaseTransport:
     """Make what sends over the network, with as many connections as are asked for."""
-    return httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None))
+    from hallulab.agents.models.network import Network  # httpcore2 comes with it, which takes half a second
+
+    return Network()
 
 
 def is_retryable(status: int) -> bool:

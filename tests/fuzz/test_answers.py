@@ -180,7 +180,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def _run(pack: Path, out: Path, endpoint: Hostile, *more: str | Path) -> Any:
     with (
-        patch("hallulab.agents.models.transport.httpx2.AsyncHTTPTransport", lambda **_: endpoint),
+        patch("hallulab.agents.models.transport.make_network", lambda: endpoint),
         patch("hallulab.agents.models.client.wait_random_exponential", lambda **_: lambda _: 0.0),
     ):
         return ended(*flags(pack, "--out", out, *ASKING, *more))

@@ -93,7 +93,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with (
         pytest.MonkeyPatch.context() as patched,
         words_for_vectors(),
-        patch("hallulab.agents.models.transport.httpx2.AsyncHTTPTransport", lambda **_: Honest()),
+        patch("hallulab.agents.models.transport.make_network", lambda: Honest()),
     ):
         patched.setenv("HALLULAB_CACHE", str(folder / "cache"))
         pack = make_pack(folder / "pack")

@@ -56,7 +56,7 @@ class Runs:
         self.folder = RunFolder(self._out)
 
     def __call__(self, endpoint: Endpoint) -> Ended:
-        with patch("hallulab.agents.models.transport.httpx2.AsyncHTTPTransport", lambda **_: endpoint):
+        with patch("hallulab.agents.models.transport.make_network", lambda: endpoint):
             return self._command(*flags(self._pack, "--out", self._out, "--repeats", "3"))
 
 

@@ -33,6 +33,21 @@ async def test_equal_calls_cost_one_request_and_are_booked_twice() -> None:
     assert [(call.purpose, call.replayed) for call in other.calls] == [("b.y", True)]
 
 
+async def test_a_known_answer_does_not_pass_through_the_openai_client(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool, _ = scripted_pool(lambda _: "Because.")
+    await pool.session("a").text("x", QUESTION)
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("the client was asked")
+
+    monkeypatch.setattr("openai.AsyncOpenAI.post", refuse)
+    again = pool.session("b")
+    assert await again.text("x", QUESTION) == "Because."
+    assert [call.replayed for call in again.calls] == [True]
+
+
 async def test_equal_requests_under_way_are_sent_once() -> None:
     pool, transport = scripted_pool(lambda body: "ok")
     sessions = [pool.session("user", 1) for _ in range(5)]
