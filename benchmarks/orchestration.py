@@ -30,6 +30,7 @@ from openai import AsyncOpenAI
 from benchmarks.command import build_parser
 from hallulab.agents.machine.cache import silent
 from hallulab.agents.models.transport import make_network
+from hallulab.simulator.cli.main import COLLECTED_AFTER
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
@@ -133,10 +134,14 @@ async def measure_run(
     experiment = Experiment.model_validate({**values, "concurrency": concurrency})
     log = RequestLog(salt)
     settings = RunSettings(quiet=True, transport=log)
+    usual = gc.get_threshold()
     with tempfile.TemporaryDirectory() as directory:
+        gc.set_threshold(*COLLECTED_AFTER)  # as the command does; a bare client has Python's own numbers
         started = time.perf_counter()
         await run_experiment(experiment, RunFolder(Path(directory)), settings, simulate=True)
-        return time.perf_counter() - started, log
+        seconds = time.perf_counter() - started
+    gc.set_threshold(*usual)
+    return seconds, log
 
 
 async def send_again(
