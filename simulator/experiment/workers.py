@@ -14,7 +14,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
@@ -195,16 +195,22 @@ class WorkerExecutor:
             try:
                 return await slot.worker.wait_until_it_begins()
             except _WorkerExited as died:
-                slot.failed = True
-                if all(one.failed or one.worker.gone is not None for one in self._slots) and not any(
-                    one.began or one.worker.could_begin for one in self._slots
-                ):
+                if not await self._wait_for_one_that_begins():
                     raise OperationalError(
                         f"{died} before it could begin. Lower --workers, or leave it out."
                     ) from died
                 if pause_s is None:
                     raise
                 await asyncio.sleep(pause_s)
+
+    async def _wait_for_one_that_begins(self) -> bool:
+        """Wait until the worker of any slot can begin; return False if those of all ended before."""
+        for slot in self._slots:
+            with suppress(_WorkerExited):
+                if not slot.began:
+                    await slot.worker.wait_until_it_begins()
+                return True
+        return False
 
     def _choose_slot(self, task: WorkTask[Any]) -> _WorkerSlot:
         if task.group not in self._groups:
@@ -380,7 +386,5 @@ class _WorkerSlot:
     """Tasks that it has, or will get with their groups."""
     began: bool = False
     """Whether a worker before this one could begin."""
-    failed: bool = False
-    """Whether one ended before it could."""
     second_tries: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the only one at a time."""
