@@ -147,7 +147,7 @@ def test_each_machine_serves_until_the_command_ends(serving: Serving, number: si
     with command(serving) as process:
         urls = read_urls(process)
         process.send_signal(number)
-        process.wait(60)
+        process.wait(120)
     wait_until_free(serving.port)
     assert urls == [f"http://127.0.0.1:{serving.port + place}/v1" for place in range(2)]
 
@@ -157,7 +157,7 @@ def test_a_server_that_ends_is_named_with_its_machine_and_ends_the_others(servin
     with command(serving) as process:
         read_urls(process)
         subprocess.run(["pkill", "-f", f"port {serving.port + 1} "], check=True)
-        process.wait(60)
+        process.wait(120)
         assert process.stderr is not None
         said = process.stderr.read()
     assert process.returncode == 1
