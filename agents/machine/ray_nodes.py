@@ -82,15 +82,20 @@ def compare_installed(address: str, here: Installed, there: Sequence[tuple[str, 
         )
 
 
+def pin_to_node(node: str) -> Any:
+    """Return the scheduling strategy of what runs on this node, by Ray's name of it, and nowhere else."""
+    strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
+    return strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+
+
 def _ask_all(address: str) -> list[tuple[str, Installed | None]]:
     ray = importlib.import_module("ray")
-    strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
     ask = ray.remote(num_cpus=0, max_retries=0)(identify_installed)
     asked = []
     for node in ray.nodes():
         if node["Alive"]:
-            there = strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            asked.append((node["NodeManagerAddress"], ask.options(scheduling_strategy=there).remote()))
+            answer = ask.options(scheduling_strategy=pin_to_node(node["NodeID"])).remote()
+            asked.append((node["NodeManagerAddress"], answer))
     found: list[tuple[str, Installed | None]] = []
     for machine, answer in asked:
         try:

@@ -26,6 +26,7 @@ from hallulab.agents.machine.ray_cluster import (
     read_resources,
     split_resources,
 )
+from hallulab.agents.machine.ray_nodes import pin_to_node
 from hallulab.agents.progress import shown_progress
 from hallulab.agents.serving.command import (
     OnAnswer,
@@ -156,8 +157,7 @@ async def _stay(
         OperationalError: it ended, or the machine has no room, or was lost.
     """
     ray = importlib.import_module("ray")
-    strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
-    there = strategies.NodeAffinitySchedulingStrategy(place.node, soft=False)
+    there = pin_to_node(place.node)
     make = ray.remote(**split_resources(resources), max_restarts=0, scheduling_strategy=there)(_Servers)
     actor = make.remote()
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -10,7 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from hallulab.agents.concurrency import run_until_stopped
+from hallulab.agents.concurrency import gather_results, run_until_stopped
 from hallulab.agents.machine.cache import Listener
 from hallulab.agents.progress import shown_progress
 from hallulab.agents.serving.flags import (
@@ -24,7 +23,7 @@ from hallulab.agents.serving.flags import (
 )
 from hallulab.agents.serving.prepare import PreparedModel, prepare
 from hallulab.agents.serving.server import STARTUP_TIMEOUT, serve_prepared
-from hallulab.scenarios.errors import UsageError, get_first_error
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.wording import choose_noun, format_count
 
 OnAnswer = Callable[[Sequence[str]], None]
@@ -144,12 +143,7 @@ async def stay_together(stays: Sequence[Stay], on_answer: OnAnswer) -> None:
         if len(told) == len(stays):
             on_answer([url for number in range(len(stays)) for url in told[number]])
 
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            for place, stay in enumerate(stays):
-                tasks.create_task(stay(partial(note, place)))
-    except BaseExceptionGroup as group:
-        raise get_first_error(group) from group
+    await gather_results(stay(partial(note, place)) for place, stay in enumerate(stays))
 
 
 async def serve_parts(

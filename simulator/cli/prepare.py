@@ -252,8 +252,6 @@ def serve(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Serve a model with vLLM on loopback until Ctrl-C. What stands after `--` is passed on to vLLM."""
-    from hallulab.agents.serving.command import serve_command
-
     if ray is not None:
         from hallulab.agents.serving.cluster import Order, serve_on_cluster
 
@@ -262,6 +260,8 @@ def serve(
         return
     if ray_resources is not None:
         raise UsageError("--ray-resources says what is taken of a Ray cluster. Give its address by --ray.")
+    from hallulab.agents.serving.command import serve_command
+
     serve_command(
         model, port=port, replicas=replicas, prepare_only=prepare, extra_flags=context.args, quiet=quiet
     )

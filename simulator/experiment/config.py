@@ -257,8 +257,12 @@ class Experiment(Frozen):
 
     def with_places_of(self, file: Experiment) -> Experiment:
         """Return the same experiment; errors about components that are in `file`, too, name that place."""
+        return self.with_places(file._places)
+
+    def with_places(self, places: tuple[tuple[Component, str], ...]) -> Experiment:
+        """Return the same experiment; errors about these components name their places in a file."""
         copy = self.model_copy()
-        copy._places = file._places
+        copy._places = places
         return copy
 
     @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from hallulab.agents.serving.catalogue import CATALOGUE
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error, render_complaint
 from hallulab.scenarios.files.json_text import find_unwritable
-from hallulab.scenarios.files.yaml_text import read_yaml
+from hallulab.scenarios.files.yaml_text import YamlText, read_yaml
 from hallulab.scenarios.packs.pack_files import locate_pack
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.deciding import join_deciding
@@ -53,22 +53,39 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     try:
         experiment = Experiment.model_validate({**(known.experiment if known else {}), **values})
     except ValidationError as error:
-        first = choose_main_error(error)
-        if text is not None and first["loc"] and first["loc"][0] not in given:
-            raise text.error(first["loc"], render_complaint(first, _SCHEMA)) from error
-        where = f"{path}: " if path is not None and not first["loc"] else ""
-        raise UsageError(where + describe(error)) from error
+        raise place_error(error, text, path, given, _SCHEMA) from error
     if text is not None:
-        experiment._places = tuple(
-            (component, text.place((field, number)))
-            for field in text.data.keys() & {"chatbots", "detectors"} - given.keys()
-            for number, component in enumerate(getattr(experiment, field))
+        experiment = experiment.with_places(
+            tuple(
+                (component, text.place((field, number)))
+                for field in text.data.keys() & {"chatbots", "detectors"} - given.keys()
+                for number, component in enumerate(getattr(experiment, field))
+            )
         )
     if "scenario" not in experiment.model_fields_set:
         return experiment
     beside = None if path is None or "scenario" in given else path.parent
     found = experiment.model_copy(update={"scenario": locate_pack(experiment.scenario, beside)})
     return found.with_places_of(experiment)
+
+
+def place_error(
+    error: ValidationError, text: YamlText | None, path: Path | None, given: Container[str], schema: str
+) -> UsageError:
+    """Return the first mistake in a file's fields with flags over them: with its line, unless it is a flag's.
+
+    Args:
+        error: pydantic's complaint about all fields.
+        text: the file; None: there is none.
+        path: its path.
+        given: names of the fields that flags gave.
+        schema: the page that describes the file.
+    """
+    first = choose_main_error(error)
+    if text is not None and first["loc"] and first["loc"][0] not in given:
+        return text.error(first["loc"], render_complaint(first, schema))
+    where = f"{path}: " if path is not None and not first["loc"] else ""
+    return UsageError(where + describe(error))
 
 
 def describe(error: ValidationError) -> str:

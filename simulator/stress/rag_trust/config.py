@@ -17,7 +17,7 @@ from hallulab.scenarios.attacks.attack import Attack
 from hallulab.scenarios.attacks.questions import Composition, assemble_passages
 from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import choose_main_error, expand_home, render_complaint
+from hallulab.scenarios.files.data_files import expand_home
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.transcript import Call, Count, Frozen, Number, Seed
 from hallulab.simulator.experiment.config import (
@@ -28,7 +28,7 @@ from hallulab.simulator.experiment.config import (
     ModelSettings,
     choose_concurrency,
 )
-from hallulab.simulator.experiment.experiment_file import describe
+from hallulab.simulator.experiment.experiment_file import place_error
 
 Dimension = Literal["factuality", "robustness", "accountability"]
 
@@ -204,11 +204,7 @@ def load_stress(path: Path | None, flags: Mapping[str, Any]) -> StressConfig:
     try:
         config = StressConfig.model_validate(values)
     except ValidationError as error:
-        first = choose_main_error(error)
-        if text is not None and first["loc"] and first["loc"][0] not in given:
-            raise text.error(first["loc"], render_complaint(first, _SCHEMA)) from error
-        where = f"{path}: " if path is not None and not first["loc"] else ""
-        raise UsageError(where + describe(error)) from error
+        raise place_error(error, text, path, given, _SCHEMA) from error
     if config.data is None:
         raise UsageError("no data: give HotpotQA's folder with --data, or as `data` in the stress file.")
     folder = expand_home(config.data)
