@@ -16,7 +16,7 @@ from typing import Literal
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Frozen, Verdict
 from hallulab.simulator.measure.intervals import Interval, Ratio, Rounded
-from hallulab.simulator.measure.spending import Spent, count_computed, sum_calls, sum_spent
+from hallulab.simulator.measure.spending import Spent, count_read_and_written, sum_calls, sum_spent
 from hallulab.simulator.measure.sums import Person
 from hallulab.simulator.measure.tokens import count_hallucinated, count_tokens
 
@@ -59,9 +59,9 @@ class Row(Frozen):
     """Share of the conversations with a scored turn that have a hallucination."""
     calls_per_reply: Rounded | None
     """Mean number of model calls of the chatbot a turn (the paper's inferences per response)."""
-    computed_tokens_per_reply: Rounded | None = None
-    """Mean number of tokens that the server computed for the chatbot a turn: read and not from its cache, or
-    written. None: it did not give these counts for each answered call."""
+    tokens_per_reply: Rounded | None = None
+    """Mean number of tokens that the server read and wrote for the chatbot a turn, those out of its cache
+    included. None: it did not give these counts for each answered call."""
     hpt_1: Rounded | None
     """Hallucinations / scored turns, over the whole set."""
     hpt_1_ci95: Interval
@@ -131,7 +131,7 @@ class Tally:
     chatbot_calls: int
     """Calls of the chatbot in all turns."""
     chatbot_tokens: int
-    """Tokens that the server computed for them, as far as it told."""
+    """Tokens that the server read and wrote for them, as far as it told."""
     chatbot_untold: int
     """Answered calls of the chatbot for which it did not tell."""
     spent: Spent
@@ -225,7 +225,7 @@ def count_verdicts(conversation: Conversation, verdicts: Mapping[int, Verdict]) 
         tokens += count_tokens(turn.reply)
         flagged += count_hallucinated(turn.reply, verdict.spans)
     asked = [call for turn in conversation.turns for call in turn.calls if call.role == "chatbot"]
-    computed, untold = count_computed(asked)
+    asked_tokens, untold = count_read_and_written(asked)
     return Tally(
         conversation=conversation.id,
         pairing=(conversation.scenario, conversation.persona, conversation.seed),
@@ -241,7 +241,7 @@ def count_verdicts(conversation: Conversation, verdicts: Mapping[int, Verdict]) 
         tokens=tokens,
         flagged_tokens=flagged,
         chatbot_calls=len(asked),
-        chatbot_tokens=computed,
+        chatbot_tokens=asked_tokens,
         chatbot_untold=untold,
         spent=sum_calls([call for verdict in verdicts.values() for call in verdict.calls]),
     )

@@ -59,7 +59,7 @@ def _build_row(chatbot: str, detector: str, sums: RowSums, hpt_ci95: Interval, t
         unlocated=counts["unlocated"],
         hallucinated_chats=_divide(sums.hallucinated, sums.scored),
         calls_per_reply=counts["chatbot_calls"] / turns if turns else None,
-        computed_tokens_per_reply=counts["chatbot_tokens"] / turns if told else None,
+        tokens_per_reply=counts["chatbot_tokens"] / turns if told else None,
         hpt_1=compute_ratio_of_sums(sums.hpts),
         hpt_1_ci95=hpt_ci95,
         seed_share=sums.seed_share(),

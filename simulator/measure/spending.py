@@ -63,16 +63,18 @@ def sum_calls(calls: Sequence[Call]) -> Spent:
     )
 
 
-def count_computed(calls: Iterable[Call]) -> tuple[int, int]:
-    """Add up the tokens that servers computed: those read without cached ones, and those written.
+def count_read_and_written(calls: Iterable[Call]) -> tuple[int, int]:
+    """Add up the tokens that servers read and wrote.
 
-    Failed calls are left out.
+    Those out of the server's cache count too: chatbots share it, so a text would count for the one that
+    happened to ask first. Failed calls are left out.
 
     Returns:
         The tokens, and the number of answered calls whose counts the server did not give.
     """
-    counts = [call.computed_tokens for call in calls if call.error is None]
-    return sum(count for count in counts if count is not None), counts.count(None)
+    answered = [call for call in calls if call.error is None]
+    told = [call for call in answered if None not in (call.prompt_tokens, call.completion_tokens)]
+    return sum(call.tokens for call in told), len(answered) - len(told)
 
 
 def _add_known(total: int | None, count: int | None) -> int | None:

@@ -70,7 +70,7 @@ class CostPlot:
 class CostMeasure(NamedTuple):
     """What the axis of costs counts."""
 
-    field: Literal["computed_tokens_per_reply", "calls_per_reply"]
+    field: Literal["tokens_per_reply", "calls_per_reply"]
     """Field of a row."""
     label: str
     """What stands below the axis."""
@@ -78,12 +78,12 @@ class CostMeasure(NamedTuple):
     """Decimals of a number of it."""
 
 
-_TOKENS = CostMeasure("computed_tokens_per_reply", "computed tokens a reply", 0)
+_TOKENS = CostMeasure("tokens_per_reply", "tokens a reply", 0)
 _CALLS = CostMeasure("calls_per_reply", "model calls a reply", 2)
 
 
 class CostChart(Chart):
-    """Draws computed tokens a reply against HPT-1; where servers did not tell them, model calls."""
+    """Draws tokens a reply against HPT-1; where servers did not tell them, model calls."""
 
     TITLE = "Cost against quality"
     ORDER = 30
@@ -94,11 +94,11 @@ class CostChart(Chart):
         measure = choose_cost_measure(rows)
         title = f"{cls.TITLE}: {measure.label}, and HPT-1; left and low is better"
         silent = dict.fromkeys(
-            row.chatbot for row in rows if row.hpt_1 is not None and row.computed_tokens_per_reply is None
+            row.chatbot for row in rows if row.hpt_1 is not None and row.tokens_per_reply is None
         )
         if measure is _TOKENS or not silent:
             return title
-        return f"{title}. The server did not tell all computed tokens of {', '.join(silent)}."
+        return f"{title}. The server did not tell all tokens of {', '.join(silent)}."
 
     @classmethod
     def svg(cls, rows: Sequence[Row]) -> str:
@@ -112,7 +112,7 @@ class CostChart(Chart):
 
 def choose_cost_measure(rows: Sequence[Row]) -> CostMeasure:
     """Return tokens if they are known of all chatbots with a number of hallucinations, else calls."""
-    costs = [row.computed_tokens_per_reply for row in rows if row.hpt_1 is not None]
+    costs = [row.tokens_per_reply for row in rows if row.hpt_1 is not None]
     return _TOKENS if any(costs) and None not in costs else _CALLS
 
 

@@ -33,8 +33,8 @@ COLUMNS = (
     DETECTOR,
     Column("Calls / reply", "calls_per_reply", "model calls of the chatbot a turn", build_decimal_format(1),
            short="Calls/\nreply"),
-    Column("Computed tokens / reply", "computed_tokens_per_reply",
-           "tokens that the server computed for the chatbot a turn: read and not from its cache, or written; "
+    Column("Tokens / reply", "tokens_per_reply",
+           "tokens that the server read and wrote for the chatbot a turn, those out of its cache included; "
            "a dash where it did not tell", GROUPED),
     Column("HPT-1", "hpt_1", HPT, TWO_DECIMALS, beside="hpt_1_ci95", short="HPT-1"),
     Column("HPT-2", "hpt_2", _MEAN, TWO_DECIMALS, short="HPT-2"),

@@ -50,26 +50,24 @@ def test_share_of_chats_and_calls_a_reply() -> None:
     assert (result.hallucinated_chats, result.calls_per_reply) == (0.5, 2.0)
 
 
-def computing(prompt: int, cached: int | None, written: int) -> Call:
+def answering(prompt: int, written: int | None, cached: int = 0) -> Call:
     return call("chatbot.generate", prompt, written).model_copy(update={"cached_tokens": cached})
 
 
-def test_computed_tokens_a_reply_are_of_the_chatbots_calls_without_cached_ones() -> None:
+def test_tokens_a_reply_are_of_the_chatbots_calls_and_whoever_filled_the_cache_pays_no_more() -> None:
     chats = [
-        conversation(
-            "a", ["x", "y"], calls=[computing(100, 60, 10), computing(20, 0, 5), call("user.message")]
-        ),
-        conversation("b", ["x"], calls=[computing(30, 30, 2)]),
+        conversation("a", ["x", "y"], calls=[answering(100, 10), answering(20, 5), call("user.message")]),
+        conversation("b", ["x"], calls=[answering(100, 2, cached=96)]),
     ]
-    assert one_row(chats, []).computed_tokens_per_reply == 50.666667
+    assert one_row(chats, []).tokens_per_reply == 124.0
 
 
-def test_computed_tokens_are_unknown_if_those_of_one_answered_call_are() -> None:
-    failed = computing(30, None, 2).model_copy(update={"error": "time-out"})
-    chats = [conversation("a", ["x"], calls=[computing(100, 60, 10), failed])]
-    assert one_row(chats, []).computed_tokens_per_reply == 50
-    chats.append(conversation("b", ["x"], calls=[computing(30, None, 2)]))
-    assert one_row(chats, []).computed_tokens_per_reply is None
+def test_tokens_a_reply_are_unknown_if_those_of_one_answered_call_are() -> None:
+    failed = answering(30, None).model_copy(update={"error": "time-out"})
+    chats = [conversation("a", ["x"], calls=[answering(100, 10), failed])]
+    assert one_row(chats, []).tokens_per_reply == 110
+    chats.append(conversation("b", ["x"], calls=[answering(30, None)]))
+    assert one_row(chats, []).tokens_per_reply is None
 
 
 def test_cost_of_the_detector() -> None:

@@ -16,7 +16,7 @@ def line(
 ) -> Row:
     found = {
         "calls_per_reply": calls,
-        "computed_tokens_per_reply": tokens,
+        "tokens_per_reply": tokens,
         "hpt_1": hpt,
         "hpt_1_ci95": ci95,
     }
@@ -46,15 +46,15 @@ def test_tokens_are_on_the_axis_where_the_server_told_them_of_every_chatbot() ->
     plot = lay_out_costs(rows)
     assert plot is not None
     assert (plot.across, [tick.label for tick in plot.x_ticks]) == (
-        "computed tokens a reply",
+        "tokens a reply",
         ["0", "500", "1,000", "1,500", "2,000"],
     )
     assert [(dot.x, dot.title) for dot in plot.dots] == [
-        (LEFT + (WIDTH - LEFT - RIGHT) / 4, "a, d: 500 computed tokens a reply, 0.00"),
-        (WIDTH - RIGHT, "b, d: 2,000 computed tokens a reply, 1.00, 95% interval 0.50 to 2.00"),
+        (LEFT + (WIDTH - LEFT - RIGHT) / 4, "a, d: 500 tokens a reply, 0.00"),
+        (WIDTH - RIGHT, "b, d: 2,000 tokens a reply, 1.00, 95% interval 0.50 to 2.00"),
     ]
     assert CostChart.caption(rows) == (
-        "Cost against quality: computed tokens a reply, and HPT-1; left and low is better"
+        "Cost against quality: tokens a reply, and HPT-1; left and low is better"
     )
 
 
@@ -68,13 +68,13 @@ def test_calls_are_on_the_axis_where_a_chatbots_tokens_are_not_known_and_the_cap
     )
     assert CostChart.caption(rows) == (
         "Cost against quality: model calls a reply, and HPT-1; left and low is better. "
-        "The server did not tell all computed tokens of b."
+        "The server did not tell all tokens of b."
     )
 
 
 def test_a_chatbot_that_is_not_drawn_does_not_decide_what_is_on_the_axis() -> None:
     rows = [line("a", 2.0, 0.5, tokens=500.0), line("b", 1.0, None)]
-    assert choose_cost_measure(rows).field == "computed_tokens_per_reply"
+    assert choose_cost_measure(rows).field == "tokens_per_reply"
 
 
 def test_names_that_would_touch_stand_in_lines_above_each_other() -> None:
