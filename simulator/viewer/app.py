@@ -149,7 +149,9 @@ class Pages:
         run = self._find(request)
         if run is None:
             return refuse_address()
-        return _render("run.html", standing=self._starting.find_standing(run), **self._describe(run))
+        seen = _tell_state(run, self._findings)  # before the page is made, which may then know more
+        standing = self._starting.find_standing(run)
+        return _render("run.html", seen=seen, standing=standing, **self._describe(run))
 
     def show_live(self, request: Request) -> Response:
         """Show the part of a run's page that changes while it grows."""
@@ -263,15 +265,26 @@ async def _watch(run: ShownRun, findings: Findings, request: Request) -> AsyncIt
     before = None
     while not await request.is_disconnected():
         await asyncio.to_thread(run.growth.catch_up)
-        state = await asyncio.to_thread(run.growth.count), run.growth.is_working, findings.is_making(run)
+        state = await asyncio.to_thread(_tell_state, run, findings)
         if state != before:
             before = state
-            counts, more, _ = state
-            said = {"conversations": counts.conversations, "verdicts": counts.verdicts, "more": more}
-            yield f"event: grown\ndata: {json.dumps(said)}\n\n"
+            yield f"event: grown\ndata: {state}\n\n"
         else:
             yield ": nothing new\n\n"
         await asyncio.sleep(LOOK_S)
+
+
+def _tell_state(run: ShownRun, findings: Findings) -> str:
+    """Return what a run's page follows, as JSON: a page is out of date if it was made at another state."""
+    counts = run.growth.count()
+    return json.dumps(
+        {
+            "conversations": counts.conversations,
+            "verdicts": counts.verdicts,
+            "more": run.growth.is_working,
+            "making": findings.is_making(run),
+        }
+    )
 
 
 def _name_detectors(run: ShownRun, found: list[str]) -> list[str]:

@@ -6,10 +6,10 @@
 
   if (main.dataset.events) {
     const source = new EventSource(main.dataset.events);
-    let first = true;
-    source.addEventListener("grown", () => {
-      if (!first) document.body.dispatchEvent(new Event("grown"));
-      first = false; // the page itself has what the first event tells
+    let seen = main.dataset.seen; // the run may grow between the page and the first event
+    source.addEventListener("grown", (event) => {
+      if (event.data !== seen) document.body.dispatchEvent(new Event("grown"));
+      seen = event.data;
     });
     window.addEventListener("pagehide", () => source.close());
   }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from hallulab.scenarios.transcript import Passage, Span
 from hallulab.simulator.runs.folder import RunFolder
@@ -112,10 +112,27 @@ def test_a_run_grows_while_its_page_is_open(
 ) -> None:
     monkeypatch.setattr(app, "LOOK_S", 0.1)
     run = next(run for run in served.runs.list() if run.name == "plain")
+    held = len(run.folder.read_conversations())
     go(page, served, f"/runs/{run.id}")
-    expect(page.locator("#counts li").first).to_have_text("3 conversations")
+    expect(page.locator("#counts li").first).to_have_text(f"{held} conversations")
     append(run.folder.conversations, [conversation("d", ["x"], persona="persona-d")])
-    expect(page.locator("#counts li").first).to_have_text("4 conversations", timeout=15_000)
+    expect(page.locator("#counts li").first).to_have_text(f"{held + 1} conversations", timeout=15_000)
+
+
+def test_a_run_that_grows_before_its_page_listens_is_shown_as_it_is(
+    page: Page, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "LOOK_S", 0.1)
+    run = next(run for run in served.runs.list() if run.name == "plain")
+    held = len(run.folder.read_conversations())
+
+    def grow_first(route: Route) -> None:
+        append(run.folder.conversations, [conversation("late", ["x"], persona="persona-late")])
+        route.continue_()
+
+    page.route("**/events", grow_first, times=1)
+    go(page, served, f"/runs/{run.id}")
+    expect(page.locator("#counts li").first).to_have_text(f"{held + 1} conversations", timeout=15_000)
 
 
 @pytest.mark.parametrize(
