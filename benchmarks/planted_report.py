@@ -1,10 +1,11 @@
-"""Measure detectors on errors planted into the demo run: `python -m benchmarks.planted_report`.
+"""Measure detectors on errors planted into a run: `python -m benchmarks.planted_report`.
 
-The output stands in docs/stress.md. The demo run is replayed, errors are planted into it as by `hallulab
-plant RUN --count 460`, and each detector judges errors and twins. Then the rates of the demo run, and of the
-annotated runs of the data set gold, are corrected by what the detectors found. All answers of the model are
-replayed from tests/recordings. A detector whose recording is missing or unfinished is not measured, and the
-output says so; `--record --base-url URL` asks for missing answers, and may be stopped at any time.
+The output stands in docs/stress.md. Two personas of the headline run are replayed, errors are planted into
+their conversations as by `hallulab plant RUN --count 460`, and each detector judges errors and twins. Then
+the rates of these conversations, and of the annotated runs of the data set gold, are corrected by what the
+detectors found. All answers of the model are replayed from tests/recordings. A detector whose recording is
+missing or unfinished is not measured, and the output says so; `--record --base-url URL` asks for missing
+answers, and may be stopped at any time.
 """
 
 from __future__ import annotations
@@ -42,8 +43,10 @@ from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.stress.kinds import KINDS
 
 MODEL = "qwen2.5-coder-1.5b"
-DEMO = Path("docs") / "demo.yaml"
-DEMO_ANSWERS = Path("tests") / "recordings" / "demo.jsonl.gz"
+EXPERIMENT = Path("docs") / "headline.yaml"
+PERSONAS = ("agartala-which-commission", "upi-failed-transfer")
+"""None of their replies is clean, so that all errors stand in sentences of passages."""
+ANSWERS = Path("tests") / "recordings" / "headline.jsonl.gz"
 RECORDINGS = Path("tests") / "recordings" / "planted"
 GOLD_DETECTOR = "halludetect"
 """The detector by which the annotated runs are corrected."""
@@ -74,10 +77,10 @@ def report(folder: Path, given: argparse.Namespace) -> None:
         folder: for the run and the errors.
         given: the command's arguments.
     """
-    demo = RunFolder(folder / "demo")
-    run(DEMO, out=demo.path, replay=DEMO_ANSWERS, model=MODEL, quiet=True)
+    chats = RunFolder(folder / "run")
+    run(EXPERIMENT, out=chats.path, replay=ANSWERS, model=MODEL, personas=PERSONAS, quiet=True)
     replies = plant(
-        str(demo.path), out=folder / "planted", count=COUNT, turns=(0,), contexts=(1,), seed=SEED
+        str(chats.path), out=folder / "planted", count=COUNT, turns=(0,), contexts=(1,), seed=SEED
     ).replies
     evaluations, missing = [], []
     for name in DETECTORS:
@@ -91,8 +94,8 @@ def report(folder: Path, given: argparse.Namespace) -> None:
         for one in evaluations
         for row in build_planted_rows([one]) or ()
     }
-    demo_table = _demo(demo, _accuracies(evaluations))
-    parts = [_found(rows), _by_depth(rows), demo_table, *_gold(evaluations)]
+    counted = _counted(chats, _accuracies(evaluations))
+    parts = [_found(rows), _by_depth(rows), counted, *_gold(evaluations)]
     if missing:
         parts.append(
             f"Not measured, as the recording of the model's answers is not finished: {', '.join(missing)}."
@@ -125,7 +128,7 @@ async def judged(
 
 
 Rows = Mapping[tuple[str, str, str], PlantedRow]
-"""The rows of planted errors by detector, kind and turn; every reply of the demo has four passages."""
+"""The rows of planted errors by detector, kind and turn; every reply has four passages."""
 
 
 def _found(rows: Rows) -> str:
@@ -171,9 +174,9 @@ def _by_depth(rows: Rows) -> str:
     return "Recall by turns before the reply; number of pairs:\n\n" + _table([head, *lines])
 
 
-def _demo(demo: RunFolder, accuracies: Mapping[str, Accuracy]) -> str:
-    """Return the table of the demo run's numbers, as counted and corrected."""
-    journals = demo.read_journals()
+def _counted(chats: RunFolder, accuracies: Mapping[str, Accuracy]) -> str:
+    """Return the table of the run's numbers, as counted and corrected."""
+    journals = chats.read_journals()
     verdicts = [one for one in journals.verdicts if one.detector in accuracies]
     require_measured(accuracies, ((one.detector, one.version) for one in verdicts))
     head = ["detector", "chatbot", "turns flagged", "corrected", "HPT-1", "corrected"]
@@ -181,7 +184,7 @@ def _demo(demo: RunFolder, accuracies: Mapping[str, Accuracy]) -> str:
         [f"`{row.detector}`", row.chatbot or ALL_CHATBOTS, *_corrected(row)]
         for row in _rows(journals.conversations, verdicts, accuracies)
     ]
-    return "The demo run:\n\n" + _table([head, *lines])
+    return "The run:\n\n" + _table([head, *lines])
 
 
 def _corrected(row: Correction) -> list[str]:

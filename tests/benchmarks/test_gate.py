@@ -49,7 +49,7 @@ def test_the_guard_blocks_what_the_test_does_not(recorded: RunSummary) -> None:
 
 def test_a_recorded_chatbot_is_the_bot_before_and_after_a_change(recorded: RunSummary) -> None:
     assert render_recorded(recorded).splitlines()[2] == (
-        "| agent → vanilla | halludetect | 1.00 → 1.25 | 1.000 | passed |"
+        "| agent → vanilla | halludetect | 0.50 → 1.00 | 1.000 | passed |"
     )
 
 

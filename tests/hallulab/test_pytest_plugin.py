@@ -23,7 +23,7 @@ import hallulab, pytest
 def run(hallulab_run):
     return hallulab_run(
         {str(EXPERIMENT)!r}, replay={str(RECORDING)!r}, model={MODEL!r}, chatbots=["vanilla"],
-        detectors=["lexical"], personas=["upi-failed-transfer"],
+        detectors=["lexical"], personas=["airline-cancelled-flight"],
     )
 
 def test_it_is_a_run(run):
@@ -39,7 +39,7 @@ def test_fails(run):
 def test_was_not_recorded(hallulab_run):
     hallulab_run(
         {str(EXPERIMENT)!r}, replay={str(RECORDING)!r}, model={MODEL!r}, chatbots=["vanilla"],
-        detectors=["lexical"], personas=["upi-failed-transfer"], seed=5,
+        detectors=["lexical"], personas=["airline-cancelled-flight"], seed=5,
     )
 """
 
@@ -81,13 +81,10 @@ def test_what_a_failure_says(demo_replay: RunFolder, tmp_path: Path) -> None:
     lines = str(failed.value).splitlines()
     assert lines[0] == "Blocked: demo against the baseline demo."
     assert "new:" in lines
-    assert lines[1] == (
-        "  vanilla by halludetect, prompt-engineered by halludetect, editor by halludetect and fact-checker "
-        "by halludetect: HPT-1 1.25; at most 1.2 is allowed"
-    )
+    assert lines[1] == "  vanilla by metarag: HPT-1 1.25; at most 1.2 is allowed"
     assert (
-        "  vanilla by halludetect, upi-failed-transfer, turn 2, 0 → 2 hallucinations: If you are not "
-        "satisfied with the response, you can file a complaint to the consumer commission."
+        "  vanilla by halludetect, refrigerator-stops-cooling, turn 1, 0 → 3 hallucinations: They should "
+        "provide the necessary information, such as the model number, serial number, and date of purchase."
     ) in lines
 
 

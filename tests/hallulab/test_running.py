@@ -43,7 +43,7 @@ def one_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, objec
     return {
         "chatbots": [bot("reply")],
         "detectors": ["lexical"],
-        "limit": 1,
+        "personas": ["refrigerator-stops-cooling"],
         "min_turns": 1,
         "max_turns": 1,
     }

@@ -33,7 +33,7 @@ def texts(run: str) -> list[str]:
 
 
 def test_nothing_obeys_an_order() -> None:
-    assert len(texts("demo")) == 65
+    assert len(texts("demo")) == 59
     assert not [
         (order.id, text)
         for order in load_orders()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -39,11 +38,17 @@ def test_a_fit_is_kept_and_used_from_then_on(hallulab: CommandLine, tmp_path: Pa
 
 
 def test_a_run_is_corrected_by_the_calibration_of_the_detector_that_judged_it(
-    hallulab: CommandLine, tmp_path: Path, demo_replay: RunFolder
+    hallulab: CommandLine, tmp_path: Path
 ) -> None:
-    folder = RunFolder(Path(shutil.copytree(demo_replay.path, tmp_path / "demo")))
-    demo = RECORDINGS / "demo.jsonl.gz"
+    """No reply of these two personas is clean, so that the errors stand in sentences of passages."""
+    folder = RunFolder(tmp_path / "run")
     model = ("--model", "qwen2.5-coder-1.5b")
+    replay = ("--replay", RECORDINGS / "headline.jsonl.gz", "--quiet")
+    personas = ("--personas", "agartala-which-commission,upi-failed-transfer")
+    run = hallulab(
+        "run", "-c", ROOT / "docs" / "headline.yaml", *personas, *model, *replay, "--out", folder.path
+    )
+    assert (run.code, run.err) == (0, "")
     ended = hallulab(
         *("calibrate", folder.path, "--detectors", "halludetect", "--count", "460", "--quiet", "--json"),
         *(*model, "--replay", RECORDINGS / "planted" / "halludetect.jsonl.gz"),
@@ -55,7 +60,7 @@ def test_a_run_is_corrected_by_the_calibration_of_the_detector_that_judged_it(
     assert said["balanced_accuracy"] == pytest.approx(0.835, abs=0.001)
     report = json.loads(folder.report.read_text())
     assert {row["source"] for row in report["corrected"]} == {None}
-    judged = hallulab("detect", folder.path, "--detectors", "halludetect", "--replay", demo, "--quiet")
+    judged = hallulab("detect", folder.path, "--detectors", "halludetect", *replay)
     assert judged.code == 0
     report = json.loads(folder.report.read_text())
     sources = {row["detector"]: row["source"] for row in report["corrected"]}

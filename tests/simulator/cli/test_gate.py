@@ -71,10 +71,7 @@ def test_a_run_folder_is_a_baseline_too(hallulab: CommandLine, demo_replay: RunF
 def test_a_limit_blocks(hallulab: CommandLine, demo_replay: RunFolder, baseline: Path) -> None:
     ended = hallulab("gate", demo_replay.path, "--against", baseline, "--max-hpt", "1.2")
     assert ended.code == 1
-    assert (
-        "vanilla by halludetect, prompt-engineered by halludetect, editor by halludetect and fact-checker by "
-        "halludetect: HPT-1 1.25; at most 1.2 is allowed"
-    ) in " ".join(ended.out.split())
+    assert "vanilla by metarag: HPT-1 1.25; at most 1.2 is allowed" in " ".join(ended.out.split())
 
 
 def test_a_detector_nobody_measured_is_refused(

@@ -64,7 +64,7 @@ def with_another_prompt(run: RunFolder, path: Path) -> RunFolder:
         chatbot, persona = chatbots[value["conversation"]]
         if chatbot == "vanilla" and value["turn"] == 0:
             value.update(spans=[], units=[], flagged=False, score=0.0, word_scores=None)
-        if (chatbot, persona) == ("editor", "upi-failed-transfer") and value["detector"] == "metarag":
+        if (chatbot, persona) == ("editor", "refrigerator-stops-cooling") and value["detector"] == "metarag":
             value.update(
                 flagged=value["turn"] == 0,
                 spans=[{"start": 0, "end": 3, "text": ""}, {"start": 4, "end": 6, "text": ""}]

@@ -40,16 +40,16 @@ def test_a_comment_has_sentences_changed_turns_and_folded_tables(
     lines = text.splitlines()
     assert lines[0] == "### hallulab: B (after) beside A (demo)"
     assert lines[3] == (
-        "- Hallucinated turns: 0 new, 3 gone, 1 worse, 0 better, of 40 verdicts on turns that both runs have."
+        "- Hallucinated turns: 0 new, 2 gone, 1 worse, 0 better, of 40 verdicts on turns that both runs have."
     )
     assert "- Changed between the runs: prompt chatbots/generation of chatbot vanilla." in lines
-    assert "**gone (3)**" in lines
+    assert "**gone (2)**" in lines
     assert (
         "  - after: I do not know. &#60;b&#62;Ask&#60;/b&#62; &#64;&#8288;somebody &#124; at "
         "www&#46;example.org." in lines
     )
-    assert lines.index("**gone (3)**") < lines.index("<details><summary>Differences</summary>")
-    assert "| vanilla | halludetect | 2 | paired | 1.25 | 0.75 | -0.50 | 1 | – |" in text
+    assert lines.index("**gone (2)**") < lines.index("<details><summary>Differences</summary>")
+    assert "| vanilla | halludetect | 2 | paired | 1.00 | 0.25 | -0.75 | 1 | – |" in text
 
 
 def test_a_long_comment_is_cut() -> None:

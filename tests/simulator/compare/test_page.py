@@ -47,7 +47,7 @@ def test_sections_stand_in_their_order(demo_replay: RunFolder, changed_demo: Run
         "What was changed",
     ]
     assert text_of(page).index("Not told apart in hallucinations") < text_of(page).index("Changed turns")
-    assert page.count('<article class="cell">') == 4
+    assert page.count('<article class="cell">') == 3
     assert page.count("this is the detector's noise.") == 1
 
 

@@ -42,14 +42,14 @@ def test_recorded_runs_of_the_demo_differ_in_three_turns(demo_runs: Runs) -> Non
         (turn.kind, turn.persona, turn.turn, turn.detector, turn.before.spans, turn.after.spans, turn.noise)
         for turn in run.turns.turns
     ] == [
-        ("new", "upi-failed-transfer", 0, "metarag", 0, 2, False),
-        ("gone", "upi-failed-transfer", 1, "metarag", 2, 0, False),
-        ("better", "upi-failed-transfer", 1, "halludetect", 2, 1, False),
+        ("new", "airline-cancelled-flight", 0, "metarag", 0, 2, False),
+        ("better", "refrigerator-stops-cooling", 0, "metarag", 4, 1, False),
+        ("better", "refrigerator-stops-cooling", 0, "halludetect", 3, 1, False),
     ]
     hpt = [line for line in run.differences if line.metric == "hpt_1"]
     assert [(line.detector, line.personas, line.before, line.after, line.told_apart) for line in hpt] == [
-        ("halludetect", 2, 1.25, 1.0, False),
-        ("metarag", 2, 1.0, 1.0, False),
+        ("halludetect", 2, 1.0, 0.5, False),
+        ("metarag", 2, 1.25, 1.0, False),
     ]
     assert [(change.what, change.of, change.before, change.after) for change in run.changes] == [
         ("kind", "chatbot bot", "vanilla", "agent")

@@ -18,13 +18,19 @@ def test_changed_turns_have_the_texts_of_both_runs(demo_replay: RunFolder, chang
     made = add_texts(compared(demo_replay, changed_demo), [demo_replay, changed_demo])
     gone, *_ = made.runs[0].turns.turns
     assert gone.texts == TurnTexts(
-        user="Which commission in Tripura can take a case of a 4,850 Rs mixer grinder that burnt out?",
-        reply_before="The District Consumer Disputes Redressal Commission in Tripura can take a case of a "
-        "4,850 Rs mixer grinder that burnt out.",
+        user="If my refrigerator doesn't cool, can I demand a new one or a refund?",
+        reply_before="If your refrigerator doesn't cool, you can demand a new one or a refund. The user can "
+        "start by contacting the manufacturer or the retailer where they purchased the refrigerator. They "
+        "should provide t…",
         reply_after=UNKNOWN,
         spans_before=(
-            "The District Consumer Disputes Redressal Commission in Tripura can take a case of a 4,850 Rs "
-            "mixer grinder that burnt out.",
+            "If your refrigerator doesn't cool, you can demand a new one or a refund.",
+            "The user can start by contacting the manufacturer or the retailer where they purchased the "
+            "refrigerator.",
+            "The manufacturer or retailer should then provide a response within a reasonable time frame, "
+            "such as 15 days.",
+            "If the manufacturer or retailer does not respond within this time frame, the user can file a "
+            "complaint with the consumer commission.",
         ),
     )
 
@@ -36,7 +42,7 @@ def test_a_baseline_has_no_texts_of_its_side(demo_replay: RunFolder, changed_dem
     assert (one.reply_before, one.reply_after, one.spans_before) == (None, UNKNOWN, ())
     other = add_texts(made, [demo_replay, None]).runs[0].turns.turns[0].texts
     assert other is not None
-    assert (other.reply_after, len(other.spans_before)) == (None, 1)
+    assert (other.reply_after, len(other.spans_before)) == (None, 4)
     assert add_texts(made, [None, None]) == made
 
 
