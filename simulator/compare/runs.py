@@ -76,7 +76,7 @@ class AverageCost(Frozen):
     """What a chatbot or detector cost in a conversation of one run, on average."""
 
     conversations: int
-    """Conversations averaged over."""
+    """Conversations averaged over; of a detector, those with a verdict of it."""
     calls: Rounded | None
     """Model calls a conversation."""
     tokens: Rounded | None
@@ -321,7 +321,9 @@ def _compare_costs(
         one, other = (_average([chat.cost for chat in run if chat.chatbot == chatbot]) for run in held)
         lines.append(CostLine(role="chatbot", name=chatbot, before=one, after=other))
     for detector in detectors:
-        one, other = (_average([chat.judging.get(detector, CostSummary()) for chat in run]) for run in held)
+        one, other = (
+            _average([chat.judging[detector] for chat in run if detector in chat.judging]) for run in held
+        )
         lines.append(CostLine(role="detector", name=detector, before=one, after=other))
     return lines
 

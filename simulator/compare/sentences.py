@@ -45,13 +45,17 @@ def describe_changed_turns(run: RunCompared) -> list[str]:
         compared = sum(one.compared for one in counts)
         return [f"Every reply that both runs have is the same, and so is every verdict ({compared})."]
     numbers = {kind: sum(getattr(one, kind) for one in counts) for kind in KINDS}
-    compared, same, noise, unjudged = (
+    compared, same, noise, unjudged, new = (
         sum(getattr(one, name) for one in counts)
-        for name in ("compared", "same_reply", "by_noise", "unjudged")
+        for name in ("compared", "same_reply", "by_noise", "unjudged", "new_unjudged")
     )
-    of = f"of {format_count(compared, 'verdict')} on turns that both runs have"
+    numbers["new"] -= new
+    of = f"of {format_count(compared, 'verdict')} on turns judged in both runs"
     told = ", ".join(f"{number} {kind}" for kind, number in numbers.items())
     said = [f"Hallucinated turns: {told}, {of}."]
+    if new:
+        turns = choose_noun(new, "is new, on a turn", "are new, on turns")
+        said[0] += f" {new} more {turns} that the reference lacks or did not judge."
     if same:
         said.append(
             f"The detectors' noise: {format_count(same, 'verdict')} {choose_noun(same, 'is', 'are')} on the "
@@ -69,11 +73,8 @@ def describe_changed_turns(run: RunCompared) -> list[str]:
 def _is_same(run: RunCompared) -> bool:
     """Return whether the turns that both runs have are the same, with their verdicts."""
     counts = run.turns.counts
-    changed = any(one.new or one.gone or one.worse or one.better or one.unjudged for one in counts)
-    return (
-        not changed
-        and any(one.compared for one in counts)
-        and all(one.same_reply == one.compared for one in counts)
+    return any(one.compared for one in counts) and not any(
+        one.unlike or one.same_reply != one.compared for one in counts
     )
 
 

@@ -84,14 +84,15 @@ TURNS = (
            "runs", short="Judged\nin both"),
     Column("Same reply", "same_reply", "those with the same message, reply, passages and history",
            short="Same\nreply"),
-    Column("New", "new", "hallucinated now and not before, or not judged before", short="New"),
+    Column("New", "new", "hallucinated now and not before, or not judged before, or not there",
+           short="New"),
     Column("Gone", "gone", "hallucinated before and not now", short="Gone"),
     Column("Worse", "worse", "hallucinated in both, with a higher severity, or else more hallucinations",
            short="Worse"),
     Column("Better", "better", "hallucinated in both, with a lower severity, or else fewer hallucinations",
            short="Better"),
-    Column("By noise", "by_noise", "changes of these four kinds where the reply and all before it is the "
-           "same: the detector's noise", short="By\nnoise"),
+    Column("By noise", "by_noise", "changes of these four kinds among the turns with the same reply: the "
+           "detector's noise", short="By\nnoise"),
     Column("Not judged", "unjudged", "hallucinated before, and not judged now or not there",
            short="Not\njudged", warns=bool),
 )  # fmt: skip

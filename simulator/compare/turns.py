@@ -110,9 +110,14 @@ class TurnCounts(Frozen):
     better: int
     """Turns that are hallucinated in both runs, and better now."""
     by_noise: int
-    """Those of all these whose message, reply, passages and history are the same."""
+    """Changed turns that `same_reply` counts: the detector's noise."""
     unjudged: int
     """Turns that were hallucinated before and are not judged now, or are not there."""
+    new_unjudged: int = 0
+    """Those of `new` that the reference lacks or did not judge."""
+    unlike: int = 0
+    """Turns whose message, reply, passages or verdict are not the same, judged or not; one that only one run
+    has is among them."""
 
 
 class TurnChanges(Frozen):
@@ -217,10 +222,12 @@ def _compare_conversations(
         counting["compared"] += found.judged and now.judged
         counting["same_reply"] += noise and found.judged and now.judged
         counting["unjudged"] += found.hallucinated and not now.judged
+        counting["unlike"] += _is_unlike(one, other, detector)
         kind = judge_change(found, now)
         if kind is not None:
             counting[kind] += 1
-            counting["by_noise"] += noise
+            counting["by_noise"] += noise and found.judged
+            counting["new_unjudged"] += not found.judged
             yield ChangedTurn(
                 kind=kind,
                 noise=noise,
@@ -236,6 +243,14 @@ def _compare_conversations(
                 before=found,
                 after=now,
             )
+
+
+def _is_unlike(before: TurnSummary | None, after: TurnSummary | None, detector: str) -> bool:
+    """Return whether texts or verdict differ; also where only one run has the turn."""
+    if before is None or after is None:
+        return True
+    texts = [(turn.user, turn.reply, turn.passages) for turn in (before, after)]
+    return texts[0] != texts[1] or before.verdicts.get(detector) != after.verdicts.get(detector)
 
 
 def _find(turn: TurnSummary | None, detector: str) -> FoundInTurn:

@@ -40,7 +40,7 @@ def test_a_comment_has_sentences_changed_turns_and_folded_tables(
     lines = text.splitlines()
     assert lines[0] == "### hallulab: B (after) beside A (demo)"
     assert lines[3] == (
-        "- Hallucinated turns: 0 new, 2 gone, 1 worse, 0 better, of 40 verdicts on turns that both runs have."
+        "- Hallucinated turns: 0 new, 2 gone, 1 worse, 0 better, of 40 verdicts on turns judged in both runs."
     )
     assert "- Changed between the runs: prompt chatbots/generation of chatbot vanilla." in lines
     assert "**gone (2)**" in lines

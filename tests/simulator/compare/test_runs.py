@@ -5,7 +5,12 @@ import json
 import pytest
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.compare.runs import RunsCompared, compare_runs, explain_not_comparable
+from hallulab.simulator.compare.runs import (
+    AverageCost,
+    RunsCompared,
+    compare_runs,
+    explain_not_comparable,
+)
 from hallulab.simulator.compare.setup import ComponentSetup
 from hallulab.simulator.compare.summary import summarize_run
 from hallulab.simulator.runs.folder import RunFolder
@@ -107,6 +112,22 @@ def test_costs_are_of_personas_that_both_runs_have() -> None:
     run = summarized(chats, [scored(chat.id, 0) for chat in chats])
     bot, _ = compare_runs([RUN, run]).runs[0].costs
     assert (bot.after.conversations, bot.after.calls) == (1, 1.0)
+
+
+def test_costs_of_a_detector_are_of_conversations_with_a_verdict_of_it() -> None:
+    chats = [conversation(name, ["r"], "bot", name) for name in ("asha", "ravi")]
+    judged = scored("asha", 0, calls=[call("detector.ask", 10, 2, 4.0)])
+    _, detector = compare_runs([summarized(chats, [judged]), summarized(chats, [judged])]).runs[0].costs
+    assert (detector.after.conversations, detector.after.calls) == (1, 1.0)
+    assert (detector.after.tokens, detector.after.seconds) == (12.0, 4.0)
+
+
+def test_a_detector_without_a_verdict_on_a_shared_conversation_has_no_average() -> None:
+    chats = [conversation(name, ["r"], "bot", name) for name in ("asha", "ravi")]
+    judged = scored("ravi", 0, calls=[call("detector.ask", 10, 2, 4.0)])
+    reference = summarized(chats[:1], [scored("asha", 0)])
+    _, detector = compare_runs([reference, summarized(chats, [judged])]).runs[0].costs
+    assert detector.after == AverageCost(conversations=0, calls=None, tokens=None, seconds=None)
 
 
 def test_the_demo_against_itself_has_no_difference(demo_replay: RunFolder) -> None:

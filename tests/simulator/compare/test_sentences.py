@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
+from hallulab.scenarios.transcript import Verdict
 from hallulab.simulator.compare.runs import compare_runs
 from hallulab.simulator.compare.sentences import describe_run, render_changes
 from hallulab.simulator.compare.setup import SetupChange
 from hallulab.simulator.compare.summary import RunSummary
-from tests.simulator.compare.made import Found, found
+from tests.builders import conversation, scored, unscored
+from tests.simulator.compare.made import Found, found, summarized
 
 TEN = [f"p{number}" for number in range(10)]
 KNOWN: dict[str, Any] = {"settings": {"top_k": "4"}}
@@ -27,7 +29,7 @@ def test_what_is_found_comes_first_with_its_numbers() -> None:
     assert worse == [
         "By d, bot hallucinates more in B: 0.00 → 1.00 a turn, +1.00 [+1.00, +1.00], p = 0.00391.",
         "By d, bot has a lower token accuracy in B: 100.0 → 50.0%, -50.0 [-50.0, -50.0], p = 0.00391.",
-        "Hallucinated turns: 10 new, 0 gone, 0 worse, 0 better, of 10 verdicts on turns that both runs have.",
+        "Hallucinated turns: 10 new, 0 gone, 0 worse, 0 better, of 10 verdicts on turns judged in both runs.",
         "By their manifests, nothing was changed between the runs.",
     ]
     better = described(found({"bot": ONES}), found({"bot": ZEROS}))
@@ -60,7 +62,7 @@ def test_equal_runs_are_told_to_be_equal() -> None:
 def test_noise_of_the_detectors_is_told() -> None:
     said = described(found({"bot": MIXED}), found({"bot": {**MIXED, ("p0", 0): [1]}}))
     assert said[1:3] == [
-        "Hallucinated turns: 1 new, 0 gone, 0 worse, 0 better, of 10 verdicts on turns that both runs have.",
+        "Hallucinated turns: 1 new, 0 gone, 0 worse, 0 better, of 10 verdicts on turns judged in both runs.",
         "The detectors' noise: 10 verdicts are on the same reply after the same history, and 1 of the "
         "changes is among these.",
     ]
@@ -69,6 +71,44 @@ def test_noise_of_the_detectors_is_told() -> None:
 def test_turns_that_are_not_judged_any_more_are_told() -> None:
     said = described(found({"bot": ONES}), found({"bot": {**ONES, ("p0", 0): [None]}}))
     assert "1 hallucinated turn of the reference is not judged in B, or not there." in said
+
+
+def test_new_turns_that_the_reference_lacks_are_told_apart() -> None:
+    short: Found = {(one, 0): [1] for one in TEN}
+    long: Found = {**short, ("p0", 0): [1, 1, 1]}
+    assert described(found({"bot": short}), found({"bot": long}))[1] == (
+        "Hallucinated turns: 0 new, 0 gone, 0 worse, 0 better, of 10 verdicts on turns judged in both runs. "
+        "2 more are new, on turns that the reference lacks or did not judge."
+    )
+
+
+def test_new_turns_that_the_reference_did_not_judge_are_told_apart() -> None:
+    said = described(found({"bot": {**ONES, ("p0", 0): [None]}}), found({"bot": ONES}))
+    assert said[1] == (
+        "Hallucinated turns: 0 new, 0 gone, 0 worse, 0 better, of 9 verdicts on turns judged in both runs. "
+        "1 more is new, on a turn that the reference lacks or did not judge."
+    )
+
+
+def test_a_failure_is_not_the_same_verdict() -> None:
+    said = described(found({"bot": ZEROS}), found({"bot": {**ZEROS, ("p0", 0): [None]}}))
+    assert said[1:3] == [
+        "Hallucinated turns: 0 new, 0 gone, 0 worse, 0 better, of 9 verdicts on turns judged in both runs.",
+        "The detectors' noise: 9 verdicts are on the same reply after the same history, and 0 of the changes "
+        "are among these.",
+    ]
+
+
+def test_another_reply_on_which_the_detector_failed_is_not_the_same() -> None:
+    def run(second: str, *verdicts: Verdict) -> RunSummary:
+        return summarized([conversation("c", ["one", second], "bot")], [scored("c", 0), *verdicts])
+
+    said = described(run("two", scored("c", 1)), run("three", unscored("c", 1)))
+    assert not [one for one in said if one.startswith("Every reply")]
+    assert (
+        "Hallucinated turns: 0 new, 0 gone, 0 worse, 0 better, of 1 verdict on turns judged in both runs."
+        in said
+    )
 
 
 def test_other_seeds_have_no_common_turns() -> None:

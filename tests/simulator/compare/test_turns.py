@@ -6,7 +6,13 @@ import pytest
 
 from hallulab.scenarios.transcript import Passage, Span, Turn, Verdict
 from hallulab.simulator.compare.summary import RunSummary
-from hallulab.simulator.compare.turns import FoundInTurn, TurnChanges, judge_change, list_changed_turns
+from hallulab.simulator.compare.turns import (
+    FoundInTurn,
+    TurnChanges,
+    TurnCounts,
+    judge_change,
+    list_changed_turns,
+)
 from tests.builders import branched, conversation, scored
 from tests.simulator.compare.made import found, summarized
 
@@ -136,8 +142,56 @@ def test_turns_beyond_the_references_are_new_and_those_that_are_missing_unjudged
     assert [(one.kind, one.turn, one.before.outcome) for one in changed(short, long).turns] == [
         ("new", 1, "missing")
     ]
+    assert (changed(short, long).counts[0].new, changed(short, long).counts[0].new_unjudged) == (1, 1)
     back = changed(long, short)
-    assert (back.turns, back.counts[0].unjudged) == ((), 1)
+    assert (back.turns, back.counts[0].unjudged, back.counts[0].new_unjudged) == ((), 1, 0)
+
+
+def test_noise_is_counted_among_the_turns_that_are_judged_in_both_runs() -> None:
+    made = changed(found({"bot": {("asha", 0): [None, 0]}}), found({"bot": {("asha", 0): [1, 0]}}))
+    assert [(one.kind, one.noise) for one in made.turns] == [("new", True)]
+    assert (made.counts[0].same_reply, made.counts[0].by_noise, made.counts[0].new_unjudged) == (1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("turns", "unlike"),
+    [([0, 0], 0), ([0, 1], 1), ([0, None], 1), ([None, None], 2), ([0], 1), ([0, 0, 0], 1)],
+)
+def test_turns_with_another_verdict_or_none_are_unlike(turns: list[int | None], unlike: int) -> None:
+    before = found({"bot": {("asha", 0): [0, 0]}})
+    assert changed(before, found({"bot": {("asha", 0): turns}})).counts[0].unlike == unlike
+
+
+def test_a_failure_in_both_runs_is_alike() -> None:
+    run = found({"bot": {("asha", 0): [0, None]}})
+    assert changed(run, run).counts[0].unlike == 0
+
+
+def test_as_many_hallucinations_in_other_words_are_unlike() -> None:
+    def run(end: int) -> RunSummary:
+        return summarized([conversation("c", ["one two"], "bot")], [scored("c", 0, [(0, end)])])
+
+    made = changed(run(3), run(7))
+    assert (made.turns, made.counts[0].unlike) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    ("second", "unlike"),
+    [
+        (SAID[1], 0),
+        (("more", "reply TWO", "p"), 1),
+        (("MORE", "reply two", "p"), 1),
+        (("more", "reply two", "P"), 1),
+    ],
+)
+def test_turns_with_another_text_are_unlike(second: tuple[str, str, str], unlike: int) -> None:
+    assert changed(run_of(SAID, 9), run_of([SAID[0], second], 9)).counts[0].unlike == unlike
+
+
+def test_counts_of_an_older_version_can_be_read() -> None:
+    run = found({"bot": {("asha", 0): [0]}})
+    older = changed(run, run).counts[0].model_dump(exclude={"new_unjudged", "unlike"})
+    assert TurnCounts.model_validate(older) == changed(run, run).counts[0]
 
 
 def test_branched_conversations_are_held_against_those_of_the_same_turn() -> None:
