@@ -56,7 +56,8 @@ class VerdictSummary(Frozen):
     """A detector's verdict on a turn, without texts. Where there is none, the verdict is missing."""
 
     outcome: VerdictOutcome = "scored"
-    """What came of it; `not localised`: it was scored without saying where, so that no number counts it."""
+    """What came of it; `not localised`: it was scored without saying where, so that neither HPT nor TokAcc
+    counts it."""
     flagged: bool = False
     """Whether the reply is flagged."""
     spans: Count = 0

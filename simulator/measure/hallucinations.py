@@ -48,7 +48,7 @@ class Row(Frozen):
     abstained: int
     """Turns on which the detector abstained."""
     not_localised: int
-    """Turns scored without saying where; no number counts them."""
+    """Turns scored without saying where; neither HPT nor TokAcc counts them."""
     missing: int
     """Turns without a verdict."""
     hallucinations: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,8 @@ class Spent:
     """Prompt tokens from the server's prefix cache; None when no server reported them."""
     seconds: float = 0.0
     """Sum of latencies."""
+    untold: int = 0
+    """Answered calls whose tokens the server did not report: those of `uncounted` that did not fail."""
 
     @property
     def tokens(self) -> int | None:
@@ -41,13 +44,15 @@ class Spent:
 
 def sum_calls(calls: Sequence[Call]) -> Spent:
     """Add up calls."""
-    failed = replayed = uncounted = 0
+    failed = replayed = uncounted = untold = 0
     none: int | None = None if calls else 0
     prompt = completion = cached = none
     for call in calls:
         failed += call.error is not None
         replayed += call.replayed
-        uncounted += call.prompt_tokens is None or call.completion_tokens is None
+        lacks = call.prompt_tokens is None or call.completion_tokens is None
+        uncounted += lacks
+        untold += lacks and call.error is None
         prompt = _add_known(prompt, call.prompt_tokens)
         completion = _add_known(completion, call.completion_tokens)
         cached = _add_known(cached, call.cached_tokens)
@@ -60,6 +65,7 @@ def sum_calls(calls: Sequence[Call]) -> Spent:
         completion_tokens=completion,
         cached_tokens=cached,
         seconds=math.fsum(call.latency_s for call in calls),
+        untold=untold,
     )
 
 
@@ -93,6 +99,7 @@ def sum_spent(parts: Iterable[Spent]) -> Spent:
         completion_tokens=sum_known([part.completion_tokens for part in some]),
         cached_tokens=sum_known([part.cached_tokens for part in some]),
         seconds=math.fsum(part.seconds for part in some),
+        untold=sum(part.untold for part in some),
     )
 
 
@@ -102,8 +109,8 @@ class Spending:
     def __init__(self) -> None:
         self.chats = 0
         """Conversations added."""
-        self._counts = [0, 0, 0, 0]
-        """Calls, failed, replayed and uncounted ones."""
+        self._counts = [0, 0, 0, 0, 0]
+        """Calls, failed, replayed, uncounted and untold ones."""
         self._tokens: list[int | None] | None = None
         """Tokens read, written and cached; None: there were no calls yet."""
         self._seconds = ExactSum()
@@ -112,7 +119,7 @@ class Spending:
         """Add the cost of a conversation."""
         self.chats += 1
         if part.calls:
-            counts = (part.calls, part.failed, part.replayed, part.uncounted)
+            counts = (part.calls, part.failed, part.replayed, part.uncounted, part.untold)
             self._add(counts, (part.prompt_tokens, part.completion_tokens, part.cached_tokens))
             self._seconds.add(part.seconds)
 
@@ -126,13 +133,12 @@ class Spending:
     def total(self) -> Spent:
         """Return the cost of all."""
         prompt, completion, cached = self._tokens or (0, 0, 0)
-        calls, failed, replayed, uncounted = self._counts
+        calls, failed, replayed, uncounted, untold = self._counts
         seconds = self._seconds.value()
-        return Spent(calls, failed, replayed, uncounted, prompt, completion, cached, seconds)
+        return Spent(calls, failed, replayed, uncounted, prompt, completion, cached, seconds, untold)
 
     def _add(self, counts: Sequence[int], tokens: Sequence[int | None]) -> None:
-        own = self._counts
-        self._counts = [own[0] + counts[0], own[1] + counts[1], own[2] + counts[2], own[3] + counts[3]]
+        self._counts = list(map(operator.add, self._counts, counts))
         held = self._tokens
         self._tokens = list(tokens) if held is None else list(map(_add_known, held, tokens))
 

@@ -79,11 +79,12 @@ class Efficiency(Frozen):
     calls_per_chat: Rounded | None
     """Mean number of model calls."""
     tokens_per_chat: Rounded | None
-    """Mean of prompt plus completion tokens; None when no server reported them."""
+    """Mean of prompt plus completion tokens; None where a server did not report those of an answered call."""
     seconds_per_chat: Rounded | None
     """Mean sum of latencies."""
     relative_to_vanilla: Rounded | None
-    """tokens_per_chat over the Vanilla chatbot's (the user's calls count in neither); None without it."""
+    """tokens_per_chat over the Vanilla chatbot's (the user's calls count in neither): for a chatbot, that of
+    all Vanilla's conversations; for a detector, that of those it judged. None without it."""
 
 
 LEDGER = (
@@ -114,12 +115,13 @@ EFFICIENCY = (
     Column("Chats", "conversations", "conversations averaged over"),
     Column("Calls / chat", "calls_per_chat", "mean number of model calls a conversation",
            build_decimal_format(1)),
-    Column("Tokens / chat", "tokens_per_chat", "mean of tokens read and written a conversation",
-           GROUPED),
+    Column("Tokens / chat", "tokens_per_chat", "mean of tokens read and written a conversation; a dash where "
+           "the server did not tell those of an answered call", GROUPED),
     Column("Seconds / chat", "seconds_per_chat", "mean sum of latencies a conversation",
            build_decimal_format(1)),
     Column("Tokens relative to Vanilla", "relative_to_vanilla",
-           "tokens over those of the Vanilla chatbot on the same conversations",
+           "tokens / chat over Vanilla's own: for a chatbot, those of all Vanilla's conversations; for a "
+           "detector, those of Vanilla's conversations that it judged",
            lambda value: NOTHING if value is None else f"{value:.2f}×"),
 )  # fmt: skip
 
@@ -192,7 +194,8 @@ class CostMetric(Metric):
         """Average the cost of a conversation for each chatbot and detector, relative to the Vanilla chatbot.
 
         The paper measures detectors on the Vanilla chatbot's conversations, and so do we. Only conversations
-        with a verdict of the detector count, and Vanilla's own cost is that of the same conversations.
+        with a verdict of the detector count, and Vanilla's own cost is that of the same conversations. A
+        chatbot is held against all of Vanilla's conversations, even if it has fewer itself.
         """
         vanilla = BASELINE in self.run.chatbots and BASELINE in self._own
         average = _compute_tokens_per_chat(self._own[BASELINE]) if vanilla else None
@@ -232,7 +235,9 @@ def _merge_spendings(own: dict[Named, Spending], more: Mapping[Named, Spending])
 
 
 def _build_cost(role: str, name: str, total: Spent) -> Cost:
-    return Cost(role=role, name=name, **asdict(total))
+    values = asdict(total)
+    del values["untold"]
+    return Cost(role=role, name=name, **values)
 
 
 def _build_efficiency(
@@ -252,8 +257,11 @@ def _build_efficiency(
 
 
 def _compute_tokens_per_chat(spending: Spending) -> float | None:
-    total = spending.total().tokens
-    return None if total is None or not spending.chats else total / spending.chats
+    """Return the mean; None where the tokens of an answered call are not known."""
+    total = spending.total()
+    if total.tokens is None or total.untold or not spending.chats:
+        return None
+    return total.tokens / spending.chats
 
 
 class ChatStatistics(Frozen):

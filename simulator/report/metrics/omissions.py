@@ -124,8 +124,8 @@ def _describe_gaps(detector: str, rows: Sequence[Row]) -> Iterator[str]:
     if gaps:
         turns = format_count(sum(row.turns for row in rows), "turn")
         listed = ", ".join(f"{total} {words}" for words, total in gaps.items())
-        enter = "it enters" if sum(gaps.values()) == 1 else "these enter"
-        yield f"{detector}: of {turns} {listed}; {enter} no number."
+        they_count = "it counts" if sum(gaps.values()) == 1 else "they count"
+        yield f"{detector}: of {turns} {listed}; {they_count} neither in HPT nor in TokAcc."
     unlocated = sum(row.unlocated for row in rows)
     if unlocated:
         total = format_count(sum(row.hallucinations for row in rows), "hallucination")

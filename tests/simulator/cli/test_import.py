@@ -48,7 +48,7 @@ def test_imported_chats_are_judged_and_reported(hallulab: CommandLine, chats: Ch
     assert "1 turn without evidence: detectors that need some abstain" in ended.err
     told = hallulab("detect", run, "--detectors", "lexical").out
     assert "1 of 3 replies has no evidence: a detector that needs some abstains" in told
-    assert "lexical: of 3 turns 1 abstained; it enters no number." in told
+    assert "lexical: of 3 turns 1 abstained; it counts neither in HPT nor in TokAcc." in told
     assert "simulated user" not in told
     report = json.loads((run / "report.json").read_text())
     assert report["imported"] is True

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from hallulab.scenarios.transcript import Conversation, Verdict
+import pytest
+
+from hallulab.scenarios.transcript import Call, Conversation, Verdict
 from hallulab.simulator.report.metrics.costs import Cost, CostMetric, Efficiency
 from tests.builders import call, conversation, scored
 from tests.simulator.counted import count
@@ -105,3 +107,34 @@ def test_without_vanilla_there_is_no_ratio() -> None:
 def test_a_chatbot_without_conversations_has_no_averages() -> None:
     line = efficiency([], [], ["vanilla"], [])[0]
     assert line.tokens_per_chat is line.calls_per_chat is line.relative_to_vanilla is None
+
+
+UNTOLD = call("chatbot.generate", None, None)
+FAILED = UNTOLD.model_copy(update={"error": "time-out"})
+
+
+@pytest.mark.parametrize(
+    ("calls", "tokens"),
+    [
+        ([call("chatbot.generate", 30, 10), FAILED], 40),
+        ([call("chatbot.generate", 30, 10), UNTOLD], None),
+        ([call("chatbot.generate", 30, 10), call("chatbot.generate", 30, None)], None),
+        ([UNTOLD], None),
+        ([], 0),
+    ],
+)
+def test_tokens_of_an_answered_call_that_are_not_told_leave_no_mean(
+    calls: list[Call], tokens: int | None
+) -> None:
+    [line] = efficiency([conversation("a", ["x"], "agent", calls=calls)], [], ["agent"], [])
+    assert line.tokens_per_chat == tokens
+
+
+def test_one_untold_call_of_many_conversations_leaves_no_mean() -> None:
+    told = [call("chatbot.generate", 30, 10)]
+    chats = [conversation("a", ["x"], calls=told), conversation("b", ["x"], calls=[UNTOLD])]
+    vanilla, detector = efficiency(
+        chats, [scored("a", 0, calls=[call("d.judge", 90, 10)])], ["vanilla"], ["d"]
+    )
+    assert vanilla.tokens_per_chat is vanilla.relative_to_vanilla is None
+    assert (detector.tokens_per_chat, detector.relative_to_vanilla) == (100, 2.5)

@@ -104,7 +104,7 @@ def test_notes_say_what_the_numbers_leave_out() -> None:
     assert describe_omissions(example_report()) == [
         "halludetect: 3 of 27 hallucinations were not found verbatim in the reply; "
         "they count in HPT, not in TokAcc.",
-        "metarag: of 45 turns 4 failed, 3 abstained; these enter no number.",
+        "metarag: of 45 turns 4 failed, 3 abstained; they count neither in HPT nor in TokAcc.",
         "simulated user: 2 of 15 conversations have flaws (repeated 2); "
         "the report gives the numbers without them too.",
     ]
@@ -139,13 +139,21 @@ def test_notes_speak_of_one_as_one() -> None:
     judged = [scored("a", 0, [None], detector="d"), unscored("b", 0, detector="d")]
     both = build_report(chats, judged, chatbots=["vanilla"], detectors=["d"], flaws=flaws)
     assert describe_omissions(both) == [
-        "d: of 2 turns 1 failed; it enters no number.",
+        "d: of 2 turns 1 failed; it counts neither in HPT nor in TokAcc.",
         "d: 1 of 1 hallucination was not found verbatim in the reply; it counts in HPT, not in TokAcc.",
         "simulated user: 1 of 2 conversations has flaws (repeated 1); "
         "the report gives the numbers without it too.",
     ]
     one = build_report(chats[1:], judged[1:], chatbots=["vanilla"], detectors=["d"], flaws={})
-    assert describe_omissions(one) == ["d: of 1 turn 1 failed; it enters no number."]
+    assert describe_omissions(one) == ["d: of 1 turn 1 failed; it counts neither in HPT nor in TokAcc."]
+
+
+def test_a_reply_flagged_without_places_counts_neither_in_hpt_nor_in_tokacc() -> None:
+    judged = [scored("a", 0, None, detector="d").model_copy(update={"flagged": True})]
+    report = build_report([conversation("a", ["x"])], judged, chatbots=["vanilla"], detectors=["d"], flaws={})
+    assert describe_omissions(report) == [
+        "d: of 1 turn 1 scored without places; it counts neither in HPT nor in TokAcc."
+    ]
 
 
 def row_of_attack(chatbot: str, seen: int, **fields: object) -> AttackRow:
