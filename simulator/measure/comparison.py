@@ -135,6 +135,9 @@ class Estimate:
     """Why that cannot be estimated; None where it can."""
 
 
+_EQUAL = "on average they do not differ at all"
+
+
 def estimate_pairs_needed(first: Sequence[Ratio], second: Sequence[Ratio]) -> Estimate:
     """Estimate how many pairs would tell two chatbots apart, from those measured.
 
@@ -142,7 +145,7 @@ def estimate_pairs_needed(first: Sequence[Ratio], second: Sequence[Ratio]) -> Es
     mean and sample standard deviation (n - 1) of the pairs' differences. A pair is a persona, and its
     difference that of the two chatbots' own ratios there, so long conversations do not weigh more here. α is
     not divided by the number of comparisons, because Holm's correction of one depends on all others. So this
-    is the least.
+    is the least: the power is that of one test alone.
 
     Args:
         first: ratios of one chatbot; `first[i]` and `second[i]` are a pair.
@@ -156,7 +159,7 @@ def estimate_pairs_needed(first: Sequence[Ratio], second: Sequence[Ratio]) -> Es
         return Estimate(None, "fewer than two personas can be compared")
     difference, spread = fmean(differences), stdev(differences)
     if math.isclose(difference, 0.0, abs_tol=1e-12):
-        return Estimate(None, "on average they do not differ at all")
+        return Estimate(None, _EQUAL)
     if math.isclose(spread, 0.0, abs_tol=1e-12):
         return Estimate(None, "they differ by the same with every persona, so there is no spread to go by")
     return Estimate(math.ceil((_sum_quantiles() * spread / difference) ** 2), None)
@@ -192,9 +195,14 @@ class Finding(Frozen):
     best: str | None = None
     """The chatbot whose HPT-1 is below every other one's, each time with p < 0.05 by the paired permutation
     test after Holm; None where there is none, or a chatbot was not scored."""
+    lowest: tuple[str, ...] = ()
+    """The chatbot with the lowest HPT-1, with those that tie with it and that the test does not tell from it,
+    in the order of the rows. Empty where it is told from all others, and where fewer than two are scored."""
+    nearest: tuple[str, ...] = ()
+    """Where one alone is lowest: the lowest of those that the test does not tell from it, all that tie."""
     undecided: tuple[str, ...] = ()
-    """The chatbot with the lowest HPT-1, and the lowest of those that the test does not tell from it, in the
-    order of the rows. Empty where there is no such pair."""
+    """The lowest and one of the nearest, or two of the lowest where several tie, in the order of the rows: of
+    all such pairs the one that needs most personas. Empty where there is no such pair."""
     pairs: int | None = None
     """Personas on which these two are compared."""
     difference: float | None = None
@@ -202,8 +210,9 @@ class Finding(Frozen):
     seed_share: Rounded | None = None
     """Share of the variance of this difference that more seeds of the same personas can remove at most."""
     personas_needed: int | None = None
-    """Personas that would tell these two apart with a chance of 80%, with as many seeds each as now: see
-    `sample_size.pairs_needed`. At least `least_personas`, and more than the test had."""
+    """Personas with which one test of these two alone would tell them apart with a chance of 80%, with as
+    many seeds each as now: see `estimate_pairs_needed`. After Holm's correction for the other pairs it takes
+    this many or more. At least `least_personas`, and more than the test had."""
     not_estimated: str | None = None
     """Why that number cannot be estimated."""
     least_personas: int
@@ -215,8 +224,8 @@ def build_findings(
 ) -> tuple[Finding, ...]:
     """Make a finding for every detector, in the order of the rows.
 
-    `personas_needed` is estimated for the chatbot with the lowest HPT-1 and the runner-up, since that
-    pair usually needs most. Ties go to the one that comes first.
+    `personas_needed` is estimated for the chatbot with the lowest HPT-1 and the nearest that the test does
+    not tell from it, since that pair usually needs most.
 
     Args:
         rows: of these sums.
@@ -246,12 +255,16 @@ def _build_finding(
     undecided = [name for name in others if not _is_below(lowest, name, comparisons)]
     if not undecided:
         return finding if not_scored else finding.model_copy(update={"best": lowest})
-    runner_up = undecided[0]
-    line = next(item for item in comparisons if {item.a, item.b} == {lowest, runner_up})
-    estimate = estimate_pairs_needed(*sums.pair(line.a, line.b, detector, "hpt_1").ratios())
+    closest = rates[undecided[0]]
+    tied = [name for name in undecided if rates[name] == closest]
+    pairs = [_estimate_pair(lowest, name, detector, sums, comparisons) for name in tied]
+    line, estimate = max(pairs, key=lambda pair: pair[1].pairs or 0)
+    is_tie = closest == rates[lowest]
     return finding.model_copy(
         update={
-            "undecided": tuple(name for name in rates if name in (lowest, runner_up)),
+            "lowest": tuple(name for name in rates if name == lowest or (is_tie and name in tied)),
+            "nearest": () if is_tie else tuple(tied),
+            "undecided": tuple(name for name in rates if name in (line.a, line.b)),
             "pairs": line.pairs,
             "difference": None if line.difference is None else abs(line.difference),
             "seed_share": line.seed_share,
@@ -261,6 +274,16 @@ def _build_finding(
             "not_estimated": estimate.reason,
         }
     )
+
+
+def _estimate_pair(
+    one: str, other: str, detector: str, sums: RunSums, comparisons: Sequence[Comparison]
+) -> tuple[Comparison, Estimate]:
+    """Return the comparison of two chatbots, and how many pairs would tell them apart."""
+    line = next(item for item in comparisons if {item.a, item.b} == {one, other})
+    if line.difference == 0:
+        return line, Estimate(None, _EQUAL)
+    return line, estimate_pairs_needed(*sums.pair(line.a, line.b, detector, "hpt_1").ratios())
 
 
 def _is_below(lower: str, higher: str, comparisons: Sequence[Comparison]) -> bool:

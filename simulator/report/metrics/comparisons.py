@@ -129,16 +129,9 @@ def _describe_ranking(report: RunReport) -> list[str]:
         return said
     personas = max(finding.pairs or 0 for finding in open_ones)
     by = f" by {join_names([finding.detector for finding in open_ones])}" if said else ""
-    needed: dict[str, list[str]] = {}
-    for finding in open_ones:
-        if finding.personas_needed is not None:
-            count = f"{finding.personas_needed:,}"
-            named = count if len(findings) == 1 else f"{count} by {finding.detector}"
-            needed.setdefault(" from ".join(finding.undecided), []).append(named)
-    estimates = [f"{join_names(counts)} to tell {pair}" for pair, counts in needed.items()]
+    needed = _join_needed(open_ones, several=len(findings) > 1)
     least = max(finding.least_personas for finding in open_ones)
-    chatbots = f"{len(report.chatbots)} chatbots"
-    more = f"about {join_names(estimates)}" if estimates else f"at least {least} for a test of {chatbots}"
+    more = needed or f"at least {least} for a test of {len(report.chatbots)} chatbots"
     have = format_count(personas, "persona")
     if personas < report.intervals.least:
         are = "is" if personas == 1 else "are"
@@ -147,9 +140,40 @@ def _describe_ranking(report: RunReport) -> list[str]:
             f"interval, {more}."
         )
     else:
-        sentence = f"{have} do not tell which chatbot hallucinates least{by}; needed are {more}."
+        is_enough = personas >= least and not needed
+        why = _join_reasons(open_ones, several=len(findings) > 1) if is_enough else f"needed are {more}"
+        sentence = f"{have} do not tell which chatbot hallucinates least{by}; {why}."
     unscored = list(dict.fromkeys(name for finding in open_ones for name in finding.not_scored))
     return [*said, sentence, *([f"Nothing was scored of {join_names(unscored)}."] if unscored else [])]
+
+
+def _join_needed(open_ones: Sequence[Finding], *, several: bool) -> str:
+    """Say how many personas would tell each undecided two apart; empty where nothing is estimated.
+
+    Args:
+        open_ones: findings with an undecided two.
+        several: whether more than one detector is told of.
+    """
+    needed: dict[str, list[str]] = {}
+    for finding in open_ones:
+        if finding.personas_needed is not None:
+            by = f" by {finding.detector}" if several else ""
+            needed.setdefault(_name_pair(finding), []).append(f"{finding.personas_needed:,}{by}")
+    estimates = [f"{join_names(counts)} to tell {pair}" for pair, counts in needed.items()]
+    return f"at least about {join_names(estimates)}" if estimates else ""
+
+
+def _join_reasons(open_ones: Sequence[Finding], *, several: bool) -> str:
+    """Say why no number of personas is estimated; arguments as of `_join_needed`."""
+    return "; ".join(
+        f"how many would tell {_name_pair(finding)}{f' by {finding.detector}' if several else ''} is not "
+        f"estimated: {finding.not_estimated}"
+        for finding in open_ones
+    )
+
+
+def _name_pair(finding: Finding) -> str:
+    return " from ".join(finding.undecided)
 
 
 def describe_planning(report: RunReport) -> list[str]:
@@ -197,25 +221,29 @@ def _render_headline(finding: Finding, rows: Sequence[Row]) -> str:
 
 
 def _describe_needed(finding: Finding) -> str:
-    """Say how many personas would tell the undecided two apart, and whether more seeds would help."""
-    two = " and ".join(finding.undecided)
-    if finding.personas_needed is None:
-        return (
-            f"{finding.detector}: {two} have the fewest. How many personas would tell them apart is not "
-            f"estimated: {finding.not_estimated}."
+    """Say who has the fewest, how many personas would tell the undecided two apart, and what seeds can do."""
+    has = "has" if len(finding.lowest) == 1 else "have"
+    fewest = f"{finding.detector}: {join_names(finding.lowest)} {has} the fewest"
+    if finding.nearest:
+        are = "is" if len(finding.nearest) == 1 else "are"
+        fewest += (
+            f"; of those that the test does not tell from it, {join_names(finding.nearest)} {are} nearest"
         )
+    is_pair = len(finding.lowest) + len(finding.nearest) == 2
+    if finding.personas_needed is None:
+        apart = "them apart" if is_pair else _name_pair(finding)
+        return f"{fewest}. How many personas would tell {apart} is not estimated: {finding.not_estimated}."
     seeds = ""
     if finding.seed_share is not None:
         seeds = (
             f" More seeds of the same personas can remove {finding.seed_share:.0%} of this difference's "
             "variance at most; the rest takes more personas."
         )
+    two, them = ("They", "them") if is_pair else (join_names(finding.undecided), "these two")
     return (
-        f"{finding.detector}: {two} have the fewest. They differ by "
-        f"{format_number(finding.difference, 2)} per turn "
-        f"with {format_count(finding.pairs or 0, 'persona')}; about {finding.personas_needed:,} would "
-        "tell them "
-        f"apart (80% power).{seeds}"
+        f"{fewest}. {two} differ by {format_number(finding.difference, 2)} per turn with "
+        f"{format_count(finding.pairs or 0, 'persona')}; at least about {finding.personas_needed:,} would "
+        f"tell {them} apart (80% power for this pair alone).{seeds}"
     )
 
 

@@ -118,7 +118,7 @@ class DecisionMetric(Metric):
     def notes(cls, report: RunReport) -> Sequence[str]:
         """Say who talked less, what entered no difference, and what the end means for the other numbers."""
         decision = report.of(DecisionSection).decision
-        return [] if decision is None else [*_describe_limits(decision), _STOPPED]
+        return [] if decision is None else [*_describe_limits(decision), _describe_end(decision.ending)]
 
     @classmethod
     def section(cls, report: RunReport) -> PageSection | None:
@@ -152,10 +152,16 @@ class DecisionMetric(Metric):
         return Text(heading), build_terminal_table(COLUMNS, [decision.found.pairs], narrow=narrow)
 
 
-_STOPPED = (
-    "The run ended by what it found. The decision holds at such an end; intervals and p-values of other "
-    "sections are those of a number of personas that was fixed before."
-)
+def _describe_end(ending: Ending | None) -> str:
+    """Say what an end that depends on what is found means for the other numbers."""
+    if ending is None:
+        end = "The run may end by what it finds."
+    else:
+        end = f"The run {'ended' if ending == 'decided' else 'could have ended'} by what it found."
+    return (
+        f"{end} A decision holds at such an end; intervals and p-values of other sections are those of a "
+        "number of personas that was fixed before."
+    )
 
 
 def _describe_limits(decision: DecisionReport) -> Iterator[str]:

@@ -57,7 +57,7 @@ class Safeguards(Frozen):
     refused_share: Rounded | None
     """refused / replies."""
     judged_drafts: int
-    """First drafts that the guard scored and localised."""
+    """First drafts of replies that were shown, as far as the guard scored and localised them."""
     hpt_before: Rounded | None
     """Spans that the guard flagged in them / judged_drafts."""
     judged_shown: int
@@ -97,8 +97,8 @@ COLUMNS = (
     Column("Refused %", "refused_share", "share of the replies for which the user got no answer", PERCENT,
            short="Ref.\n%", warns=bool),
     Column("HPT before, by guard", "hpt_before",
-           "spans that the guard flagged in first drafts, over the drafts that it scored and localised",
-           TWO_DECIMALS, short="HPT\nbefore"),
+           "spans that the guard flagged in the first drafts of replies that were shown, over those that it "
+           "scored and localised", TWO_DECIMALS, short="HPT\nbefore"),
     Column("HPT after, by guard", "hpt_after",
            "the same in what was shown; refusals enter neither number", TWO_DECIMALS,
            short="HPT\nafter"),
@@ -173,8 +173,8 @@ class Guarding(TableMetric[Safeguards]):
         """Say what the columns by the guard are."""
         return (
             "What guarded chatbots did about the first drafts of the chatbots that they wrap. By guard: what "
-            "the guard’s own detector found, before and after. A refusal is no answer, and enters no HPT "
-            "here.",
+            "the guard’s own detector found in the drafts of replies that were shown, and in what was shown. "
+            "A refusal is no answer: neither it nor its draft enters an HPT here.",
         )
 
     @classmethod
@@ -233,8 +233,9 @@ _COUNTED = (
 
 def _count_outcomes(record: GuardRecord) -> dict[str, int]:
     """Return what a guard did about one reply, as numbers to add up."""
-    draft = _count_spans(record.attempts[0])
-    shown = None if record.shown is None else _count_spans(record.attempts[record.shown])
+    draft = shown = None
+    if record.shown is not None:
+        draft, shown = _count_spans(record.attempts[0]), _count_spans(record.attempts[record.shown])
     return {
         "replies": 1,
         "flagged": record.attempts[0].flagged is True,

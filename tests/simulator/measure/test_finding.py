@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hallulab.simulator.measure.comparison import Finding, build_findings, compare
 from hallulab.simulator.measure.rows import build_rows
 from tests.builders import conversation, scored, unscored
@@ -10,7 +12,7 @@ from tests.simulator.counted import tally_all
 BOTS = ("vanilla", "editor", "agent")
 
 
-def finding(**found: list[int | None]) -> Finding:
+def finding(**found: Sequence[int | None]) -> Finding:
     """What is found of chatbots by hallucinations of their one-turn chats; None is a failed verdict."""
     chats, verdicts = [], []
     for chatbot, counts in found.items():
@@ -72,6 +74,42 @@ def test_a_tie_has_no_estimate() -> None:
         ("vanilla", "editor"),
         "on average they do not differ at all",
     )
+
+
+def test_all_that_tie_at_the_lowest_are_named() -> None:
+    found = finding(vanilla=[1, 0], editor=[0, 1], agent=[2, 2])
+    assert (found.lowest, found.nearest) == (("vanilla", "editor"), ())
+
+
+def test_all_that_tie_next_to_the_lowest_are_named() -> None:
+    found = finding(vanilla=[1, 1], editor=[2, 0], agent=[0, 0])
+    assert (found.lowest, found.nearest) == (("agent",), ("vanilla", "editor"))
+
+
+def test_of_those_that_tie_the_number_is_for_the_one_that_needs_most() -> None:
+    # Differences to agent: vanilla's are 1, 1, 1, 1, 2, 0 (sd 0.63), editor's 2, 0, 2, 0, 2, 0 (sd 1.10).
+    found = finding(vanilla=[1, 1, 1, 1, 2, 0], editor=[2, 0, 2, 0, 2, 0], agent=[0] * 6)
+    assert (found.nearest, found.undecided) == (("vanilla", "editor"), ("editor", "agent"))
+    assert found.personas_needed == 10
+
+
+def test_the_nearest_is_one_that_the_test_does_not_tell_from_the_lowest() -> None:
+    # Editor has fewer than vanilla, and is told from agent; vanilla is not.
+    found = finding(vanilla=[9] + [0] * 8, editor=[1] * 7 + [0] * 2, agent=[0] * 9)
+    assert (found.lowest, found.nearest, found.undecided) == (("agent",), ("vanilla",), ("vanilla", "agent"))
+
+
+def test_equal_totals_have_no_estimate_whatever_the_personas_means() -> None:
+    chats, verdicts = [], []
+    for chatbot, turns in (("vanilla", [[2], [0, 0]]), ("agent", [[0], [2, 0]])):
+        for number, counts in enumerate(turns):
+            id = f"{chatbot}{number}"
+            chats.append(conversation(id, ["one two"] * len(counts), chatbot, f"p{number}"))
+            verdicts += [scored(id, turn, [(0, 3)] * count) for turn, count in enumerate(counts)]
+    tallies = tally_all(chats, verdicts, ["vanilla", "agent"], ["d"])
+    comparisons = compare(tallies, ["vanilla", "agent"], ["d"])
+    [found] = build_findings(tallies, build_rows(tallies), comparisons)
+    assert (found.difference, found.not_estimated) == (0.0, "on average they do not differ at all")
 
 
 def test_where_a_chatbot_was_not_scored_none_is_the_best() -> None:

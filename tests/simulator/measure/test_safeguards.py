@@ -30,15 +30,22 @@ def test_replies_are_counted_by_what_was_done() -> None:
     assert (row.abstained, row.human, row.refused, row.refused_share) == (1, 1, 2, 0.333333)
 
 
-def test_hpt_before_is_of_judged_drafts_and_after_of_judged_replies_that_were_shown() -> None:
+def test_hpt_before_is_of_judged_drafts_of_replies_that_were_shown_and_after_of_these_replies() -> None:
     [row] = safeguards([held("c", ALL)], [], ["guarded"], [])
-    assert (row.judged_drafts, row.hpt_before) == (4, 1.0)
+    assert (row.judged_drafts, row.hpt_before) == (3, 1.0)
     assert (row.judged_shown, row.hpt_after) == (3, 0.333333)
+
+
+def test_refusing_alone_lowers_no_hpt() -> None:
+    [row] = safeguards([held("c", [HANDED, PASSED])], [], ["guarded"], [])
+    assert (row.judged_drafts, row.hpt_before) == (1, 0.0)
+    assert (row.judged_shown, row.hpt_after) == (1, 0.0)
 
 
 def test_refusals_alone_give_no_hpt_and_not_zero() -> None:
     [row] = safeguards([held("c", [HANDED])], [scored("c", 0)], ["guarded"], ["d"])
-    assert (row.hpt_after, row.hpt_answers, row.answers, row.refused_share) == (None, None, 0, 1.0)
+    assert (row.hpt_before, row.hpt_after, row.hpt_answers) == (None, None, None)
+    assert (row.answers, row.refused_share) == (0, 1.0)
 
 
 def test_the_detectors_hpt_leaves_refusals_out() -> None:

@@ -11,7 +11,11 @@ from hallulab.simulator.measure.hallucinations import Row
 from hallulab.simulator.measure.rows import build_row
 from hallulab.simulator.report.build import render_headlines
 from hallulab.simulator.report.document import RunReport
-from hallulab.simulator.report.metrics.comparisons import describe_planning, explain_intervals
+from hallulab.simulator.report.metrics.comparisons import (
+    ComparisonSection,
+    describe_planning,
+    explain_intervals,
+)
 from hallulab.simulator.report.metrics.flagged import Example, Flagged
 from tests.simulator.counted import build_report
 
@@ -46,45 +50,98 @@ def test_a_best_that_is_judged_by_its_own_verifier_has_the_sign() -> None:
     assert render_headlines(made)[0].startswith("By d, b† hallucinates least")
 
 
+PAIR: dict[str, Any] = {"undecided": ["a", "b"], "lowest": ["b"], "nearest": ["a"], "difference": 0.25}
+TIE: dict[str, Any] = {
+    "undecided": ["a", "b"],
+    "lowest": ["a", "b"],
+    "difference": 0.0,
+    "not_estimated": "on average they do not differ at all",
+}
+
+
 def test_too_few_personas_are_said_with_what_an_interval_and_a_test_need() -> None:
-    undecided = {"undecided": ["a", "b"], "pairs": 2, "difference": 0.25, "personas_needed": 1616}
-    made = report(undecided, a=0.5, b=0.25, c=0.75)
+    made = report({**PAIR, "pairs": 2, "personas_needed": 1616}, a=0.5, b=0.25, c=0.75)
     assert render_headlines(made) == [
-        "2 personas are too few to rank the chatbots: 6 are needed for an interval, about 1,616 to tell "
-        "a from b."
+        "2 personas are too few to rank the chatbots: 6 are needed for an interval, at least about 1,616 to "
+        "tell a from b."
     ]
     assert describe_planning(made) == [
-        "d: a and b have the fewest. They differ by 0.25 per turn with 2 personas; about 1,616 would tell "
-        "them apart (80% power)."
+        "d: b has the fewest; of those that the test does not tell from it, a is nearest. They differ by "
+        "0.25 per turn with 2 personas; at least about 1,616 would tell them apart (80% power for this pair "
+        "alone)."
+    ]
+
+
+def test_all_that_tie_as_nearest_are_named_and_the_number_says_for_which() -> None:
+    found = {**PAIR, "nearest": ["a", "c"], "pairs": 2, "personas_needed": 16}
+    assert describe_planning(report(found, a=0.5, b=0.25, c=0.5)) == [
+        "d: b has the fewest; of those that the test does not tell from it, a and c are nearest. a and b "
+        "differ by 0.25 per turn with 2 personas; at least about 16 would tell these two apart (80% power "
+        "for this pair alone)."
     ]
 
 
 def test_enough_personas_for_an_interval_may_still_not_tell() -> None:
-    undecided = {"undecided": ["a", "b"], "pairs": 9, "difference": 0.25, "personas_needed": 40}
-    assert render_headlines(report(undecided, a=0.5, b=0.25)) == [
-        "9 personas do not tell which chatbot hallucinates least; needed are about 40 to tell a from b."
+    found = {**PAIR, "pairs": 9, "personas_needed": 40}
+    assert render_headlines(report(found, a=0.5, b=0.25)) == [
+        "9 personas do not tell which chatbot hallucinates least; needed are at least about 40 to tell a "
+        "from b."
     ]
 
 
 def test_where_personas_have_several_seeds_it_says_what_more_of_them_can_do() -> None:
-    undecided = {"undecided": ["a", "b"], "pairs": 9, "difference": 0.25, "personas_needed": 40}
-    [sentence] = describe_planning(report({**undecided, "seed_share": 0.25}, a=0.5, b=0.25))
+    found = {**PAIR, "pairs": 9, "personas_needed": 40, "seed_share": 0.25}
+    [sentence] = describe_planning(report(found, a=0.5, b=0.25))
     assert sentence.endswith(
-        "(80% power). More seeds of the same personas can remove 25% of this difference's variance at most; "
-        "the rest takes more personas."
+        "(80% power for this pair alone). More seeds of the same personas can remove 25% of this "
+        "difference's variance at most; the rest takes more personas."
     )
 
 
 def test_what_cannot_be_estimated_is_said_with_the_least_that_the_test_needs() -> None:
-    found = {"undecided": ["a", "b"], "pairs": 2, "difference": 0.0, "not_estimated": "they do not differ"}
-    made = report({**found, "least_personas": 7}, a=0.5, b=0.5, c=1.0)
+    made = report({**TIE, "pairs": 2, "least_personas": 7}, a=0.5, b=0.5, c=1.0)
     assert render_headlines(made) == [
         "2 personas are too few to rank the chatbots: 6 are needed for an interval, at least 7 for a test of "
         "3 chatbots."
     ]
     assert describe_planning(made) == [
-        "d: a and b have the fewest. How many personas would tell them apart is not estimated: they do not "
-        "differ."
+        "d: a and b have the fewest. How many personas would tell them apart is not estimated: on average "
+        "they do not differ at all."
+    ]
+
+
+def test_of_more_than_two_the_reason_says_for_which_there_is_no_number() -> None:
+    found = {**TIE, "lowest": ["a", "b", "c"], "pairs": 2}
+    assert describe_planning(report(found, a=0.5, b=0.5, c=0.5)) == [
+        "d: a, b and c have the fewest. How many personas would tell a from b is not estimated: on average "
+        "they do not differ at all."
+    ]
+
+
+def test_fewer_personas_than_the_test_needs_are_told_so() -> None:
+    made = report({**TIE, "pairs": 8, "least_personas": 9}, a=0.5, b=0.5, c=1.0)
+    assert render_headlines(made) == [
+        "8 personas do not tell which chatbot hallucinates least; needed are at least 9 for a test of 3 "
+        "chatbots."
+    ]
+
+
+def test_no_fewer_personas_are_asked_for_than_the_run_has() -> None:
+    made = report({**TIE, "pairs": 13, "least_personas": 9}, a=0.5, b=0.5, c=1.0)
+    assert render_headlines(made) == [
+        "13 personas do not tell which chatbot hallucinates least; how many would tell a from b is not "
+        "estimated: on average they do not differ at all."
+    ]
+
+
+def test_each_detectors_reason_is_said() -> None:
+    made = report({**TIE, "pairs": 13}, a=0.5, b=0.5, c=1.0)
+    [found] = made.of(ComparisonSection).findings
+    other = found.model_copy(update={"detector": "e", "undecided": ("b", "c")})
+    assert render_headlines(made.model_copy(update={"findings": (found, other)})) == [
+        "13 personas do not tell which chatbot hallucinates least; how many would tell a from b by d is not "
+        "estimated: on average they do not differ at all; how many would tell b from c by e is not "
+        "estimated: on average they do not differ at all."
     ]
 
 
