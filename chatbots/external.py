@@ -110,6 +110,10 @@ def _find_interpreter(owner: str, given: str | None) -> str:
     return str(path)
 
 
+_NOT_PASSAGES = frozenset({"chunks", "context", "contexts", "documents", "evidence", "sources"})
+"""What others call passages. Unread, the reply would be judged by passages that the bot never saw."""
+
+
 def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] | None]:
     """Return reply and passages of a callable's answer in JSON; None if it names no passages.
 
@@ -126,6 +130,9 @@ def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] |
         raise ChatbotError(f'{target} returned {returned}, not a text or {{"reply": text, "passages": […]}}.')
     text = validate_reply(target, reply)
     if passages is None:
+        misnamed = sorted(_NOT_PASSAGES & answer.keys()) if isinstance(answer, Mapping) else []
+        if misnamed:
+            raise ChatbotError(f"{target} returned `{misnamed[0]}`, which is not read. Call it `passages`.")
         return text, None
     if isinstance(passages, str | Mapping) or not isinstance(passages, Sequence):
         raise ChatbotError(f"{target}: `passages` is a {_name_kind(passages)}, not a list.")

@@ -111,6 +111,8 @@ class Recording:
             UsageError: the file does not exist, is no recording, or holds no answer.
             OperationalError: a packed file is damaged.
         """
+        if path.is_dir():
+            raise UsageError(f"--replay {path}: this is a folder. Name a recording in it.")
         if not path.is_file():
             raise UsageError(f"--replay {path}: no such recording. Make one with --record {path}.")
         recording = cls()
@@ -260,6 +262,9 @@ def _read(path: Path) -> Iterator[tuple[int, Any]]:
     if path.suffix != ".gz":
         yield from read_lines(path)
         return
+    with path.open("rb") as packed:
+        if packed.read(1) == b"{":
+            raise UsageError(f"{path}: not packed with gzip. Name it .jsonl, or pack it.")
     try:
         # Unpack everything before reading the first line: only the end of the file shows damage.
         with gzip.open(path, "rb") as file:

@@ -175,10 +175,19 @@ def _locate_columns(path: Path, header: list[str]) -> dict[str, int]:
     }
     for column, names in (("user", QUESTION), ("reply", REPLY)):
         if column not in found:
-            raise UsageError(f"{path}, line 1: no column {' or '.join(names)}. Name the columns in a header.")
+            raise UsageError(
+                f"{path}, line 1: no column {' or '.join(names)} among {', '.join(header)}. {_advise(header)}"
+            )
     if found["user"] == found["reply"]:
         raise UsageError(f"{path}, line 1: one column is message and reply. Give each its own.")
     return found
+
+
+def _advise(header: Sequence[str]) -> str:
+    """Return the remedy for a header without a column that is needed."""
+    if len(header) == 1 and any(separator in header[0] for separator in ";\t"):
+        return "Separate columns by commas."
+    return "Name the columns in a header."
 
 
 def _strip_quote(cell: str) -> str:

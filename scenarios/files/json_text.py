@@ -184,6 +184,8 @@ def read_placed_lines(path: Path) -> Iterator[tuple[int, int, Any]]:
     """
     if not path.exists():
         return
+    if path.is_dir():
+        raise UsageError(f"{path}: this is a folder. Name a file.")
     if not path.is_file():
         raise UsageError(f"{path}: this is no file. Put the file there, or delete it.")
     with path.open("rb") as file:

@@ -15,7 +15,7 @@ from hallulab.scenarios.files.data_files import read_text
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import join_names
 from hallulab.simulator.annotate.plan import Cell, DrawPlan, ScoredTurn, draw_cells, plan_draw
-from hallulab.simulator.annotate.sheet import build_sheet_turn, write_sheet
+from hallulab.simulator.annotate.sheet import build_sheet_turn, name_command, write_sheet
 from hallulab.simulator.annotate.turns import collect_scored_turns
 from hallulab.simulator.measure.annotations import Annotations, count_annotations
 from hallulab.simulator.report.facts import order_names
@@ -73,7 +73,7 @@ def draw_turns(folder: RunFolder, options: DrawOptions) -> DrawnSheet:
     if path.exists():
         raise UsageError(
             f"{path} is there, and none of its turns is in {folder.annotations.name}. Fill it in and add it "
-            f"(`hallulab annotate {folder.path} --add {path}`), or delete it."
+            f"(`{name_command(folder.path, path)}`), or delete it."
         )
     names = order_names(list(saved.detectors) if saved else [], (key.detector for key in journals.keys))
     detector, turns = _find_scored(folder, journals, options.detector, names, looked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import yaml
@@ -37,8 +38,13 @@ HEAD = """\
 #   - quote: It is Rs 500.
 #     severity: 4
 #     reason: The fee is Rs 200.
-# Leave `spans:` empty where you did not look. Then: hallulab annotate {run} --add {sheet}
+# Leave `spans:` empty where you did not look. Then: {command}
 """
+
+
+def name_command(run: Path, sheet: Path) -> str:
+    """Return the command that adds a sheet, as a shell takes it."""
+    return f"hallulab annotate {quote(str(run))} --add {quote(str(sheet))}"
 
 
 class SheetTurn(Annotation):
@@ -114,11 +120,7 @@ def write_sheet(
         OperationalError: it cannot be written.
     """
     named = {"annotator": annotator, **({} if guideline is None else {"guideline": guideline})}
-    text = (
-        HEAD.format(run=render_one_line(str(run)), sheet=render_one_line(str(path)))
-        + _dump(named)
-        + "turns:\n"
-    )
+    text = HEAD.format(command=render_one_line(name_command(run, path))) + _dump(named) + "turns:\n"
     text += "\n".join(_dump([turn]).replace("spans: null\n", "spans:\n") for turn in turns)
     if len(text.encode()) > LARGEST:
         raise UsageError(f"--next: the sheet would have more than {LARGEST:,} bytes. Ask for fewer turns.")

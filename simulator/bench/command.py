@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -185,9 +186,10 @@ def _locate_annotated_run(options: BenchOptions) -> BenchOptions:
     if not is_folder(folder):
         raise UsageError(f"{flag}: {name} is no folder. Give a run folder.")
     if not is_file(folder / ANNOTATIONS):
+        quoted = shlex.quote(str(folder))
         raise UsageError(
-            f"{flag}: {folder} has no {ANNOTATIONS}. Label turns first: `hallulab view {folder}`, or "
-            f"`hallulab annotate {folder} --next 20`."
+            f"{flag}: {folder} has no {ANNOTATIONS}. Label turns first: `hallulab view {quoted}`, or "
+            f"`hallulab annotate {quoted} --next 20`."
         )
     return replace(options, dataset=ANNOTATED, data=folder)
 

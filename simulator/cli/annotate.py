@@ -59,6 +59,7 @@ def annotate(
 
 def _tell_draw(made: DrawnSheet, folder: Path) -> None:
     from hallulab.scenarios.text.wording import format_count
+    from hallulab.simulator.annotate.sheet import name_command
 
     for name, (turns, annotated, drawn) in made.turns.items():
         print_lines(f"{name}: {drawn} drawn; {annotated} of {format_count(turns, 'turn')} annotated before")
@@ -72,7 +73,7 @@ def _tell_draw(made: DrawnSheet, folder: Path) -> None:
             f"expected width of the 95% interval of this run's HPT-1 by {made.detector}, all chatbots: "
             f"{plan.width:.2f} with these labels{beside}{guess}"
         )
-    print_lines(f"sheet: {made.path}\nfill in `spans`, then: hallulab annotate {folder} --add {made.path}")
+    print_lines(f"sheet: {made.path}\nfill in `spans`, then: {name_command(folder, made.path)}")
 
 
 COMMANDS = {"annotate": annotate}

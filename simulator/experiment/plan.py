@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -197,7 +198,7 @@ def select_personas(experiment: Experiment, scenario: Scenario) -> Sequence[Pers
         if unknown:
             raise UsageError(
                 f"scenario {scenario.name} has no persona {unknown[0]!r}; "
-                f"`hallulab list personas --scenario {scenario.name}` shows them."
+                f"`hallulab list personas --scenario {shlex.quote(str(experiment.scenario))}` shows them."
             )
         personas = tuple(by_id[name] for name in experiment.personas)
     return personas[: experiment.limit]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from hallulab.scenarios.chats.parquet import FILE
 from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_lines, write_whole_file, write_whole_folder
+from hallulab.scenarios.files.json_text import read_lines
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.scenarios.text.wording import format_count, render_one_line
+from hallulab.scenarios.text.wording import choose_noun, format_count, render_one_line
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.report.selection import (
     ALIKE,
@@ -238,9 +240,12 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
     reply is written, unlabelled.
 
     Raises:
-        UsageError: there are no verdicts of that detector or no replies, or `out` is one of the run's files.
+        UsageError: there are no verdicts of that detector or no replies, or `out` is one of the run's files,
+            or has labels that somebody filled in.
     """
     refuse_overwriting(out, (*folder.files, folder.annotations))
+    if detector is None:
+        _refuse_to_lose_labels(out)
     journals = folder.read_journals().current(folder.read_experiment())
     counts = Counter[str]()
 
@@ -265,6 +270,22 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
 
 
 _WRITTEN, _LEFT_OUT = "written", "left out"
+
+
+def _refuse_to_lose_labels(path: Path) -> None:
+    """Raise UsageError if somebody has filled in labels in a file that is written anew without any."""
+    if not path.is_file():
+        return
+    labelled = 0
+    with suppress(UsageError):  # it is no file of labels
+        for _, line in read_lines(path):
+            if isinstance(line, Mapping):
+                labelled += line.get("label") is not None or bool(line.get("spans"))
+    if labelled:
+        raise UsageError(
+            f"{path} has labels on {labelled} {choose_noun(labelled, 'line')}. "
+            "Give another --out, or move it away."
+        )
 
 
 def _explain_nothing(folder: RunFolder, detector: str | None, left_out: int) -> UsageError:

@@ -47,6 +47,9 @@ def nothing(history):
 def wrong(history):
     return {"answer": "x"}
 
+def misnames(history):
+    return {"reply": "x", "contexts": ["y"]}
+
 def empty(history):
     return "  "
 
@@ -176,6 +179,7 @@ def test_a_target_that_cannot_be_had_is_found_before_the_first_message(target: s
         ("pool_bot:nothing", "returned None, not a text"),
         ("pool_bot:streams", "returned <generator object streams at .*>, not a text"),
         ("pool_bot:wrong", r"returned a dict with \['answer'\], not a text"),
+        ("pool_bot:misnames", "returned `contexts`, which is not read. Call it `passages`"),
         ("pool_bot:empty", "the bot's reply is empty"),
         ("pool_bot:loose", "`passages` is a str, not a list"),
         ("pool_bot:odd", "passage 0 is a int, not a text or a dict"),

@@ -153,6 +153,22 @@ def test_a_damaged_packed_recording_is_one_sentence(tmp_path: Path) -> None:
         Recording.replay(path)
 
 
+def test_a_file_that_is_only_named_as_packed_is_a_usage_error(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl.gz"
+    path.write_text('{"kind":"note","key":"a","answer":1}\n')
+    with pytest.raises(
+        UsageError, match=r"r\.jsonl\.gz: not packed with gzip\. Name it \.jsonl, or pack it\."
+    ):
+        Recording.replay(path)
+
+
+def test_a_folder_is_no_recording(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^--replay .*: this is a folder\. Name a recording in it\.$"):
+        Recording.replay(tmp_path)
+    with pytest.raises(UsageError, match=r": this is a folder\. Name a file\.$"):
+        Recording.record(tmp_path)
+
+
 def test_recording_into_a_packed_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--record .*r\.jsonl\.gz: a packed file cannot grow"):
         Recording.record(tmp_path / "r.jsonl.gz")

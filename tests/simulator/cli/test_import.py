@@ -120,6 +120,28 @@ def test_what_cannot_be_imported_is_said(
     assert complaint in ended.err
 
 
+@pytest.mark.parametrize(
+    ("text", "arguments", "complaint"),
+    [
+        ("", (), "chats.csv: the file is empty. Give a file of chats."),
+        (
+            "question;answer\nWhen?;At 7.\n",
+            ("--format", "csv"),
+            "user_input among question;answer. Separate columns by commas.",
+        ),
+        ("frage,antwort\nWann?,Um 7.\n", ("--format", "csv"), "among frage, antwort. Name the columns in a"),
+    ],
+)
+def test_what_a_file_lacks_is_said(
+    hallulab: CommandLine, tmp_path: Path, text: str, arguments: tuple[str, ...], complaint: str
+) -> None:
+    path = tmp_path / "chats.csv"
+    path.write_text(text)
+    ended = hallulab("import", path, "--out", tmp_path / "mine", *arguments)
+    assert ended.code == 2
+    assert complaint in ended.err
+
+
 def test_a_bad_line_leaves_nothing_behind(hallulab: CommandLine, chats: Chats, tmp_path: Path) -> None:
     path = chats(*([ASKED, BARE] for _ in range(100)), [{"content": "x"}])
     ended = hallulab("import", path, "--out", tmp_path / "mine")

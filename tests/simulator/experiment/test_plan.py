@@ -114,6 +114,11 @@ def test_an_unknown_persona_is_refused() -> None:
         ids(personas=["nobody"])
 
 
+def test_the_command_that_shows_personas_names_the_pack_as_it_was_given() -> None:
+    with pytest.raises(UsageError, match=r"`hallulab list personas --scenario 'my pack'` shows them\.$"):
+        ids(scenario="my pack", personas=["nobody"])
+
+
 def test_more_conversations_than_anybody_waits_for_are_refused_at_once() -> None:
     with pytest.raises(UsageError) as caught:
         ids(repeats=1_000_000_000)

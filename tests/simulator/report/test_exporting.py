@@ -74,6 +74,17 @@ def test_without_a_detector_nothing_is_labelled(tmp_path: Path) -> None:
     assert load_jsonl(out).left_out == {"unlabelled": 1}
 
 
+def test_labels_that_somebody_filled_in_are_not_written_over(tmp_path: Path) -> None:
+    folder, out = run(tmp_path, [("One.", PASSAGES), ("Two.", PASSAGES)]), tmp_path / "data.jsonl"
+    export_annotated(folder, None, out)
+    assert export_annotated(folder, None, out).written == 2
+    labelled = out.read_text().replace('"label": null', '"label": false', 1)
+    out.write_text(labelled)
+    with pytest.raises(UsageError, match=r"data\.jsonl has labels on 1 line\. Give another --out"):
+        export_annotated(folder, None, out)
+    assert out.read_text() == labelled
+
+
 def test_a_flagged_span_in_a_reply_below_the_threshold_is_a_hallucination(tmp_path: Path) -> None:
     below = scored("c", 0, [(0, 3)]).model_copy(update={"score": 0.1, "flagged": False})
     folder = run(tmp_path, [("One.", PASSAGES)], below)
