@@ -168,10 +168,9 @@ def _describe_not_found(compared: RunsCompared, run: RunCompared) -> list[str]:
         return []
     unscored = [line for line in lines if line.difference is None]
     bounded = [line for line in lines if line.ci95 is not None]
-    short, alike = [], []
-    for line in lines:
-        if line.difference is not None and line.ci95 is None:
-            (short if line.personas < LEAST_FOR_INTERVAL else alike).append(line)
+    unbounded = [line for line in lines if line.difference is not None and line.ci95 is None]
+    short = [line for line in unbounded if line.personas < LEAST_FOR_INTERVAL]
+    alike = [line for line in unbounded if line.personas >= LEAST_FOR_INTERVAL]
     said = []
     if bounded:
         bound = max(max(abs(low), abs(high)) for low, high in (line.ci95 for line in bounded if line.ci95))
