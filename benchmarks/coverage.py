@@ -1,10 +1,11 @@
-"""How often the intervals of corrected numbers have the true ones: `python -m benchmarks.coverage`.
+"""How often the intervals of numbers have the true ones: `python -m benchmarks.coverage`.
 
-The output stands in docs/corrected.md. Runs are made up: conversations of one to five turns of two to six
-sentences, with a rate of hallucinated sentences that differs between conversations (a beta distribution; two
-sentences of a conversation correlate by 0.15). A detector finds a hallucinated sentence with its
-sensitivity, and flags a clean one with 1 - its specificity. For each run, the truth is known: the mean over
-all conversations that there could be. Seeded; a cell of 600 runs has a standard error of 0.9 points.
+The output stands in docs/corrected.md, that of numbers as counted in docs/methods.md. Runs are made up:
+conversations of one to five turns of two to six sentences, with a rate of hallucinated sentences that
+differs between conversations (a beta distribution; two sentences of a conversation correlate by 0.15). A
+detector finds a hallucinated sentence with its sensitivity, and flags a clean one with 1 - its specificity.
+For each run, the truth is known: the mean over all conversations that there could be. Seeded; a cell of 600
+runs has a standard error of 0.9 points.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from hallulab.simulator.measure.corrections import (
     estimate_by_known,
     estimate_by_people,
 )
-from hallulab.simulator.measure.intervals import Floats, Integers
+from hallulab.simulator.measure.intervals import Floats, Integers, Ratio, compute_intervals
 from hallulab.simulator.measure.prediction_powered import compute_thetas, estimate_means
 from hallulab.simulator.measure.prevalence import DetectorErrors
 
@@ -36,6 +37,8 @@ RATES = (0.1, 0.3)
 """Share of the sentences that are hallucinated."""
 DETECTORS = ((0.3, 0.99), (0.6, 0.95), (0.9, 0.8))
 """Sensitivity and specificity at sentences."""
+PERSONAS = (6, 13, 36, 100)
+"""Personas of runs that are not corrected, each with one conversation."""
 GROUPS, OF_GROUP = 40, 10
 """Source texts of the calibration; clean and wrong sentences of each."""
 MOST_TURNS = 5
@@ -179,6 +182,19 @@ def lines(runs: int, conversations: Sequence[int] = CONVERSATIONS) -> Iterator[l
         yield [str(number), f"{truth(rate, share=False):.1f}", f"{detector[0]}, {detector[1]}", *cells]
 
 
+def plain_lines(runs: int, personas: Sequence[int] = PERSONAS) -> Iterator[list[str]]:
+    """Yield the rows of the table of intervals of HPT-1 as counted, by a detector that makes no mistake."""
+    for number, rate in product(personas, RATES):
+        random = np.random.default_rng((number, round(100 * rate)))
+        there = made_up(random, runs, number, rate, (1.0, 1.0))
+        wrong, turns = there.wrong.sum(axis=2), (there.sentences > 0).sum(axis=2)
+        found = compute_intervals([list(map(Ratio, *one)) for one in zip(wrong, turns, strict=True)])
+        true = truth(rate, share=False)
+        share, width, without = covered([Number(true, ci95, None) for ci95 in found], true)
+        cells = ("none", "none") if share is None or width is None else (f"{share:.1%}", f"{width:.2f}")
+        yield [str(number), f"{true:.1f}", *cells, f"{without:.1%}"]
+
+
 def false_leads(runs: int, conversations: int, chatbots: int) -> float:
     """Return the share of runs in which one of equal chatbots is said to be best, a half of turns annotated.
 
@@ -207,6 +223,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     head = ["conversations", "true HPT-1", "sensitivity, specificity", *METHODS]
     print(*format_head(head), sep="\n")
     for line in lines(given.runs):
+        print(format_row(line), flush=True)
+    head = [
+        "personas",
+        "true HPT-1",
+        "95% intervals that have it",
+        "median width",
+        "runs without an interval",
+    ]
+    print("", *format_head(head), sep="\n")
+    for line in plain_lines(given.runs):
         print(format_row(line), flush=True)
     head = ["equal chatbots", "conversations of each", "one is said to be best"]
     print("", *format_head(head), sep="\n")

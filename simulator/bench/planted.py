@@ -162,10 +162,10 @@ def _build_row(detector: str, cell: tuple[str, str, str], pairs: Sequence[_Error
         pairs=len(pairs),
         coverage=len(scored) / len(pairs),
         recall=compute_ratio_of_sums(found),
-        recall_ci95=_compute_interval(found),
+        recall_ci95=compute_interval(found),
         placed=compute_mean(placed),
         false_alarms=compute_ratio_of_sums(alarms),
-        false_alarms_ci95=_compute_interval(alarms),
+        false_alarms_ci95=compute_interval(alarms),
         told_apart=compute_mean(apart),
     )
 
@@ -176,12 +176,6 @@ def _count_by_group(flags: Iterable[tuple[str, bool | None]]) -> list[Ratio]:
         counts[group][0] += bool(flag)
         counts[group][1] += 1
     return [Ratio(flagged, total) for flagged, total in counts.values()]
-
-
-def _compute_interval(sample: Sequence[Ratio]) -> tuple[float, float] | None:
-    """Return the interval, or None where all are alike: a bootstrap of those has no width."""
-    found = compute_interval(sample)
-    return None if found is None or found[0] == found[1] else found
 
 
 def _is_at_its_place(error: LabelledReply, judgement: Judgement) -> bool:

@@ -13,7 +13,7 @@ from hallulab.scenarios.text.wording import (
     format_number,
     shorten_line,
 )
-from hallulab.simulator.bench.baselines import RaterAgreement
+from hallulab.simulator.bench.baselines import FLAG_ALL, MAJORITY, RaterAgreement
 from hallulab.simulator.bench.chats import ChatFriedman, ChatReport
 from hallulab.simulator.bench.results import BenchData, BenchReport
 from hallulab.simulator.bench.rows import AnyRow, LevelRow, SpanRow
@@ -109,18 +109,20 @@ def render_data_notes(data: BenchData) -> list[str]:
 
 
 def render_interval_notes(report: BenchReport) -> list[str]:
-    """Explain why numbers have no interval."""
+    """Explain why numbers of detectors have no interval; those of the floors never vary."""
     found = []
     for level in report.levels:
         rows = report.at(level)
         too_few = explain_no_interval(rows[0].groups, "group")
-        lacking = [row.detector for row in rows if _is_interval_missing(row)]
+        detectors = [row for row in rows if row.detector not in (FLAG_ALL, MAJORITY)]
+        lacking = [row.detector for row in detectors if _is_interval_missing(row)]
         if too_few is not None:
             found.append(f"{level} level: {too_few}.")
         elif lacking:
             found.append(
                 f"{level} level, {', '.join(lacking)}: what fewer than {LEAST_FOR_INTERVAL} groups bear out "
-                "(for AUROC: groups with positives, and with negatives) has no interval."
+                "(for AUROC: groups with positives, and with negatives) has no interval, nor has what is the "
+                "same in every resample of the groups."
             )
     return found
 

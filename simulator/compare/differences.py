@@ -50,7 +50,7 @@ class DifferenceLine(Frozen):
     difference: Rounded | None
     """`after` minus `before`."""
     ci95: Interval
-    """Bootstrap over personas; None with fewer than `LEAST_FOR_INTERVAL`."""
+    """Bootstrap over personas; None: see `no_interval`."""
     no_interval: str | None
     """Why there is none."""
     p_value: Rounded | None
@@ -145,10 +145,19 @@ def _build_line(
         after=compute_ratio_of_sums(sides.after),
         difference=found.difference,
         ci95=found.ci95,
-        no_interval=explain_no_interval(personas),
+        no_interval=_explain_no_interval(personas, found, paired=sides.paired),
         p_value=found.p_value,
         floor=floor,
     )
+
+
+def _explain_no_interval(personas: int, found: Difference, *, paired: bool) -> str | None:
+    """Say why a difference has no interval; None: it has one."""
+    if not paired and personas >= LEAST_FOR_INTERVAL and found.ci95 is None:
+        return (
+            "all personas of a run have the same number, so nothing tells how far the difference may be off"
+        )
+    return explain_no_interval(personas, found={"difference": found.ci95})
 
 
 def _choose_sides(before: Sequence[Tally], after: Sequence[Tally], rate: RateName) -> _Sides:

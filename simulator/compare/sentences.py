@@ -11,6 +11,7 @@ from hallulab.simulator.compare.runs import RunCompared, RunsCompared
 from hallulab.simulator.compare.setup import SetupChange
 from hallulab.simulator.compare.turns import KINDS
 from hallulab.simulator.measure.comparison import compute_least_pairs
+from hallulab.simulator.measure.intervals import LEAST_FOR_INTERVAL
 
 MOST_CHANGES = 8
 """Changes of the setup that one sentence names."""
@@ -168,13 +169,20 @@ def _describe_not_found(compared: RunsCompared, run: RunCompared) -> list[str]:
         return []
     unscored = [line for line in lines if line.difference is None]
     bounded = [line for line in lines if line.ci95 is not None]
-    short = [line for line in lines if line.difference is not None and line.ci95 is None]
+    unbounded = [line for line in lines if line.difference is not None and line.ci95 is None]
+    short = [line for line in unbounded if line.personas < LEAST_FOR_INTERVAL]
+    alike = [line for line in unbounded if line.personas >= LEAST_FOR_INTERVAL]
     said = []
     if bounded:
         bound = max(max(abs(low), abs(high)) for low, high in (line.ci95 for line in bounded if line.ci95))
         said.append(
             f"Not told apart in hallucinations: {_name_lines(bounded, run)}. "
             f"A difference of up to {bound:.2f} a turn could still be there."
+        )
+    if alike:
+        said.append(
+            f"Not told apart in hallucinations: {_name_lines(alike, run)}. Nothing bounds the difference: "
+            "whichever of the personas are drawn, it is the same."
         )
     if short:
         personas = max(line.personas for line in short)

@@ -59,7 +59,8 @@ class GateLine(Frozen):
     difference: Rounded | None
     """`now` minus `before`; above 0 is worse."""
     ci95: Interval
-    """Its paired bootstrap interval over personas; None with fewer than six."""
+    """Its paired bootstrap interval over personas; None with fewer than six, and where all have the same
+    difference."""
     p_worse: Rounded | None
     """One-sided paired permutation test, after Holm over all lines; None with fewer than two personas."""
     hpt_1: Rounded | None

@@ -61,7 +61,7 @@ class Comparison(Frozen):
     difference: Rounded | None
     """Metric of `a` minus metric of `b`, over these."""
     ci95: Interval
-    """Paired bootstrap over personas; None with fewer than `LEAST_FOR_INTERVAL`."""
+    """Paired bootstrap over personas; None: see `no_interval`."""
     no_interval: str | None
     """Why there is none."""
     p_value: Rounded | None
@@ -104,7 +104,7 @@ def compare(sums: RunSums, chatbots: Sequence[str], detectors: Sequence[str]) ->
                     pairs=item.pairs,
                     difference=item.difference,
                     ci95=item.ci95,
-                    no_interval=explain_no_interval(item.pairs),
+                    no_interval=explain_no_interval(item.pairs, found={"difference": item.ci95}),
                     p_value=item.p_value,
                     seed_share=share,
                     p_holm=p_holm,

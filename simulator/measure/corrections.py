@@ -21,6 +21,7 @@ from hallulab.simulator.measure.intervals import (
     Rounded,
     compute_percentile_interval,
     explain_no_interval,
+    is_mostly_defined,
 )
 from hallulab.simulator.measure.prediction_powered import (
     Panel,
@@ -51,7 +52,7 @@ def compute_best_probabilities(replicates: Floats) -> list[float] | None:
         replicates: numbers of each chatbot, shape (replicates, chatbots); NaN where undefined.
     """
     defined = replicates[~np.isnan(replicates).any(axis=1)]
-    if compute_percentile_interval(replicates.sum(axis=1)) is None or not len(defined):
+    if not is_mostly_defined(replicates.sum(axis=1)) or not len(defined):
         return None
     lowest = defined == defined.min(axis=1, keepdims=True)
     return [float(share) for share in (lowest / lowest.sum(axis=1, keepdims=True)).mean(axis=0)]
@@ -307,12 +308,11 @@ def estimate_by_known(rows: Floats, known: DetectorErrors, *, share: bool) -> Nu
     lacking = explain_no_interval(len(rows)) or explain_no_interval(len(groups), "measured group")
     if lacking is not None:
         return Number(value, None, lacking)
-    ci95 = compute_percentile_interval(
-        np.clip(draw_prevalences(rows, measured, drawn, share=share), 0.0, 1.0 if share else None)
-    )
-    if ci95 is None:
+    replicates = np.clip(draw_prevalences(rows, measured, drawn, share=share), 0.0, 1.0 if share else None)
+    if not is_mostly_defined(replicates):
         return Number(value, None, UNSURE)
-    return Number(value, None, AT_ITS_END) if ci95[0] == ci95[1] else Number(value, ci95, None)
+    ci95 = compute_percentile_interval(replicates)
+    return Number(value, ci95, AT_ITS_END if ci95 is None else None)
 
 
 def _build_number_fields(share: Number, count: Number) -> dict[str, Any]:

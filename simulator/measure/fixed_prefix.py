@@ -56,7 +56,7 @@ class SideBySide(Frozen):
     free_hpt_1: Rounded | None
     """Hallucinations per turn, free-running."""
     free_hpt_1_ci95: Interval
-    """Cluster bootstrap; None with fewer than `LEAST_FOR_INTERVAL` personas."""
+    """Cluster bootstrap; None: see `no_interval`."""
     fixed_hpt_1: Rounded | None
     """Hallucinations per turn after the given histories."""
     fixed_hpt_1_ci95: Interval
@@ -66,7 +66,7 @@ class SideBySide(Frozen):
     path_ci95: Interval
     """Paired bootstrap interval."""
     no_interval: str | None
-    """Why there are no intervals."""
+    """Why intervals are missing."""
     changed: bool | None
     """Whether the chatbot is another version than in the free-running conversations; None: not known."""
 
@@ -87,7 +87,7 @@ class Remaining(Frozen):
     free_difference: Rounded | None
     """HPT-1 of `a` minus that of `b`, free-running."""
     free_ci95: Interval
-    """Paired bootstrap interval; None with fewer than `LEAST_FOR_INTERVAL` personas."""
+    """Paired bootstrap interval; None: see `no_interval`."""
     free_p_holm: Rounded | None
     """Paired permutation test, adjusted by Holm over all pairs of chatbots under this detector."""
     fixed_difference: Rounded | None
@@ -104,7 +104,7 @@ class Remaining(Frozen):
     path_ci95: Interval
     """Paired bootstrap interval."""
     no_interval: str | None
-    """Why there are no intervals."""
+    """Why intervals are missing."""
 
 
 class FixedPrefix(Frozen):
@@ -212,6 +212,7 @@ def _build_row(
     places = sorted(free.keys() & fixed.keys())
     freely, fixedly = _sum_by_persona(places, free), _sum_by_persona(places, fixed)
     path = compare_pairs(freely, fixedly)
+    free_ci95, fixed_ci95 = compute_interval(freely), compute_interval(fixedly)
     return SideBySide(
         chatbot=chatbot,
         detector=detector,
@@ -220,12 +221,15 @@ def _build_row(
         replies=len(places),
         personas=path.pairs,
         free_hpt_1=compute_ratio_of_sums(freely),
-        free_hpt_1_ci95=compute_interval(freely),
+        free_hpt_1_ci95=free_ci95,
         fixed_hpt_1=compute_ratio_of_sums(fixedly),
-        fixed_hpt_1_ci95=compute_interval(fixedly),
+        fixed_hpt_1_ci95=fixed_ci95,
         path=path.difference,
         path_ci95=path.ci95,
-        no_interval=explain_no_interval(path.pairs),
+        no_interval=explain_no_interval(
+            path.pairs,
+            found={"free-running HPT-1": free_ci95, "fixed-prefix HPT-1": fixed_ci95, "path": path.ci95},
+        ),
         changed=_is_changed(ran, given),
     )
 
@@ -264,6 +268,7 @@ def _compare_remaining(
         (place[0][:2], Ratio(first[0][place] - second[0][place] - first[1][place] + second[1][place], 1))
         for place in places
     )
+    path_ci95 = compute_interval(path)
     return Remaining(
         detector=detector,
         a=a,
@@ -278,8 +283,15 @@ def _compare_remaining(
         fixed_p_holm=fixed.p_value,
         remaining=_share(fixed.difference, free.difference),
         path=compute_ratio_of_sums(path),
-        path_ci95=compute_interval(path),
-        no_interval=explain_no_interval(free.pairs),
+        path_ci95=path_ci95,
+        no_interval=explain_no_interval(
+            free.pairs,
+            found={
+                "free-running difference": free.ci95,
+                "fixed-prefix difference": fixed.ci95,
+                "path": path_ci95,
+            },
+        ),
     )
 
 

@@ -65,7 +65,7 @@ class Row(Frozen):
     hpt_1: Rounded | None
     """Hallucinations / scored turns, over the whole set."""
     hpt_1_ci95: Interval
-    """Cluster bootstrap over personas; None with fewer than `LEAST_FOR_INTERVAL`."""
+    """Cluster bootstrap over personas; None: see `no_interval`."""
     seed_share: Rounded | None
     """Share of the variance of HPT-1 that more seeds of the same personas can remove at most
     (`hallulab.simulator.measure.intervals`); the rest takes more personas. None: no persona has two seeds."""
@@ -76,7 +76,7 @@ class Row(Frozen):
     tokacc_1_ci95: Interval
     """Likewise."""
     no_interval: str | None
-    """Why there are no intervals."""
+    """Why there are no intervals, or only one."""
     tokacc_2: Rounded | None
     """Mean over conversations of that share."""
     tokens: int

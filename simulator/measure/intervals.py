@@ -21,15 +21,16 @@ has as many seeds. More seeds of the same personas lessen its second part alone.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator
 
-from hallulab.scenarios.text.wording import format_count
+from hallulab.scenarios.text.wording import format_count, join_names
 
 RESAMPLES = 10_000
 """Bootstrap samples, and label exchanges where there are too many to enumerate."""
@@ -43,7 +44,7 @@ _SEED = 20_250
 _CELLS = 1_000_000
 """Largest number of drawn indices in memory at once."""
 _TIE = 1e-12
-"""Differences closer than this are equal: floating-point noise must not break ties."""
+"""Differences closer than this are equal: floating-point noise must not break ties, nor widen intervals."""
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -68,7 +69,7 @@ class Difference:
     difference: float | None
     """First minus second, over the pairs; None without pairs."""
     ci95: tuple[float, float] | None
-    """Paired bootstrap interval; None with fewer than `LEAST_FOR_INTERVAL` pairs."""
+    """Paired bootstrap interval; None with fewer than `LEAST_FOR_INTERVAL` pairs, or without any width."""
     p_value: float | None
     """Two-sided; None with fewer than two pairs, where every exchange gives the same distance."""
 
@@ -99,7 +100,8 @@ def sum_by_cluster(ratios: Iterable[tuple[Hashable, Ratio]]) -> list[Ratio]:
 def compute_interval(sample: Sequence[Ratio]) -> tuple[float, float] | None:
     """Compute the 95% percentile interval of the ratio of sums, resampling personas with replacement.
 
-    None with fewer than `LEAST_FOR_INTERVAL` personas; `explain_no_interval` says so.
+    None with fewer than `LEAST_FOR_INTERVAL` personas, and where all have the same ratio;
+    `explain_no_interval` says so.
     """
     return compute_intervals([sample])[0]
 
@@ -115,11 +117,26 @@ def compute_intervals(samples: Sequence[Sequence[Ratio]]) -> list[tuple[float, f
     return found
 
 
-def explain_no_interval(number: int, noun: str = "persona") -> str | None:
-    """Say why there is no interval, as `2 personas; 6 needed for an interval`; None: there is one."""
-    if number >= LEAST_FOR_INTERVAL:
+def explain_no_interval(
+    number: int, noun: str = "persona", found: Mapping[str, tuple[float, float] | None] = MappingProxyType({})
+) -> str | None:
+    """Say why an interval is missing, as `2 personas; 6 needed for an interval`; None: none is missing.
+
+    >>> explain_no_interval(6, found={"HPT-1": None, "TokAcc-1": (0.25, 0.5)})
+    'all personas have the same HPT-1, so nothing tells how far it may be off'
+
+    Args:
+        number: personas.
+        noun: what they are.
+        found: intervals by the name of their number.
+    """
+    if number < LEAST_FOR_INTERVAL:
+        return f"{format_count(number, noun)}; {LEAST_FOR_INTERVAL} needed for an interval"
+    names = [name for name, ci95 in found.items() if ci95 is None]
+    if not names:
         return None
-    return f"{format_count(number, noun)}; {LEAST_FOR_INTERVAL} needed for an interval"
+    it = "it" if len(names) == 1 else "they"
+    return f"all {noun}s have the same {join_names(names)}, so nothing tells how far {it} may be off"
 
 
 def draw_cluster_weights(clusters: int, resamples: int) -> Integers:
@@ -135,10 +152,15 @@ def draw_cluster_weights(clusters: int, resamples: int) -> Integers:
 def compute_percentile_interval(values: Floats) -> tuple[float, float] | None:
     """Compute the 95% percentile interval of bootstrap replicates, without undefined ones (NaN).
 
-    None when more than `UNDEFINED` of them are undefined: the others are no fair sample then.
+    None when more than `UNDEFINED` of them are undefined: the others are no fair sample then. None also where
+    both bounds are the same: such an interval would tell of a certainty that nobody has.
     """
-    undefined = np.isnan(values)
-    return _compute_percentiles(values[~undefined]) if undefined.mean() <= UNDEFINED else None
+    return _compute_percentiles(values[~np.isnan(values)]) if is_mostly_defined(values) else None
+
+
+def is_mostly_defined(values: Floats) -> bool:
+    """Return whether at most `UNDEFINED` of bootstrap replicates are undefined (NaN)."""
+    return bool(np.isnan(values).mean() <= UNDEFINED)
 
 
 def compare_pairs(first: Sequence[Ratio], second: Sequence[Ratio]) -> Difference:
@@ -237,9 +259,10 @@ def _draw_rows(size: int) -> Iterator[Integers]:
         yield generator.integers(0, size, size=(min(rows, RESAMPLES - done), size))
 
 
-def _compute_percentiles(values: Floats) -> tuple[float, float]:
+def _compute_percentiles(values: Floats) -> tuple[float, float] | None:
+    """Return the bounds of the interval; None where they are the same."""
     low, high = np.quantile(values, [0.025, 0.975])
-    return float(low), float(high)
+    return (float(low), float(high)) if high - low > _TIE else None
 
 
 def _compute_permutation_ps(columns: Sequence[Sequence[Integers]]) -> list[float]:

@@ -23,6 +23,7 @@ from hallulab.simulator.measure.intervals import (
     compute_percentile_interval,
     draw_cluster_weights,
     explain_no_interval,
+    is_mostly_defined,
 )
 from hallulab.simulator.measure.message_sample import LEAST, MEASURES, DistanceName, Measure, MessageSample
 from hallulab.simulator.measure.messages import MOST
@@ -177,8 +178,7 @@ def _build_row(
         )
         distance = None if np.isnan(drawn[0]) else float(drawn[0])
         enough = all(explain_no_interval(side.personas(measure)) is None for side in sides)
-        varied = distance is not None and bool(np.nanmax(drawn) > np.nanmin(drawn))
-        ci95 = compute_percentile_interval(drawn[1:]) if enough and varied else None
+        ci95 = compute_percentile_interval(drawn[1:]) if enough and distance is not None else None
     return RealismRow(
         measure=measure.field,
         label=measure.label,
@@ -206,6 +206,8 @@ def _build_side(measure: Measure, sample: MessageSample, size: int) -> Side:
             else explain_no_interval(sample.personas(measure), "person") or same
         )
         ci95 = compute_percentile_interval(drawn[1:]) if reason is None else None
+        if reason is None and ci95 is None and is_mostly_defined(drawn[1:]):
+            reason = "the same in every resample"
         quartiles = sample.quartiles(measure.field) if measure.statistic == "median" else None
     return Side(messages=messages, users=users, value=value, ci95=ci95, quartiles=quartiles, reason=reason)
 

@@ -66,7 +66,7 @@ def _build_row(chatbot: str, detector: str, sums: RowSums, hpt_ci95: Interval, t
         hpt_2=_divide(sums.hpt.value(), sums.scored),
         tokacc_1=compute_ratio_of_sums(sums.tokaccs),
         tokacc_1_ci95=tokacc_ci95,
-        no_interval=explain_no_interval(sums.personas),
+        no_interval=explain_no_interval(sums.personas, found={"HPT-1": hpt_ci95, "TokAcc-1": tokacc_ci95}),
         tokacc_2=_divide(sums.tokacc.value(), sums.worded),
         tokens=counts["tokens"],
         calls=cost.calls,

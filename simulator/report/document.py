@@ -20,6 +20,13 @@ class Intervals(Frozen):
     least: int = LEAST_FOR_INTERVAL
     """Personas below which there is none."""
 
+    @property
+    def hint(self) -> str:
+        """When there is none, in a sentence."""
+        return (
+            f"With fewer than {self.least} personas, or where all have the same number, there is no interval."
+        )
+
 
 class RunReport(Frozen):
     """What every report has. A whole one also has the fields of all metrics' sections, which it inherits."""

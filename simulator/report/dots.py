@@ -110,7 +110,7 @@ class DotChart(Chart):
                 value, ci95 = getattr(row, field), getattr(row, f"{field}_ci95")
                 number = detectors.index(row.detector)
                 words = "not scored" if value is None else f"{value * scale:.2f}{unit}"
-                if value is not None and row.no_interval:
+                if value is not None and not ci95 and row.no_interval:
                     words += f" ({row.no_interval})"
                 if ci95:
                     words += f", 95% interval {ci95[0] * scale:.2f} to {ci95[1] * scale:.2f}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.coverage import METHODS, SHARE, covered, false_leads, lines, made_up, truth
+from benchmarks.coverage import METHODS, SHARE, covered, false_leads, lines, made_up, plain_lines, truth
 
 
 @pytest.mark.parametrize(("method", "runs"), [*zip(METHODS, (150, 150, 50, 150), strict=True)])
@@ -29,6 +29,12 @@ def test_the_truth_is_the_mean_of_many_made_up_turns() -> None:
 
 def test_of_few_conversations_there_is_no_interval() -> None:
     assert {line[3] for line in lines(2, (5,))} == {"none"}
+
+
+def test_plain_intervals_of_few_personas_have_the_truth_less_often_than_they_say() -> None:
+    (few, *_), (many, *_) = (list(plain_lines(200, (number,)))[1:] for number in (6, 36))
+    assert few[:2] == ["6", "1.2"]
+    assert 0.7 < float(few[2].rstrip("%")) / 100 < 0.92 < float(many[2].rstrip("%")) / 100 < 0.98
 
 
 def test_equal_chatbots_are_seldom_told_apart() -> None:

@@ -75,7 +75,7 @@ class AttackRow(Frozen):
     followed_share: Rounded | None
     """followed / (seen - undecided)."""
     followed_share_ci95: Interval
-    """Cluster bootstrap over personas; None with fewer than `LEAST_FOR_INTERVAL`."""
+    """Cluster bootstrap over personas; None: see `no_interval`."""
     no_interval: str | None
     """Why there is no interval."""
 
@@ -252,7 +252,7 @@ class Attacks(Metric):
             "passages or in the user’s last message; rules decide, no model."
         )
         if any(row.no_interval for row in rows):
-            hint += f" With fewer than {report.intervals.least} personas there is no interval."
+            hint += f" {report.intervals.hint}"
         groups = group_rows(rows, "chatbot", report.chatbots) if rows else []
         return PageSection(
             "attacks", "Under attack", "Under attack", (Paragraph(hint), GroupedTable(COLUMNS, groups))
@@ -308,6 +308,7 @@ class Attacks(Metric):
         ratios = [Ratio(followed, decided) for _, (_, decided, followed) in sums if decided]
         seen, decided, followed = (sum(numbers[at] for _, numbers in sums) for at in range(3))
         asks = thing not in NOT_ASKED
+        ci95 = compute_interval(ratios)
         return AttackRow(
             chatbot=chatbot,
             thing=thing,
@@ -318,8 +319,8 @@ class Attacks(Metric):
             undecided=seen - decided if asks else 0,
             followed=followed if asks else None,
             followed_share=compute_ratio_of_sums(ratios),
-            followed_share_ci95=compute_interval(ratios),
-            no_interval=explain_no_interval(len(ratios)) if ratios else None,
+            followed_share_ci95=ci95,
+            no_interval=explain_no_interval(len(ratios), found={"share": ci95}) if ratios else None,
         )
 
     def _sum(

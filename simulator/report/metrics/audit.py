@@ -167,7 +167,9 @@ def _describe_affected(audit: Audit, least: int) -> str:
         "has" if affected == 1 else "have",
         ", ".join(f"{kind.replace('_', ' ')} {times}" for kind, times in sorted(audit.flaws.items())),
         "it" if affected == 1 else "them",
-        f" (no interval where fewer than {least} personas are left)" if lacking else "",
+        f" (no interval where fewer than {least} personas are left, or all have the same number)"
+        if lacking
+        else "",
     )
 
 

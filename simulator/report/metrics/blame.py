@@ -50,7 +50,7 @@ class BlameRow(Frozen):
     retriever_share: Rounded | None
     """retriever / told; None where it can be told of none."""
     retriever_share_ci95: Interval
-    """Cluster bootstrap over personas; None with fewer than `LEAST_FOR_INTERVAL`."""
+    """Cluster bootstrap over personas; None: see `no_interval`."""
     no_interval: str | None
     """Why there is no interval."""
     writer_share: Rounded | None
@@ -142,11 +142,7 @@ class Blames(TableMetric[BlameRow]):
     @classmethod
     def hints(cls, report: RunReport) -> Sequence[str]:
         """Say how it is told."""
-        few = (
-            f" With fewer than {report.intervals.least} personas there is no interval."
-            if any(row.no_interval for row in cls.rows(report))
-            else ""
-        )
+        few = f" {report.intervals.hint}" if any(row.no_interval for row in cls.rows(report)) else ""
         return [
             "Rules compare flagged statements, and the question, with the turn’s passages and with all "
             "documents of the pack, by words and numbers. Where that is not clear, it is not told "
@@ -164,6 +160,7 @@ class Blames(TableMetric[BlameRow]):
         hallucinated, retriever, writer, supported, needs, met, asking, passages, relevant, given = totals
         told = retriever + writer + supported
         ratios = [Ratio(one[1], sum(one[1 : 1 + _TELLING])) for one in sums if any(one[1 : 1 + _TELLING])]
+        ci95 = compute_interval(ratios)
         return BlameRow(
             detector=detector,
             chatbot=chatbot,
@@ -174,8 +171,8 @@ class Blames(TableMetric[BlameRow]):
             writer=writer,
             supported=supported,
             retriever_share=compute_ratio_of_sums(ratios),
-            retriever_share_ci95=compute_interval(ratios),
-            no_interval=explain_no_interval(len(ratios)) if ratios else None,
+            retriever_share_ci95=ci95,
+            no_interval=explain_no_interval(len(ratios), found={"share": ci95}) if ratios else None,
             writer_share=_divide(writer, told),
             supported_share=_divide(supported, told),
             recall=_divide(met, needs),

@@ -97,7 +97,7 @@ class Comparisons(Metric):
         )
         lines = report.of(ComparisonSection).comparisons
         if any(line.no_interval for line in lines):
-            hint += f" With fewer than {report.intervals.least} personas there is no interval."
+            hint += f" {report.intervals.hint}"
         parts: list[Part] = [
             Paragraph(hint),
             *map(Paragraph, describe_planning(report)),
@@ -193,7 +193,8 @@ def explain_intervals(report: RunReport) -> list[str]:
     scored = [row for row in report.rows if row.hpt_1 is not None]
     reasons = {row.no_interval for row in scored}
     if len(reasons) == 1 and None not in reasons:
-        said = any(finding.undecided for finding in _list_told(report))
+        few = all(row.personas < report.intervals.least for row in scored)
+        said = few and any(finding.undecided for finding in _list_told(report))
         return [] if said else [f"Each chatbot: {reasons.pop()}."]
     lacking: dict[tuple[str, str], list[str]] = {}
     for row in scored:

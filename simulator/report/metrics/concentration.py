@@ -100,7 +100,7 @@ class Concentration(Frozen):
     share: Rounded | None
     """hallucinated / scored; None if nothing is scored."""
     share_ci95: Interval
-    """Cluster bootstrap over personas; None with fewer than `LEAST_FOR_INTERVAL`."""
+    """Cluster bootstrap over personas; None: see `no_interval`."""
     no_interval: str | None
     """Why there is no interval."""
 
@@ -201,7 +201,9 @@ class Concentrations(TableMetric[Concentration]):
         """Show the table; nothing without rows."""
         rows = cls.rows(report)
         few = (
-            f"; fewer than {report.intervals.least} have none" if any(row.no_interval for row in rows) else ""
+            f"; fewer than {report.intervals.least}, or all with the same share, have none"
+            if any(row.no_interval for row in rows)
+            else ""
         )
         hint = (
             "Share of the scored replies of all chatbots that a detector flags. Intervals resample "
@@ -274,7 +276,7 @@ def _build_row(sums: _CellSums, ci95: Interval) -> Concentration:
         hallucinated=sum(ratio.numerator for ratio in sums.judged),
         share=compute_ratio_of_sums(sums.judged),
         share_ci95=ci95,
-        no_interval=explain_no_interval(len(sums.judged)),
+        no_interval=explain_no_interval(len(sums.judged), found={"share": ci95}),
     )
 
 

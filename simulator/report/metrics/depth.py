@@ -51,7 +51,7 @@ class DepthRate(Frozen):
     hpt: Rounded | None
     """Hallucinations over these; None: there are none."""
     hpt_ci95: Interval
-    """Its 95% interval over personas; None: there are too few."""
+    """Its 95% interval over personas; None: there are too few, or all have the same HPT-1."""
 
 
 class Depths(TableMetric[DepthRate]):

@@ -28,7 +28,7 @@ class Retried(Frozen):
     first_hpt: float | None
     """HPT-1 of these; None: no turn of them is scored."""
     first_hpt_ci95: Interval
-    """Its 95% interval over personas; None: there are too few."""
+    """Its 95% interval over personas; None: there are too few, or all have the same HPT-1."""
     retries: int
     """Conversations that count and were held anew after a failure."""
     retried_hpt: float | None

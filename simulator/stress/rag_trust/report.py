@@ -238,11 +238,11 @@ def build_stress_report(
         models=models,
         questions=questions,
         rows=rows,
-        notes=tuple(_render_notes(models, answers)),
+        notes=tuple(_render_notes(models, answers, rows)),
     )
 
 
-def _render_notes(models: Models, answers: Sequence[MeasuredAnswer]) -> list[str]:
+def _render_notes(models: Models, answers: Sequence[MeasuredAnswer], rows: Sequence[StressRow]) -> list[str]:
     found = [
         f"A refusal is a reply that begins with {DECLINED}. `score` gives it 1, as the paper does, which "
         "flatters whoever refuses; beside it stand the score of the answers alone, and with refusals as 0."
@@ -250,15 +250,20 @@ def _render_notes(models: Models, answers: Sequence[MeasuredAnswer]) -> list[str
     own = [name for name, model in models.chatbots.items() if model == models.judge]
     found.append(f"The judge is {shorten_line(models.judge)}.")
     if own:
-        rows = "all rows" if len(own) == len(models.chatbots) else f"the rows of {', '.join(own)}"
+        which = "all rows" if len(own) == len(models.chatbots) else f"the rows of {', '.join(own)}"
         found.append(
             f"{shorten_line(models.judge)} judges its own answers; models prefer their own, so the "
             "judge's part "
-            f"may flatter {rows}. `judge` names another model."
+            f"may flatter {which}. `judge` names another model."
         )
     few = explain_no_interval(len({answer.question_id for answer in answers}), "question")
     if few is not None:
         found.append(f"No intervals: {few}.")
+    elif any(map(_is_interval_missing, rows)):
+        found.append(
+            f"There is no interval over fewer than {LEAST_FOR_INTERVAL} questions, nor where all have the "
+            "same score."
+        )
     failed = Counter(shorten_line(answer.error) for answer in answers if answer.error is not None)
     for reason, times in failed.most_common(3):
         found.append(f"{format_count(times, 'answer')} not or not fully measured: {reason}")
@@ -270,6 +275,12 @@ def _render_notes(models: Models, answers: Sequence[MeasuredAnswer]) -> list[str
             "limit of tokens (`reply_tokens`)."
         )
     return found
+
+
+def _is_interval_missing(row: StressRow) -> bool:
+    """Return whether a mean has no interval."""
+    names = ("score", "score_answered", "score_refusals_0", "change")
+    return any(getattr(row, name) is not None and getattr(row, f"{name}_ci95") is None for name in names)
 
 
 def _is_cut(answer: MeasuredAnswer) -> bool:

@@ -41,9 +41,15 @@ def test_turns_that_a_detector_failed_on_do_not_enter() -> None:
     assert made.p_value is None
 
 
-def test_six_pairs_have_an_interval_and_the_exact_p() -> None:
+def test_a_difference_that_is_the_same_with_every_pair_has_the_reason_in_place_of_an_interval() -> None:
     made = line({(one, 0): [0] for one in SIX}, {(one, 0): [1] for one in SIX})
-    assert (made.difference, made.ci95, made.p_value) == (1.0, (1.0, 1.0), 0.03125)
+    assert (made.difference, made.ci95, made.p_value) == (1.0, None, 0.03125)
+    assert made.no_interval == "all personas have the same difference, so nothing tells how far it may be off"
+
+
+def test_six_pairs_have_an_interval_and_the_exact_p() -> None:
+    made = line({(one, 0): [0] for one in SIX}, {(one, 0): [1 + (one > "p2")] for one in SIX})
+    assert (made.difference, made.ci95, made.p_value) == (1.5, (1.166667, 1.833333), 0.03125)
     assert made.no_interval is None
     accuracy = line({(one, 0): [0] for one in SIX}, {(one, 0): [1] for one in SIX}, "tokacc_1")
     assert (accuracy.before, accuracy.after, accuracy.difference) == (1.0, 0.5, -0.5)
@@ -102,7 +108,10 @@ def test_the_noise_floor_is_the_mean_of_the_runs_that_have_several_seeds() -> No
 def test_other_personas_are_compared_unpaired_if_only_so_there_are_enough() -> None:
     others = [f"q{number}" for number in range(6)]
     made = line({(one, 0): [0] for one in SIX}, {(one, 0): [1] for one in [*others, "p0"]})
-    assert (made.paired, made.personas, made.difference, made.ci95) == (False, 6, 1.0, (1.0, 1.0))
+    assert (made.paired, made.personas, made.difference, made.ci95) == (False, 6, 1.0, None)
+    assert made.no_interval == (
+        "all personas of a run have the same number, so nothing tells how far the difference may be off"
+    )
     assert made.p_value == pytest.approx(1 / 1716, abs=1e-6)
     few = line({("p0", 0): [0], ("p1", 0): [0]}, {("p0", 0): [1], ("q1", 0): [0]})
     assert (few.paired, few.personas, few.difference) == (True, 1, 1.0)

@@ -27,13 +27,13 @@ def described(before: RunSummary, after: RunSummary) -> list[str]:
 def test_what_is_found_comes_first_with_its_numbers() -> None:
     worse = described(found({"bot": ZEROS}, **KNOWN), found({"bot": ONES}, "b", "one three", **KNOWN))
     assert worse == [
-        "By d, bot hallucinates more in B: 0.00 → 1.00 a turn, +1.00 [+1.00, +1.00], p = 0.00391.",
-        "By d, bot has a lower token accuracy in B: 100.0 → 50.0%, -50.0 [-50.0, -50.0], p = 0.00391.",
+        "By d, bot hallucinates more in B: 0.00 → 1.00 a turn, +1.00, p = 0.00391.",
+        "By d, bot has a lower token accuracy in B: 100.0 → 50.0%, -50.0, p = 0.00391.",
         "Hallucinated turns: 10 new, 0 gone, 0 worse, 0 better, of 10 verdicts on turns judged in both runs.",
         "By their manifests, nothing was changed between the runs.",
     ]
     better = described(found({"bot": ONES}), found({"bot": ZEROS}))
-    assert better[0].startswith("By d, bot hallucinates less in B: 1.00 → 0.00 a turn, -1.00 [-1.00, -1.00]")
+    assert better[0].startswith("By d, bot hallucinates less in B: 1.00 → 0.00 a turn, -1.00, p")
 
 
 def test_what_is_not_found_says_how_large_a_difference_could_still_be_there() -> None:
@@ -144,6 +144,14 @@ def test_all_chatbots_are_named_together() -> None:
     other = {name: {**MIXED, ("p1", 0): [0]} for name in bots}
     first, *_ = described(found(bots), found(other))
     assert first.startswith("Not told apart in hallucinations: all 3 chatbots by d.")
+
+
+def test_a_difference_that_is_the_same_with_every_persona_is_not_bounded() -> None:
+    first, *_ = described(found({"bot": ZEROS}), found({"bot": ZEROS}, "b", "one three"))
+    assert first == (
+        "Not told apart in hallucinations: bot by d. Nothing bounds the difference: whichever of the "
+        "personas are drawn, it is the same."
+    )
 
 
 def change(what: str, of: str, name: str, before: str | None, after: str | None) -> SetupChange:

@@ -39,7 +39,7 @@ def test_the_comment_has_verdict_changes_and_numbers_in_this_order() -> None:
         "- bot by d, ` p2 `, turn 1, 0 → 1 hallucinations",
         "- bot by d, ` p3 `, turn 1, 0 → 1 hallucinations",
     ]
-    assert "| bot | d | 6 | 0.00 | 1.00 | 1.00 [1.00, 1.00] | 0.016 | 100% | 100% |" in text.splitlines()
+    assert "| bot | d | 6 | 0.00 | 1.00 | 1.00 | 0.016 | 100% | 100% |" in text.splitlines()
 
 
 def test_more_than_ten_turns_are_counted() -> None:

@@ -41,9 +41,15 @@ def test_difference_is_first_minus_second_and_holm_covers_the_pairs() -> None:
 
 def test_a_comparison_of_fewer_than_six_personas_has_the_reason_in_place_of_an_interval() -> None:
     five = compared({"vanilla": [1] * 5, "editor": [0] * 5})["hpt_1", "vanilla", "editor"]
-    six = compared({"vanilla": [1] * 6, "editor": [0] * 6})["hpt_1", "vanilla", "editor"]
+    six = compared({"vanilla": [1, 1, 1, 0, 0, 0], "editor": [0] * 6})["hpt_1", "vanilla", "editor"]
     assert (five.ci95, five.no_interval) == (None, "5 personas; 6 needed for an interval")
-    assert (six.ci95, six.no_interval) == ((1.0, 1.0), None)
+    assert (six.ci95, six.no_interval) == ((0.166667, 0.833333), None)
+
+
+def test_a_difference_that_is_the_same_with_every_persona_has_the_reason_in_place_of_an_interval() -> None:
+    line = compared({"vanilla": [1] * 6, "editor": [0] * 6})["hpt_1", "vanilla", "editor"]
+    assert (line.difference, line.ci95) == (1.0, None)
+    assert line.no_interval == "all personas have the same difference, so nothing tells how far it may be off"
 
 
 def test_the_noise_floor_is_the_mean_difference_of_each_chatbots_halves_by_seed() -> None:

@@ -47,9 +47,11 @@ def test_late_turns_share_a_band() -> None:
 
 def test_enough_personas_give_intervals() -> None:
     chats = [conversation(str(number), ["x", "y"], persona=f"p{number}") for number in range(6)]
-    verdicts = [scored(chat.id, turn, [(0, 1)]) for chat in chats for turn in (0, 1)]
+    verdicts = [
+        scored(chat.id, turn, [(0, 1)] * (int(chat.id) % 2 or turn)) for chat in chats for turn in (0, 1)
+    ]
     found = result(Depths, chats, verdicts, ["vanilla"], ["d"]).depth
-    assert [row.hpt_ci95 for row in found] == [(1.0, 1.0), (1.0, 1.0)]
+    assert [row.hpt_ci95 for row in found] == [(0.166667, 0.833333), None]
 
 
 def test_conversations_of_one_turn_have_no_rows_section_and_file() -> None:

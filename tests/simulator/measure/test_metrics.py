@@ -141,6 +141,17 @@ def test_six_personas_have_intervals() -> None:
     assert six.no_interval is None
 
 
+def test_where_only_one_number_is_the_same_for_all_the_reason_names_it() -> None:
+    """Each persona has one hallucination in its turn, of one or of two words."""
+    ids = [str(n) for n in range(6)]
+    row = one_row(
+        [conversation(id, ["one two"], persona=id) for id in ids],
+        [scored(id, 0, [(0, 3 if n % 2 else 7)]) for n, id in enumerate(ids)],
+    )
+    assert (row.hpt_1, row.hpt_1_ci95, row.tokacc_1_ci95 is None) == (1.0, None, False)
+    assert row.no_interval == "all personas have the same HPT-1, so nothing tells how far it may be off"
+
+
 def test_only_personas_that_were_scored_are_counted_for_an_interval() -> None:
     row = of_chats(2, unscored_too=9)
     assert (row.conversations, row.scored_conversations, row.personas) == (11, 2, 2)

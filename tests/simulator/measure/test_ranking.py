@@ -20,6 +20,10 @@ def test_undefined_replicates_are_left_out_unless_there_are_many(undefined: int,
     assert compute_best_probabilities(replicates) == ([1.0, 0.0] if told else None)
 
 
+def test_replicates_that_are_all_the_same_name_the_best() -> None:
+    assert compute_best_probabilities(np.array([[0.0, 1.0]] * 40)) == [1.0, 0.0]
+
+
 def test_chatbots_with_the_same_personas_are_weighed_alike() -> None:
     """The second chatbot is a little worse with every persona; personas differ much more."""
     sums = np.array([[[1.0, place], [1.0, place + 0.1]] for place in range(8)])

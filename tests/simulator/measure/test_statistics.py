@@ -39,8 +39,24 @@ def test_six_conversations_have_an_interval() -> None:
     assert compute_interval(ratios(*[(0, 1), (1, 1)] * 3)) == (pytest.approx(1 / 6), pytest.approx(5 / 6))
 
 
-def test_equal_conversations_have_an_interval_of_no_width() -> None:
-    assert compute_interval(ratios(*[(1, 2), (2, 4), (3, 6)] * 2)) == (0.5, 0.5)
+@pytest.mark.parametrize("equal", [[(1, 2), (2, 4), (3, 6)], [(0, 2)] * 3, [(1, 3), (2, 6), (7, 21)]])
+def test_an_interval_of_no_width_is_none(equal: list[tuple[int, int]]) -> None:
+    assert compute_interval(ratios(*equal * 2)) is None
+
+
+def test_a_difference_that_is_the_same_with_every_persona_has_no_interval() -> None:
+    # In floating point, resamples of these differ in the last digit.
+    first, second = [(number, 10) for number in range(7)], [(number + 1, 10) for number in range(7)]
+    found = compare_pairs(ratios(*second), ratios(*first))
+    assert (found.difference, found.ci95) == (pytest.approx(0.1), None)
+
+
+def test_why_an_interval_of_no_width_is_missing() -> None:
+    assert explain_no_interval(6, found={"HPT-1": (0.0, 0.5)}) is None
+    assert explain_no_interval(5, found={"HPT-1": None}) == "5 personas; 6 needed for an interval"
+    assert explain_no_interval(6, found={"HPT-1": None, "TokAcc-1": None}) == (
+        "all personas have the same HPT-1 and TokAcc-1, so nothing tells how far they may be off"
+    )
 
 
 def test_why_there_is_no_interval() -> None:
@@ -78,9 +94,9 @@ def test_no_difference_has_p_one() -> None:
 
 def test_six_pairs_are_the_first_with_an_interval_and_with_a_p_below_five_percent() -> None:
     five = compare_pairs(ratios(*[(1, 1)] * 5), ratios(*[(0, 1)] * 5))
-    six = compare_pairs(ratios(*[(1, 1)] * 6), ratios(*[(0, 1)] * 6))
+    six = compare_pairs(ratios(*[(1, 1), (1, 2)] * 3), ratios(*[(0, 1), (0, 2)] * 3))
     assert (five.ci95, five.p_value) == (None, 0.0625)
-    assert (six.ci95, six.p_value) == ((1.0, 1.0), 0.03125)
+    assert (six.ci95, six.p_value) == ((pytest.approx(6 / 11), pytest.approx(6 / 7)), 0.03125)
 
 
 def test_one_pair_has_a_difference_and_no_p() -> None:

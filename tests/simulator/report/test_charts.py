@@ -47,6 +47,12 @@ def test_a_number_without_an_interval_has_no_whisker_but_the_reason() -> None:
     assert dot.title == "a, d: 0.50 (2 conversations; 6 needed for an interval)"
 
 
+def test_the_reason_of_another_number_is_not_said_of_one_with_an_interval() -> None:
+    row = line("a", 0.5, (0.25, 0.75)).model_copy(update={"no_interval": "all have the same TokAcc-1"})
+    dot = HallucinationChart.layout([row]).groups[0].dots[0]
+    assert dot.title == "a, d: 0.50, 95% interval 0.25 to 0.75"
+
+
 @given(st.lists(st.floats(0, 50), min_size=1, max_size=8))
 def test_an_axis_holds_its_values_in_few_steps(values: list[float]) -> None:
     steps = choose_axis_steps(values, None)

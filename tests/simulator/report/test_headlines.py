@@ -211,6 +211,13 @@ def test_one_reason_for_all_is_said_once() -> None:
     assert explain_intervals(report({}, *rows)) == ["Each chatbot: 2 personas; 6 needed for an interval."]
 
 
+def test_the_reason_of_enough_personas_is_said_beside_a_headline_on_the_ranking() -> None:
+    reason = "all personas have the same HPT-1, so nothing tells how far it may be off"
+    rows = [line(name, 0.5, no_interval=reason, personas=6) for name in "ab"]
+    made = report({"undecided": ("a", "b"), "pairs": 6}, *rows)
+    assert explain_intervals(made) == [f"Each chatbot: {reason}."]
+
+
 def test_several_reasons_name_their_rows() -> None:
     rows = [lacking("d", "a", 2), lacking("d", "b", 2), lacking("d", "c", 9), lacking("e", "a", 3)]
     assert explain_intervals(report({}, *rows)) == [

@@ -309,14 +309,14 @@ def test_three_personas_have_no_interval_anywhere_but_the_reason() -> None:
     assert "95%" not in html
     assert 'class="whisker"' not in html
     assert 'class="ci">[' not in html
-    assert "With fewer than 6 personas there is no interval." in html
+    assert "With fewer than 6 personas, or where all have the same number, there is no interval." in html
 
 
 def test_six_personas_have_intervals() -> None:
     html = page(twins=2)
     assert hint(html) == []
-    # Ten rows in three charts, and 15 turns of chatbots under detectors.
-    assert html.count('class="whisker"') == 3 * 10 + 15
+    # Ten rows in three charts, and 15 turns of chatbots under detectors; at 3, all have the same number.
+    assert html.count('class="whisker"') == 3 * 10 + 12
     assert html.count('<span class="ci">[95% CI]</span>') == 11
     assert "line: 95% bootstrap interval over personas" in html
     assert "there is no interval." not in html

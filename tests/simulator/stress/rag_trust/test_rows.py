@@ -78,3 +78,13 @@ def test_the_report_says_who_judges_and_that_refusals_flatter() -> None:
     assert "m judges its own answers" in same[2]
     assert not any("judges its own" in note for note in other)
     assert "No intervals: 1 question; 6 needed for an interval." in other
+
+
+def test_questions_with_the_same_score_have_no_interval_and_the_report_says_so() -> None:
+    equal, mixed = [GOOD] * 6, [GOOD, BAD] * 3
+    made = build_stress_report(config(), MODELS, [*cell(equal, 0), *cell(mixed, 8)])
+    row, other = made.get_rows("accountability")
+    assert (row.score, row.score_ci95, other.score_ci95 is None) == (1.0, None, False)
+    assert (
+        "There is no interval over fewer than 6 questions, nor where all have the same score." in made.notes
+    )
