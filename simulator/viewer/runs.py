@@ -99,7 +99,7 @@ def look_at_files(folder: RunFolder) -> tuple[tuple[int, int], ...]:
     journals = [
         path
         for journal in (folder.conversations, folder.verdicts)
-        for path in (list_shards(journal) if folder.is_in_shards else [journal])
+        for path in (journal, *list_shards(journal))  # a folder with both is damaged, and may be put right
     ]
     found = [
         file.stat() if file.is_file() else None for file in (*journals, folder.experiment, folder.annotations)
