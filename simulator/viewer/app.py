@@ -136,12 +136,10 @@ class Pages:
         shown: list[dict[str, Any]] = []
         until = time.monotonic() + READ_S
         for run in self._runs.list():
-            run.growth.catch_up(at_once=time.monotonic() < until)
-            saved = run.folder.read_experiment()
-            rates = () if run.growth.is_working else run.index.rate()
-            shown.append(
-                {"run": run, "counts": run.growth.count(), "best": find_fewest(rates), "saved": saved}
-            )
+            try:
+                shown.append(_describe_row(run, at_once=time.monotonic() < until))
+            except (UsageError, OperationalError) as error:  # the others can be shown
+                shown.append({"run": run, "problem": str(error)})
         reading = sum(one["run"].growth.is_working for one in shown)
         return _render("runs.html", shown=shown, reading=reading)
 
@@ -289,6 +287,15 @@ def _tell_state(run: ShownRun, findings: Findings) -> str:
             "making": findings.is_making(run),
         }
     )
+
+
+def _describe_row(run: ShownRun, at_once: bool) -> dict[str, Any]:
+    """Return what the page of all runs says of a run."""
+    run.growth.catch_up(at_once)
+    saved = run.folder.read_experiment()
+    rates = () if run.growth.is_working else run.index.rate()
+    best, counts = find_fewest(rates), run.growth.count()
+    return {"run": run, "counts": counts, "best": best, "saved": saved, "problem": ""}
 
 
 def _name_detectors(run: ShownRun, found: list[str]) -> list[str]:
