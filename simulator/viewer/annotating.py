@@ -283,7 +283,7 @@ class LabellingPages:
         run = self._runs.get(request.path_params["run"])
         if run is None:
             raise UsageError("There is no such run.")
-        run.index.grow()
+        run.growth.catch_up()
         return run
 
     def _tell(self, request: Request, describe: Callable[[ShownRun], dict[str, Any]]) -> Response:

@@ -7,11 +7,12 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.json_text import digest
 from hallulab.simulator.measure.self_judging import mark
 from hallulab.simulator.report.html import load_asset, make_environment
 from hallulab.simulator.viewer.annotating import ANYBODY, Labelling, LabellingPages
@@ -22,7 +23,7 @@ from hallulab.simulator.viewer.index import Rate
 from hallulab.simulator.viewer.launching import Launcher
 from hallulab.simulator.viewer.offers import NOTHING_OFFERED
 from hallulab.simulator.viewer.requests import refuse, refuse_address
-from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
+from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, look_at_files
 from hallulab.simulator.viewer.side_pages import list_side_routes
 from hallulab.simulator.viewer.starting import StartingPages
 from hallulab.simulator.viewer.talking import TalkingPages
@@ -135,18 +136,16 @@ class Pages:
         shown: list[dict[str, Any]] = []
         until = time.monotonic() + READ_S
         for run in self._runs.list():
-            run.growth.catch_up(at_once=time.monotonic() < until)
-            saved = run.folder.read_experiment()
-            rates = () if run.growth.is_working else run.index.rate()
-            shown.append(
-                {"run": run, "counts": run.growth.count(), "best": find_fewest(rates), "saved": saved}
-            )
+            try:
+                shown.append(_describe_row(run, at_once=time.monotonic() < until))
+            except (UsageError, OperationalError) as error:  # the others can be shown
+                shown.append({"run": run, "problem": str(error)})
         reading = sum(one["run"].growth.is_working for one in shown)
         return _render("runs.html", shown=shown, reading=reading)
 
     def show_run(self, request: Request) -> Response:
         """Show a run."""
-        run = self._find(request)
+        run = self._find(request, grow=False)
         if run is None:
             return refuse_address()
         seen = _tell_state(run, self._findings)  # before the page is made, which may then know more
@@ -264,7 +263,6 @@ async def _watch(run: ShownRun, findings: Findings, request: Request) -> AsyncIt
     """Yield an event when the run has grown or its report is made, else a comment: so a closed line shows."""
     before = None
     while not await request.is_disconnected():
-        await asyncio.to_thread(run.growth.catch_up)
         state = await asyncio.to_thread(_tell_state, run, findings)
         if state != before:
             before = state
@@ -275,16 +273,29 @@ async def _watch(run: ShownRun, findings: Findings, request: Request) -> AsyncIt
 
 
 def _tell_state(run: ShownRun, findings: Findings) -> str:
-    """Return what a run's page follows, as JSON: a page is out of date if it was made at another state."""
-    counts = run.growth.count()
+    """Bring a run up to date and return what its page follows, as JSON.
+
+    A page is out of date if it was made at another state.
+    """
+    files = look_at_files(run.folder)  # before they are read: what comes meanwhile is another state
+    run.growth.catch_up()
     return json.dumps(
         {
-            "conversations": counts.conversations,
-            "verdicts": counts.verdicts,
+            **asdict(run.growth.count()),
+            "files": digest(files),
             "more": run.growth.is_working,
             "making": findings.is_making(run),
         }
     )
+
+
+def _describe_row(run: ShownRun, at_once: bool) -> dict[str, Any]:
+    """Return what the page of all runs says of a run."""
+    run.growth.catch_up(at_once)
+    saved = run.folder.read_experiment()
+    rates = () if run.growth.is_working else run.index.rate()
+    best, counts = find_fewest(rates), run.growth.count()
+    return {"run": run, "counts": counts, "best": best, "saved": saved, "problem": ""}
 
 
 def _name_detectors(run: ShownRun, found: list[str]) -> list[str]:

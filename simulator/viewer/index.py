@@ -8,12 +8,14 @@ else's, and is made anew when it does not fit.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -30,15 +32,18 @@ from hallulab.simulator.viewer.index_lists import (
     list_conversations,
     list_names,
 )
-from hallulab.simulator.viewer.index_tables import TABLES, add_chat, add_verdict, lay_out_tables
+from hallulab.simulator.viewer.index_tables import TABLES, add_chat, add_verdict, count_judged, lay_out_tables
 
 LINES_A_STEP = 500
 """Lines that are read at most before what was found is written and others may read it."""
 
+ENDING_BYTES = 4096
+"""Bytes before the place up to which a journal was read, by which it is known again: a new file may get the
+number of a deleted one."""
+
 _COUNTS = """
-SELECT (SELECT COUNT(*) FROM chats), (SELECT TOTAL(turns) FROM chats), (SELECT COUNT(*) FROM verdicts),
-(SELECT TOTAL(flagged) FROM chats),
-(SELECT TOTAL(flaws) FROM files), (SELECT COUNT(*) FROM chats WHERE stop = 'error')
+SELECT COUNT(*), TOTAL(turns), TOTAL(judged), TOTAL(flagged), (SELECT TOTAL(flaws) FROM files),
+COUNT(*) FILTER (WHERE stop = 'error') FROM chats
 """
 
 _RATES = """
@@ -65,7 +70,7 @@ class Counts:
     turns: int
     """Their turns."""
     verdicts: int
-    """Verdicts that count."""
+    """Verdicts on them that count."""
     flagged: int
     """Turns that some detector flags."""
     flaws: int
@@ -107,17 +112,17 @@ class RunIndex:
             UsageError: experiment.json is damaged.
             OperationalError: the index or a journal cannot be read or written.
         """
-        saved = self._folder.read_experiment()
-        made_by = None if saved is None else saved.made_by
-        judges = None if saved is None else dict(saved.detectors)
-        written = None
-        if saved is not None and saved.live is not None and self._folder.conversations.is_file():
-            # Such a journal is written anew after each turn, and a new file may get the number of an old one.
-            written = self._folder.conversations.stat().st_mtime_ns
-        made = None if made_by is None else made_by.model_dump(mode="json")
-        fits = digest([made, judges, *([] if written is None else [written])])
         with self._connect() as held:
-            self._prepare(held, fits)
+            held.execute("BEGIN IMMEDIATE")  # what others add meanwhile would be added twice, or be lost
+            saved = self._folder.read_experiment()
+            made_by = None if saved is None else saved.made_by
+            judges = None if saved is None else dict(saved.detectors)
+            written = None
+            if saved is not None and saved.live is not None and self._folder.conversations.is_file():
+                # Such a journal is written anew after each turn.
+                written = self._folder.conversations.stat().st_mtime_ns
+            made = None if made_by is None else made_by.model_dump(mode="json")
+            self._prepare(held, digest([made, judges, *([] if written is None else [written])]))
             for path, place, line in self._read_added(held, self._folder.conversations):
                 chat = _parse(Conversation, line)
                 if chat is None:
@@ -125,12 +130,15 @@ class RunIndex:
                 elif made_by is None or made_by.made(build_header(chat)):
                     add_chat(held, path.name, place, chat)
             more = self._has_more(held, self._folder.conversations)
+            judged: set[str] = set()
             for path, place, line in self._read_added(held, self._folder.verdicts):
                 verdict = _parse(Verdict, line)
                 if verdict is None:
                     self._count_flaw(held, path)
                 elif judges is None or judges.get(verdict.detector) == verdict.version:
                     add_verdict(held, path.name, place, verdict)
+                    judged.add(verdict.conversation)
+            count_judged(held, judged)
             return more or self._has_more(held, self._folder.verdicts)
 
     def measure_progress(self) -> float:
@@ -240,7 +248,7 @@ class RunIndex:
     def _prepare(self, held: sqlite3.Connection, fits: str) -> None:
         """Empty the index unless it is of these journals."""
         before = held.execute("SELECT value FROM known WHERE name = 'fits'").fetchone()
-        files = held.execute("SELECT name, inode, done FROM files").fetchall()
+        files = held.execute("SELECT name, inode, done, ending FROM files").fetchall()
         whole = before == (fits,) and all(self._is_same(*file) for file in files)
         if whole:
             return
@@ -248,13 +256,13 @@ class RunIndex:
             held.execute(f"DELETE FROM {table}")  # noqa: S608 - one of ours
         held.execute("INSERT INTO known VALUES ('fits', ?)", (fits,))
 
-    def _is_same(self, name: str, inode: int, done: int) -> bool:
+    def _is_same(self, name: str, inode: int, done: int, ending: str) -> bool:
         """Return whether a journal only grew since it was read."""
         try:
-            found = (self._folder.path / name).stat()
+            with (self._folder.path / name).open("rb") as file:
+                return os.fstat(file.fileno()).st_ino == inode and _identify_ending(file, done) == ending
         except OSError:
             return False
-        return found.st_ino == inode and found.st_size >= done
 
     def _list_files(self, journal: Path) -> list[Path]:
         found = list_shards(journal) if self._folder.is_in_shards else [journal]
@@ -279,17 +287,17 @@ class RunIndex:
                 break
             place = done.get(path.name, 0)
             with path.open("rb") as file:
-                inode = path.stat().st_ino
                 file.seek(place)
                 while len(found) < LINES_A_STEP and (line := file.readline()).endswith(b"\n"):
                     if line.strip():
                         found.append((path, place, line))
                     place += len(line)
-            if place != done.get(path.name):
-                held.execute(
-                    "INSERT INTO files VALUES (?1, ?2, ?3, 0) ON CONFLICT (name) DO UPDATE SET done = ?3",
-                    (path.name, inode, place),
-                )
+                if place != done.get(path.name):
+                    held.execute(
+                        "INSERT INTO files VALUES (?1, ?2, ?3, 0, ?4) "
+                        "ON CONFLICT (name) DO UPDATE SET done = ?3, ending = ?4",
+                        (path.name, os.fstat(file.fileno()).st_ino, place, _identify_ending(file, place)),
+                    )
         return found
 
     def _count_flaw(self, held: sqlite3.Connection, path: Path) -> None:
@@ -320,6 +328,13 @@ def _recall(held: sqlite3.Connection, name: str, query: str, lately: bool = Fals
     rows = held.execute(query).fetchall()
     held.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (name, json.dumps([done, rows])))
     return rows
+
+
+def _identify_ending(file: BinaryIO, place: int) -> str:
+    """Return what tells the bytes before a place of a file from others."""
+    start = max(0, place - ENDING_BYTES)
+    file.seek(start)
+    return hashlib.sha256(file.read(place - start)).hexdigest()[:16]
 
 
 Line = TypeVar("Line", Conversation, Verdict)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.runs.journals import build_header, derive_first_try
 
-LAYOUT = 3
+LAYOUT = 4
 """Version of the tables, and of what is kept in them."""
 
 TABLES = ("known", "files", "chats", "verdicts")
@@ -16,13 +17,14 @@ TABLES = ("known", "files", "chats", "verdicts")
 _MAKING = """
 CREATE TABLE known (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE files (
-    name TEXT PRIMARY KEY, inode INTEGER NOT NULL, done INTEGER NOT NULL, flaws INTEGER NOT NULL
+    name TEXT PRIMARY KEY, inode INTEGER NOT NULL, done INTEGER NOT NULL, flaws INTEGER NOT NULL,
+    ending TEXT NOT NULL
 );
 CREATE TABLE chats (
     number INTEGER PRIMARY KEY, base TEXT NOT NULL UNIQUE, id TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
     place INTEGER NOT NULL, scenario TEXT NOT NULL, persona TEXT NOT NULL, chatbot TEXT NOT NULL,
     seed INTEGER NOT NULL, depth INTEGER NOT NULL, turns INTEGER NOT NULL, stop TEXT NOT NULL,
-    failed INTEGER NOT NULL, flagged INTEGER NOT NULL, hit INTEGER NOT NULL
+    failed INTEGER NOT NULL, flagged INTEGER NOT NULL, hit INTEGER NOT NULL, judged INTEGER NOT NULL
 );
 CREATE INDEX chats_in_order ON chats (number);
 CREATE INDEX chats_by_chatbot ON chats (chatbot);
@@ -77,7 +79,8 @@ def add_chat(held: sqlite3.Connection, file: str, place: int, chat: Conversation
     held.execute("DELETE FROM chats WHERE base = ?", (base,))
     held.execute(
         "INSERT OR IGNORE INTO chats (base, id, file, place, scenario, persona, chatbot, seed, depth, turns, "
-        "stop, failed, flagged, hit) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0)",
+        "stop, failed, flagged, hit, judged) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, "
+        "(SELECT COUNT(*) FROM verdicts WHERE chat = ?2))",
         (
             *(base, chat.id, file, place, chat.scenario, chat.persona, chat.chatbot, chat.seed),
             *(chat.depth(0), len(chat.turns), chat.stop_reason, build_header(chat).failed),
@@ -87,7 +90,7 @@ def add_chat(held: sqlite3.Connection, file: str, place: int, chat: Conversation
 
 
 def add_verdict(held: sqlite3.Connection, file: str, place: int, verdict: Verdict) -> None:
-    """Add a verdict; it only replaces a failed one.
+    """Add a verdict; it only replaces a failed one. `count_judged` counts it.
 
     Args:
         held: the index.
@@ -109,6 +112,19 @@ def add_verdict(held: sqlite3.Connection, file: str, place: int, verdict: Verdic
     )
     if flagged:
         _count_flagged(held, verdict.conversation)
+
+
+def count_judged(held: sqlite3.Connection, ids: Iterable[str]) -> None:
+    """Write down how many verdicts conversations have. It takes less than doing so at each verdict.
+
+    Args:
+        held: the index.
+        ids: their identifiers.
+    """
+    held.executemany(
+        "UPDATE chats SET judged = (SELECT COUNT(*) FROM verdicts WHERE chat = ?1) WHERE id = ?1",
+        [(id,) for id in ids],
+    )
 
 
 def _count_flagged(held: sqlite3.Connection, id: str) -> None:

@@ -89,7 +89,7 @@ class ShownRuns:
     def get(self, id: str) -> ShownRun | None:
         """Return the run of that identifier; None: there is none any more."""
         known = self._found.get(id)
-        if known is not None and known.folder.has_journal:
+        if known is not None and _is_run(known.folder.path):
             return known
         return next((run for run in self.list() if run.id == id), None)
 
@@ -99,7 +99,7 @@ def look_at_files(folder: RunFolder) -> tuple[tuple[int, int], ...]:
     journals = [
         path
         for journal in (folder.conversations, folder.verdicts)
-        for path in (list_shards(journal) if folder.is_in_shards else [journal])
+        for path in (journal, *list_shards(journal))  # a folder with both is damaged, and may be put right
     ]
     found = [
         file.stat() if file.is_file() else None for file in (*journals, folder.experiment, folder.annotations)
@@ -108,10 +108,18 @@ def look_at_files(folder: RunFolder) -> tuple[tuple[int, int], ...]:
 
 
 def _find_folders(path: Path) -> list[Path]:
-    if RunFolder(path).has_journal:
+    if _is_run(path):
         return [path]
     inside = sorted(child for child in path.iterdir() if child.is_dir() and not child.is_symlink())
-    return [child for child in inside if RunFolder(child).has_journal]
+    return [child for child in inside if _is_run(child)]
+
+
+def _is_run(folder: Path) -> bool:
+    """Return whether a folder is a run, also a damaged one, whose page says what is wrong."""
+    try:
+        return RunFolder(folder).has_journal
+    except UsageError:
+        return True
 
 
 def _identify(folder: Path) -> str:

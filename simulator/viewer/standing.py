@@ -16,7 +16,8 @@ from hallulab.simulator.viewer.offers import require_offered
 from hallulab.simulator.viewer.runs import ShownRun
 
 State = Literal["running", "stopping", "elsewhere", "ended", "unfinished", "whole"]
-"""`elsewhere`: another process writes it. `ended`: this viewer started it, and it has ended."""
+"""`elsewhere`: another process writes it. `ended`: this viewer started it, and it has ended: by itself, or
+before it was whole."""
 
 ELSEWHERE = "This run is being written by another process."
 STOPPED = "Stopped. What was finished is kept."
@@ -77,16 +78,20 @@ class StandingKeeper:
 
         Raises:
             UsageError: experiment.json is damaged.
+            OperationalError: the index or a journal cannot be read or written.
         """
         launch, saved = self._launcher.get(run.folder), run.folder.read_experiment()
         experiment = _choose_experiment(saved, launch)
         if experiment is None or (saved is not None and not _is_planned(saved)):
             return None
+        writing = _find_writing(run, launch)  # before it is counted: what has ended writes nothing more
+        run.growth.catch_up()
         counts, planned = run.growth.count(), self._count_planned(run.id, experiment)
         done = counts.conversations - counts.failed
         wanted = counts.turns * len(experiment.detectors)
         is_whole = planned is not None and done >= planned and counts.verdicts >= wanted
-        state = _find_state(run, launch, is_whole)
+        may_lack = planned is None or run.growth.is_working or experiment.until_decided is not None
+        state = writing or _find_state(launch, is_whole, may_lack)
         line = "" if launch is None else launch.read_last_line()
         is_over = state == "unfinished" or (state == "ended" and launch is not None and launch.code != 0)
         refusal = self.find_refusal(experiment) if is_over else ""
@@ -150,11 +155,21 @@ def _is_planned(saved: SavedExperiment) -> bool:
     return not saved.lacks_simulated_user and saved.branched_from is None
 
 
-def _find_state(run: ShownRun, launch: Launch | None, is_whole: bool) -> State:
+def _find_writing(run: ShownRun, launch: Launch | None) -> State | None:
+    """Return the state of a run that is being written; None: nobody writes it."""
     if launch is not None and launch.code is None:
         return "stopping" if launch.is_stopped else "running"
-    if run.folder.is_claimed:
-        return "elsewhere"
-    if launch is not None:
-        return "ended"
-    return "whole" if is_whole else "unfinished"
+    return "elsewhere" if run.folder.is_claimed else None
+
+
+def _find_state(launch: Launch | None, is_whole: bool, may_lack: bool) -> State:
+    """Return the state of a run that nobody writes.
+
+    Args:
+        launch: what this viewer started last; it has ended.
+        is_whole: whether all that was planned is there.
+        may_lack: whether a run may have ended by itself without that, as far as is known.
+    """
+    if launch is None or launch.code != 0:  # another process may have gone on with it
+        return "whole" if is_whole else "unfinished" if launch is None else "ended"
+    return "ended" if is_whole or may_lack else "unfinished"

@@ -64,6 +64,7 @@ class StartingPages:
 
         Raises:
             UsageError: experiment.json is damaged.
+            OperationalError: the index or a journal cannot be read or written.
         """
         return self._standings.of(run)
 
@@ -121,7 +122,6 @@ class StartingPages:
         run = self._runs.get(request.path_params["run"])
         if run is None:
             return refuse("There is no such run.", 404)
-        run.growth.catch_up()
         standing = self.find_standing(run)
         if standing is None or standing.mark == request.query_params.get("seen"):
             return Response(status_code=204)

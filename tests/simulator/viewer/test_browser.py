@@ -115,7 +115,7 @@ def test_a_run_grows_while_its_page_is_open(
     held = len(run.folder.read_conversations())
     go(page, served, f"/runs/{run.id}")
     expect(page.locator("#counts li").first).to_have_text(f"{held} conversations")
-    append(run.folder.conversations, [conversation("d", ["x"], persona="persona-d")])
+    append(run.folder.conversations, [conversation(f"d{held}", ["x"], persona="persona-d")])
     expect(page.locator("#counts li").first).to_have_text(f"{held + 1} conversations", timeout=15_000)
 
 
@@ -127,7 +127,7 @@ def test_a_run_that_grows_before_its_page_listens_is_shown_as_it_is(
     held = len(run.folder.read_conversations())
 
     def grow_first(route: Route) -> None:
-        append(run.folder.conversations, [conversation("late", ["x"], persona="persona-late")])
+        append(run.folder.conversations, [conversation(f"late{held}", ["x"], persona="persona-late")])
         route.continue_()
 
     page.route("**/events", grow_first, times=1)

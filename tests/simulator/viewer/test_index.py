@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -96,10 +97,46 @@ def test_a_failed_conversation_is_replaced_by_its_next_try(tmp_path: Path) -> No
     assert (chat.id, chat.turns, chat.flagged) == ("a-try2", 1, 1)
 
 
+def test_verdicts_on_replaced_tries_do_not_count(tmp_path: Path) -> None:
+    failed = conversation("a", ["x", "y"], error="no answer", stop_reason="error")
+    again = conversation("a-try2", ["x", "y", "z"])
+    verdicts = [scored("a", 0), scored("a", 1), unscored("a-try2", 0), scored("a-try2", 0)]
+    _, found = index_of(tmp_path, [failed, again], verdicts)
+    assert found.count().verdicts == 1
+    assert found.rate() == [Rate("vanilla", "d", 1, 0)]
+
+
+def test_verdicts_that_come_before_their_conversation_count(tmp_path: Path) -> None:
+    run, found = index_of(tmp_path, verdicts=VERDICTS[:2])
+    assert found.count().verdicts == 0
+    append(run.conversations, CHATS[:1])
+    grow(found)
+    assert found.count().verdicts == 2
+
+
 def test_a_failed_verdict_is_replaced_and_another_is_not(tmp_path: Path) -> None:
     verdicts = [unscored("a", 0), scored("a", 0, [(0, 1)]), scored("a", 0)]
     _, found = index_of(tmp_path, CHATS[:1], verdicts)
     assert found.rate() == [Rate("vanilla", "d", 1, 1)]
+
+
+def test_who_reads_lines_meanwhile_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, found = index_of(tmp_path, CHATS[:1])
+    with run.conversations.open("a") as file:
+        file.write("no json\n")
+    other = threading.Thread(target=RunIndex(run, tmp_path / "indices").grow)
+    list_files = RunIndex._list_files
+
+    def start_the_other(index: RunIndex, journal: Path) -> list[Path]:
+        monkeypatch.setattr(RunIndex, "_list_files", list_files)
+        other.start()
+        other.join(0.2)
+        return list_files(index, journal)
+
+    monkeypatch.setattr(RunIndex, "_list_files", start_the_other)
+    grow(found)
+    other.join()
+    assert found.count() == Counts(conversations=1, turns=2, verdicts=0, flagged=0, flaws=1)
 
 
 def test_a_line_that_cannot_be_read_is_counted_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -117,6 +154,16 @@ def test_a_journal_that_did_not_only_grow_is_read_anew(tmp_path: Path) -> None:
     append(run.conversations, CHATS[1:])
     grow(found)
     assert [chat.id for chat in found.list_chats()[1]] == ["b"]
+
+
+def test_a_longer_journal_in_the_place_of_one_with_its_number_is_read_anew(tmp_path: Path) -> None:
+    run, found = index_of(tmp_path, CHATS[:1], VERDICTS[:2])
+    # A new file may get the number of a deleted one, as writing into the same file does.
+    chats = [conversation("a", ["another", "one"]), CHATS[1]]
+    run.conversations.write_text("".join(f"{chat.model_dump_json()}\n" for chat in chats))
+    grow(found)
+    assert found.read_chat("a") == (chats[0], VERDICTS[:2])
+    assert found.count() == Counts(conversations=2, turns=3, verdicts=2, flagged=1, flaws=0)
 
 
 def test_a_conversation_that_was_changed_is_told(tmp_path: Path) -> None:

@@ -9,20 +9,24 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.viewer.asked_run import AskedRun, read_asked_run
 from hallulab.simulator.viewer.launching import FILE, LOG, MOST_RUNS, Launch, Launcher
 from hallulab.simulator.viewer.offers import StartSource
 from hallulab.simulator.viewer.runs import ShownRuns
 from hallulab.simulator.viewer.standing import ELSEWHERE, STOPPED, RunStanding, StandingKeeper
+from tests.builders import conversation, scored
 from tests.places import ROOT
 from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.viewer.launched import COMMAND, GATE, MODEL, URL, wait_for
+from tests.simulator.viewer.serving import append
 
 FOREVER = (sys.executable, "-c", "import time; print('begun', flush=True); time.sleep(600)")
 STUBBORN = (
@@ -36,6 +40,7 @@ FAILING = (
     "-c",
     "import sys; print('error: the \\x1b[31mdisk is full.', file=sys.stderr); sys.exit(1)",
 )
+QUIET = (sys.executable, "-c", "")
 ASKED = AskedRun(Experiment(), "limit: 1\n", 1, ())
 
 
@@ -122,6 +127,45 @@ def test_an_error_is_told_as_the_terminal_does(runs: Path, launchers: list[Launc
         "error: the \ufffd[31mdisk is full.",
         True,
     )
+
+
+def end_of(launcher: Launcher, conversations: int, **more: Any) -> RunFolder:
+    """A run of two conversations that was started and has ended; then a terminal has held so many."""
+    given: dict[str, Any] = {"chatbots": ["vanilla"], "detectors": ["lexical"], "limit": 2, **more}
+    experiment = Experiment(scenario="pregnancy-medication", **given)
+    folder = launcher.start(AskedRun(experiment, "limit: 2\n", 2, ()))
+    wait_for(lambda: launch_of(launcher, folder).code is not None)
+    folder.write_experiment(SavedExperiment(experiment=experiment, identity={}, detectors={"d": "1"}))
+    for number in range(conversations):
+        append(folder.conversations, [conversation(f"c{number}", ["x"], persona=f"p{number}")])
+        append(folder.verdicts, [scored(f"c{number}", 0)])
+    return folder
+
+
+DECIDED = {"chatbots": ["vanilla", "editor"], "until_decided": {}}
+
+
+@pytest.mark.parametrize(
+    ("command", "conversations", "more", "expected"),
+    [
+        (FAILING, 2, {}, ("whole", False)),
+        (FAILING, 1, {}, ("ended", True)),
+        (QUIET, 2, {}, ("ended", False)),
+        (QUIET, 1, {}, ("unfinished", True)),
+        (QUIET, 1, DECIDED, ("ended", False)),
+    ],
+)
+def test_what_a_terminal_did_since_counts(
+    runs: Path,
+    launchers: list[Launcher],
+    command: tuple[str, ...],
+    conversations: int,
+    more: dict[str, Any],
+    expected: tuple[str, bool],
+) -> None:
+    launcher = launcher_of(runs, command, launchers)
+    standing = standing_of(launcher, end_of(launcher, conversations, **more))
+    assert (standing.state, standing.can_resume) == expected
 
 
 def test_a_folder_that_another_process_writes_is_left_alone(runs: Path, launchers: list[Launcher]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Passage, Span, Turn
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.runs.shards import list_shards
 from hallulab.simulator.viewer import app
 from hallulab.simulator.viewer.app import _SCRIPTS, A_PAGE, find_fewest
 from hallulab.simulator.viewer.index import Rate
@@ -176,6 +177,34 @@ def test_a_damaged_experiment_is_told_in_a_sentence(tmp_path: Path) -> None:
             500,
             f"{run.experiment}: not an object. Restore it or use --fresh.\n",
         )
+
+
+def damage_experiment(run: RunFolder) -> None:
+    run.experiment.write_text("{")
+
+
+def add_a_shard(run: RunFolder) -> None:
+    append(list_shards(run.conversations)[0], [conversation("b", ["x"])])
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [(damage_experiment, "experiment.json: "), (add_a_shard, "journals are in one file or in shards.")],
+)
+def test_a_damaged_run_leaves_the_others_on_the_page_of_all(
+    tmp_path: Path, damage: Callable[[RunFolder], None], sentence: str
+) -> None:
+    good, bad = (RunFolder(tmp_path / "runs" / name) for name in ("good", "<b>bad"))
+    good.path.parent.mkdir()
+    for run in (good, bad):
+        append(run.conversations, [conversation("a", ["x"])])
+    damage(bad)
+    with serving([good.path.parent], tmp_path / "indices") as viewer:
+        status, page = viewer.get("/")
+        assert (status, sentence in page, "<b>bad" in page) == (200, True, False)
+        assert viewer.get(f"/runs/{id_of(viewer, 'good')}")[0] == 200
+        status, told = viewer.get(f"/runs/{id_of(viewer, '<b>bad')}")
+        assert (status, sentence in told) == (500, True)
 
 
 def test_the_fewest_hallucinations_are_those_a_turn() -> None:
