@@ -96,7 +96,7 @@ class Desk:
         """
         with self._writing():
             marks = read_marks(self._folder.marks, self._labeller)
-            if marks:
+            if marks and self._has(marks[-1].place):
                 self._settle(marks[-1], marks, marks[:-1])
             mark = self._build(place, {**said, **self._adjudicate(place, said)} if adjudicating else said)
             self._write_mark(mark)
@@ -105,6 +105,8 @@ class Desk:
 
     def undo(self) -> FlagMark | None:
         """Take back the annotator's last mark, and return it; None: there is none.
+
+        A line about a conversation that does not count any more stays as it is.
 
         Raises:
             UsageError: a file leads out of the folder or is wrong.
@@ -115,9 +117,12 @@ class Desk:
             if not marks:
                 return None
             last = marks[-1]
-            self._settle(last, marks, marks[:-1])
+            there = self._has(last.place)
+            if there:
+                self._settle(last, marks, marks[:-1])
             self._write_mark(self._sign(last.place, {"kind": "undo"}))
-            self._settle(last, marks[:-1], marks)
+            if there:
+                self._settle(last, marks[:-1], marks)
         return last
 
     def read_lines(self) -> dict[TurnPlace, AnnotationLine]:
@@ -151,11 +156,14 @@ class Desk:
     def list_next(self) -> list[DrawnTurn]:
         """Return the turns of the run's sheets that the annotator has not labelled, in their order.
 
+        Turns of conversations that do not count any more are left out.
+
         Raises:
             UsageError: a sheet or a line is wrong.
         """
         done = self.read_lines()
-        return [turn for turn in read_drawn(self._folder).values() if turn.place not in done]
+        waiting = [turn for turn in read_drawn(self._folder).values() if turn.place not in done]
+        return [turn for turn in waiting if self._has(turn.place)]
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -218,6 +226,10 @@ class Desk:
     def _write_mark(self, mark: FlagMark) -> None:
         with LineWriter(self._folder.marks) as writer:
             writer.append(mark.model_dump_json(exclude_defaults=True))
+
+    def _has(self, place: TurnPlace) -> bool:
+        """Return whether a turn's conversation can be read: it may have been replaced since."""
+        return self._read_chat(place[0]) is not None
 
     def _read_turn(self, place: TurnPlace) -> tuple[str, list[MarkedFlag]]:
         """Return the reply of a turn, and its flags."""

@@ -6,12 +6,13 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 from hallulab.agents.models.wave_files import clear_waves
+from hallulab.scenarios.datasets.annotations import TurnPlace
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically, write_together
 from hallulab.scenarios.files.json_text import LineWriter
@@ -20,6 +21,7 @@ from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.runs.experiment_json import SavedExperiment, read_saved
 from hallulab.simulator.runs.journals import (
     Journals,
+    count_turns,
     join_journals,
     read_conversations,
     read_journals,
@@ -235,6 +237,16 @@ class RunFolder:
         if not self.is_in_shards:
             return read_conversations(self.conversations)
         return LazyJournal.join([read_conversations(file) for file in list_shards(self.conversations)])
+
+    def find_held(self, places: Collection[TurnPlace]) -> set[TurnPlace]:
+        """Return those of the turns that stand in the journal, also where they do not count.
+
+        Raises:
+            UsageError: a journal is damaged.
+        """
+        files = list_shards(self.conversations) if self.is_in_shards else [self.conversations]
+        counts = [count_turns(file) for file in files]
+        return {(id, turn) for id, turn in places if any(turn < count.get(id, 0) for count in counts)}
 
     def read_journals(self) -> Journals:
         """Read both journals, checked against each other (`hallulab.simulator.runs.journals`).

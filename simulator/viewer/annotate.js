@@ -220,7 +220,8 @@
         if (!body) return;
         const found = await ask(`${run}/marks`, { conversation: desk.dataset.conversation, turn, ...body, ...(settling ? { adjudicate: true } : {}) });
         if (found.undone !== undefined) {
-          tell(found.undone ? `Taken back: ${found.undone}, turn ${found.turn + 1}` : "There is nothing to take back.");
+          const where = found.turn === null ? "of a conversation that does not count any more" : `turn ${found.turn + 1}`;
+          tell(found.undone ? `Taken back: ${found.undone}, ${where}` : "There is nothing to take back.");
           if (new URL(found.at, location.href).pathname !== location.pathname) {
             location.assign(found.at);
             return;

@@ -111,6 +111,26 @@ def test_what_a_kill_left_unwritten_comes_with_the_next_key(run: RunFolder) -> N
     assert [line.turn for _, line in read_annotations(run.annotations)] == [0, 1]
 
 
+def test_a_key_is_taken_although_the_last_marks_conversation_is_gone(run: RunFolder) -> None:
+    chats = {"c": (CHAT, VERDICTS), "old": (conversation("old", ["Yes."]), [])}
+    desk = Desk(run, chats.get, ("person", "g"), lambda: NOW)
+    desk.press(("old", 0), {"kind": "clean"})
+    del chats["old"]
+    desk.press(("c", 1), {"kind": "clean"})
+    assert [line.place for _, line in read_annotations(run.annotations)] == [("old", 0), ("c", 1)]
+
+
+def test_undo_of_a_mark_whose_conversation_is_gone_leaves_its_line(run: RunFolder) -> None:
+    chats = {"old": (conversation("old", ["Yes."]), [])}
+    desk = Desk(run, chats.get, ("person", "g"), lambda: NOW)
+    desk.press(("old", 0), {"kind": "clean"})
+    chats.clear()
+    undone = desk.undo()
+    assert undone is not None
+    assert (undone.kind, [line["kind"] for line in lines(run.marks)]) == ("clean", ["clean", "undo"])
+    assert [line.place for _, line in read_annotations(run.annotations)] == [("old", 0)]
+
+
 def test_a_torn_mark_is_lost_alone(run: RunFolder, caplog: pytest.LogCaptureFixture) -> None:
     desk = sit(run)
     desk.press(("c", 0), RIGHT)
@@ -186,6 +206,13 @@ def test_drawn_turns_are_the_queue_and_their_lines_have_the_propensity(run: RunF
     assert [turn.place for turn in desk.list_next()] == [("c", 0)]
     assert [turn.place for turn in sit(run, "person:ben").list_next()] == [("c", 1), ("c", 0)]
     assert find_guideline(run) == "g"
+
+
+def test_drawn_turns_of_a_conversation_that_is_gone_are_not_waited_for(run: RunFolder) -> None:
+    (run.path / "to-annotate-1.yaml").write_text(
+        SHEET.replace("conversation: c, turn: 1", "conversation: old, turn: 1")
+    )
+    assert [turn.place for turn in sit(run).list_next()] == [("c", 0)]
 
 
 @pytest.mark.parametrize(

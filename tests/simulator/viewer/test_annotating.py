@@ -304,3 +304,35 @@ def test_annotators_are_named(given: str, name: str) -> None:
 def test_a_name_that_cannot_be_read_is_refused(given: str) -> None:
     with pytest.raises(UsageError):
         name_annotator(given)
+
+
+def replace_failed(served: Served) -> None:
+    """Label a failed conversation's turn; then its next try succeeds."""
+    run = folder_of(served)
+    append(run.conversations, [conversation("f", ["No."], persona="f", stop_reason="error", error="late")])
+    assert press(served, conversation="f", kind="clean")[0] == 200
+    append(run.conversations, [conversation("f-try2", ["Yes."], persona="f")])
+
+
+def test_a_label_of_a_conversation_that_was_replaced_locks_nobody_out(served: Served) -> None:
+    replace_failed(served)
+    status, told = press(served, conversation="c1", turn=1, kind="clean")
+    assert (status, told["turns"][1]["line"]) == (200, {"spans": [], "unknown": False})
+
+
+def test_undo_of_a_key_in_a_replaced_conversation_stays_on_the_page(served: Served) -> None:
+    replace_failed(served)
+    status, told = press(served, conversation="c1", turn=1, kind="undo")
+    at = f"/runs/{id_of(served, 'small')}/conversations/c1#turn-1"
+    assert (status, told["undone"], told["turn"], told["at"]) == (200, "clean", None, at)
+
+
+def test_labels_of_a_replaced_conversation_are_left_out_of_numbers_and_counted(served: Served) -> None:
+    replace_failed(served)
+    press(served, kind="clean")
+    run = f"/runs/{id_of(served, 'small')}"
+    status, text = served.get(f"{run}/numbers")
+    assert (status, [row["annotated"] for row in json.loads(text)["rows"]]) == (200, [1, 1])
+    status, page = served.get(f"{run}/labels")
+    said = "Labels left out, because their conversations do not count any more: 1."
+    assert (status, said in page) == (200, True)
