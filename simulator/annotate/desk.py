@@ -6,11 +6,7 @@ nothing: the next key finds the turn of the last mark, and writes what is missin
 
 from __future__ import annotations
 
-import fcntl
-import os
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +20,7 @@ from hallulab.scenarios.datasets.annotations import (
     find_spans,
     read_annotations,
 )
-from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.transcript import Conversation, Verdict
@@ -42,9 +38,6 @@ from hallulab.simulator.runs.folder import RunFolder
 
 ReadChat = Callable[[str], tuple[Conversation, Sequence[Verdict]] | None]
 """Returns a conversation and the verdicts on it; None: there is none."""
-
-_writing = threading.Lock()
-"""Threads of this process; other processes are kept out by a lock on the file of marks."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +87,7 @@ class Desk:
                 settled it; or a file leads out of the folder or is wrong.
             OperationalError: a file cannot be written.
         """
-        with self._writing():
+        with self._folder.labelling():
             marks = read_marks(self._folder.marks, self._labeller)
             if marks and self._has(marks[-1].place):
                 self._settle(marks[-1], marks, marks[:-1])
@@ -112,7 +105,7 @@ class Desk:
             UsageError: a file leads out of the folder or is wrong.
             OperationalError: a file cannot be written.
         """
-        with self._writing():
+        with self._folder.labelling():
             marks = read_marks(self._folder.marks, self._labeller)
             if not marks:
                 return None
@@ -164,21 +157,6 @@ class Desk:
         done = self.read_lines()
         waiting = [turn for turn in read_drawn(self._folder).values() if turn.place not in done]
         return [turn for turn in waiting if self._has(turn.place)]
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        self._folder.refuse_links_out([self._folder.marks, self._folder.annotations])
-        with _writing:
-            try:
-                handle = os.open(self._folder.marks, os.O_RDWR | os.O_CREAT, 0o644)
-            except OSError as error:
-                raise OperationalError(f"cannot write {self._folder.marks}: {error.strerror}.") from error
-            try:
-                with suppress(OSError):  # some network file systems know no locks
-                    fcntl.flock(handle, fcntl.LOCK_EX)
-                yield
-            finally:
-                os.close(handle)
 
     def _read_of_guideline(self) -> list[AnnotationLine]:
         return [one for one in read_standing_lines(self._folder) if one.guideline == self._labeller[1]]

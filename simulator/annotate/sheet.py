@@ -151,12 +151,11 @@ def add_sheet(folder: RunFolder, path: Path) -> Added:
     Raises:
         UsageError: the sheet is wrong, or names turns or words that the run does not have, or a turn has
             other labels of the same annotator already; or another process writes into the folder.
-        OperationalError: annotations.jsonl cannot be written.
+        OperationalError: annotations.jsonl or the file of marks cannot be written.
     """
     text = read_yaml(path, SCHEMA)
     sheet = text.check(Sheet)
-    folder.refuse_links_out([folder.annotations])
-    with folder.claimed():
+    with folder.claimed(), folder.labelling():
         known = read_annotations(folder.annotations) if folder.annotations.is_file() else []
         there = {line.slot: line for _, line in known}
         filled = [(at, turn) for at, turn in enumerate(sheet.turns) if turn.spans is not None]

@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -29,6 +30,9 @@ from hallulab.simulator.runs.journals import (
 )
 from hallulab.simulator.runs.shards import LARGEST, SHARDS, JournalFiles, list_shards
 from hallulab.simulator.runs.stored import LazyJournal
+
+_labelling = threading.Lock()
+"""Threads of this process that write labels; other processes are kept out by a lock on the file of marks."""
 
 PAGES = "report-pages"
 """Folder of the page files of a big run."""
@@ -118,6 +122,30 @@ class RunFolder:
             os.close(handle)
             with suppress(OSError):
                 self.path.rmdir()
+
+    @contextmanager
+    def labelling(self) -> Iterator[None]:
+        """Wait until nobody else writes labels or marks here, and let others wait meanwhile.
+
+        A run may write at the same time: its files are others. The file of marks is locked, and made if it
+        is missing.
+
+        Raises:
+            UsageError: a file of labels or marks is a link to elsewhere.
+            OperationalError: the file of marks cannot be opened.
+        """
+        self.refuse_links_out([self.marks, self.annotations])
+        with _labelling:
+            try:
+                handle = os.open(self.marks, os.O_RDWR | os.O_CREAT, 0o644)
+            except OSError as error:
+                raise OperationalError(f"cannot write {self.marks}: {error.strerror}.") from error
+            try:
+                with suppress(OSError):  # some network file systems know no locks
+                    fcntl.flock(handle, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(handle)
 
     @property
     def is_claimed(self) -> bool:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
-from hallulab.scenarios.datasets.annotations import read_annotations
+from hallulab.scenarios.datasets.annotations import TurnPlace, find_replies, read_annotations
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.transcript import Span
+from hallulab.scenarios.transcript import Conversation, Span
+from hallulab.simulator.annotate import sheet
 from hallulab.simulator.annotate.desk import Desk, find_guideline
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
@@ -213,6 +216,23 @@ def test_drawn_turns_of_a_conversation_that_is_gone_are_not_waited_for(run: RunF
         SHEET.replace("conversation: c, turn: 1", "conversation: old, turn: 1")
     )
     assert [turn.place for turn in sit(run).list_next()] == [("c", 0)]
+
+
+def test_a_key_waits_until_a_sheet_is_added(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.conversations.write_text(f"{CHAT.model_dump_json()}\n")
+    path = run.path / "to-annotate-1.yaml"
+    path.write_text(SHEET.replace("g2", "g").replace("spans: }", "spans: []}"))
+    pressing = Thread(target=lambda: sit(run).press(("c", 1), {"kind": "clean"}))
+
+    def press_meanwhile(wanted: Iterable[TurnPlace], chats: Iterable[Conversation]) -> dict[TurnPlace, str]:
+        pressing.start()
+        pressing.join(0.2)
+        return find_replies(wanted, chats)
+
+    monkeypatch.setattr(sheet, "find_replies", press_meanwhile)
+    assert sheet.add_sheet(run, path) == sheet.Added(added=2, known=0, empty=0)
+    pressing.join()
+    assert [line.place for _, line in read_annotations(run.annotations)] == [("c", 1), ("c", 0)]
 
 
 @pytest.mark.parametrize(
