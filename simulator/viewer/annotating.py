@@ -307,14 +307,13 @@ def _describe_turn(
     standing = sum_up(marks)
     flags = [
         {
-            "detector": verdict.detector,
-            "finding": at,
-            "stands": span.start is not None,
+            "flag": flag.id,
+            "stands": flag.start is not None,
             "mark": None if mark is None else mark.kind,
         }
         for verdict in verdicts
-        for at, span in enumerate(verdict.spans or ())
-        for mark in [standing.judged.get(identify_flag(verdict.detector, span))]
+        for flag in [identify_flag(verdict.detector, span) for span in verdict.spans or ()]
+        for mark in [standing.judged.get(flag)]
     ]
     return {
         "flags": flags,

@@ -16,7 +16,7 @@ import pytest
 
 from hallulab.scenarios.datasets.annotations import TurnPlace, find_replies, read_annotations
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.transcript import Conversation, Span
+from hallulab.scenarios.transcript import Conversation, Span, Verdict
 from hallulab.simulator.annotate import sheet
 from hallulab.simulator.annotate.desk import Desk, find_guideline
 from hallulab.simulator.runs.folder import RunFolder
@@ -124,7 +124,7 @@ def test_a_key_is_taken_although_the_last_marks_conversation_is_gone(run: RunFol
 
 
 def test_undo_of_a_mark_whose_conversation_is_gone_leaves_its_line(run: RunFolder) -> None:
-    chats = {"old": (conversation("old", ["Yes."]), [])}
+    chats: dict[str, tuple[Conversation, list[Verdict]]] = {"old": (conversation("old", ["Yes."]), [])}
     desk = Desk(run, chats.get, ("person", "g"), lambda: NOW)
     desk.press(("old", 0), {"kind": "clean"})
     chats.clear()
