@@ -208,13 +208,13 @@ def locate_annotations(
         path: the file.
         annotations: its lines, each with its number.
         replies: those that count.
-        find_held: finds turns in the run's journal; it is asked only for turns without a reply.
+        find_held: finds turns in the run's journal.
 
     Raises:
         UsageError: a turn stands nowhere in the journal, or a quotation does not stand in the reply.
     """
     missing = {line.place for _, line in annotations} - replies.keys()
-    held = find_held(missing) if missing else ()
+    held = find_held(missing)
     turns = [
         AnnotatedTurn(line, locate_spans(line, replies, f"{path}, line {number}"), len(replies[line.place]))
         for number, line in annotations

@@ -7,6 +7,7 @@ nothing: the next key finds the turn of the last mark, and writes what is missin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,7 +38,9 @@ from hallulab.simulator.annotate.sheet import SCHEMA, Sheet
 from hallulab.simulator.runs.folder import RunFolder
 
 ReadChat = Callable[[str], tuple[Conversation, Sequence[Verdict]] | None]
-"""Returns a conversation and the verdicts on it; None: there is none."""
+"""Returns a conversation and the verdicts on it; None: there is none.
+
+It raises UsageError while that is not known yet."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,8 @@ class Desk:
         """
         done = self.read_lines()
         waiting = [turn for turn in read_drawn(self._folder).values() if turn.place not in done]
-        return [turn for turn in waiting if self._has(turn.place)]
+        gone = {chat for chat in {turn.place[0] for turn in waiting} if self._is_gone(chat)}
+        return [turn for turn in waiting if turn.place[0] not in gone]
 
     def _read_of_guideline(self) -> list[AnnotationLine]:
         return [one for one in read_standing_lines(self._folder) if one.guideline == self._labeller[1]]
@@ -208,6 +212,12 @@ class Desk:
     def _has(self, place: TurnPlace) -> bool:
         """Return whether a turn's conversation can be read: it may have been replaced since."""
         return self._read_chat(place[0]) is not None
+
+    def _is_gone(self, chat: str) -> bool:
+        """Return whether a conversation does not count any more, as far as that is known already."""
+        with suppress(UsageError):
+            return self._read_chat(chat) is None
+        return False
 
     def _read_turn(self, place: TurnPlace) -> tuple[str, list[MarkedFlag]]:
         """Return the reply of a turn, and its flags."""

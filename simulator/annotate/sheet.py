@@ -160,12 +160,18 @@ def add_sheet(folder: RunFolder, path: Path) -> Added:
         there = {line.slot: line for _, line in known}
         filled = [(at, turn) for at, turn in enumerate(sheet.turns) if turn.spans is not None]
         replies = find_replies({turn.place for _, turn in filled}, folder.read_conversations())
+        held = folder.find_held({turn.place for _, turn in filled} - replies.keys())
         lines: dict[TurnPlace, Annotation] = {}
         for at, turn in filled:
             line = _build_line(sheet, turn)
             place = text.place(("turns", at))
             if line.place in lines:
                 raise UsageError(f"{place}: the sheet has this turn twice. Delete one of them.")
+            if line.place in held:
+                raise UsageError(
+                    f"{place}: conversation {line.conversation} does not count any more: its next try "
+                    "replaced it. Delete the turn here."
+                )
             locate_spans(line, replies, place)
             before = there.get(line.slot)
             if before is not None and (before.unknown or before.spans != line.spans):

@@ -272,6 +272,8 @@ class RunFolder:
         Raises:
             UsageError: a journal is damaged.
         """
+        if not places:
+            return set()
         files = list_shards(self.conversations) if self.is_in_shards else [self.conversations]
         counts = [count_turns(file) for file in files]
         return {(id, turn) for id, turn in places if any(turn < count.get(id, 0) for count in counts)}

@@ -218,6 +218,14 @@ def test_drawn_turns_of_a_conversation_that_is_gone_are_not_waited_for(run: RunF
     assert [turn.place for turn in sit(run).list_next()] == [("c", 0)]
 
 
+def test_drawn_turns_stay_in_the_queue_while_it_is_not_known_whether_they_count(run: RunFolder) -> None:
+    def read_chat(chat: str) -> None:
+        raise UsageError("The journals of this run are still being read.")
+
+    (run.path / "to-annotate-1.yaml").write_text(SHEET)
+    assert len(Desk(run, read_chat, ("person", "g")).list_next()) == 2
+
+
 def test_a_key_waits_until_a_sheet_is_added(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     run.conversations.write_text(f"{CHAT.model_dump_json()}\n")
     path = run.path / "to-annotate-1.yaml"

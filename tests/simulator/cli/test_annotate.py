@@ -286,3 +286,15 @@ def test_labels_of_an_older_chatbots_conversation_are_left_out(tmp_path: Path) -
         SavedExperiment(experiment=experiment, identity={}, detectors={}, seeds=(0,), made_by=made_by)
     )
     assert report_of(run, run.read_journals()).of(CorrectedSection).left_out_labels == 1
+
+
+def test_a_sheets_turn_of_a_conversation_that_was_replaced_is_refused(
+    hallulab: CommandLine, run: RunFolder
+) -> None:
+    fail_and_replace(run)
+    run.annotations.unlink()
+    path = run.path / "to-annotate-1.yaml"
+    path.write_text("turns:\n- {conversation: a0, turn: 0, key: k, spans: []}\n")
+    ended = hallulab("annotate", run.path, "--add", path)
+    said = "conversation a0 does not count any more: its next try replaced it. Delete the turn here."
+    assert (ended.code, said in " ".join(ended.err.split())) == (2, True)

@@ -21,6 +21,7 @@ from hallulab.simulator.annotate.marks import MarkedFlag
 from hallulab.simulator.report.metrics.corrected import CorrectedSection
 from hallulab.simulator.report.write import report_of
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.viewer.index import RunIndex
 from hallulab.simulator.viewer.keys import map_shown, name_annotator
 from tests.builders import conversation, scored
 from tests.simulator.viewer.serving import Served, append, serving
@@ -352,3 +353,13 @@ def test_labels_of_a_replaced_conversation_are_left_out_of_numbers_and_counted(s
     status, page = served.get(f"{run}/labels")
     said = "Labels left out, because their conversations do not count any more: 1."
     assert (status, said in page) == (200, True)
+
+
+def test_a_key_is_refused_while_the_last_marks_conversation_may_not_be_read_yet(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    press(served, kind="clean")
+    monkeypatch.setattr(RunIndex, "grow", lambda index: True)
+    status, told = press(served, conversation="unread", kind="clean")
+    said = "The journals of this run are still being read. Try again in a moment."
+    assert (status, told["error"]) == (400, said)
