@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +31,9 @@ NAMED = f"{PERSON}:"
 
 TurnPlace = tuple[str, int]
 """Identifier of a conversation, and index of a turn in it."""
+
+FindHeld = Callable[[Collection[TurnPlace]], Collection[TurnPlace]]
+"""Returns those of the turns that stand in a run's journal, also where they do not count."""
 
 Slot = tuple[TurnPlace, str | None, str | None]
 """Where one line can stand: turn, annotator and guideline. Of a line that adjudicates, None is annotator."""
@@ -163,21 +166,61 @@ class AnnotatedTurn:
     """Characters of the reply."""
 
 
-def read_annotated_turns(path: Path, conversations: Iterable[Conversation]) -> list[AnnotatedTurn]:
+class AnnotatedTurns(NamedTuple):
+    """Lines of the file."""
+
+    turns: Sequence[AnnotatedTurn]
+    """Those about turns that count."""
+    left_out: int
+    """How many others there are: of a failed try that was replaced, or of an older user or chatbot."""
+
+
+def read_annotated_turns(
+    path: Path, conversations: Iterable[Conversation], find_held: FindHeld
+) -> AnnotatedTurns:
     """Read what annotators found in the turns of a run that they looked at, line by line.
 
     A turn with a line was looked at; no spans: nothing was found. A turn may have several lines, of other
     annotators or under other guidelines. Lines of annotators that could not tell are left out.
+
+    Args:
+        path: the file.
+        conversations: those of the run that count.
+        find_held: finds turns in the run's journal.
 
     Raises:
         UsageError: a line is wrong, or about a turn that the run does not have.
     """
     annotations = leave_out_unknown(read_annotations(path))
     replies = find_replies({line.place for _, line in annotations}, conversations)
-    return [
+    return locate_annotations(path, annotations, replies, find_held)
+
+
+def locate_annotations(
+    path: Path,
+    annotations: Sequence[tuple[int, AnnotationLine]],
+    replies: Mapping[TurnPlace, str],
+    find_held: FindHeld,
+) -> AnnotatedTurns:
+    """Find the quotations of lines in the replies that they are about. Turns that do not count are left out.
+
+    Args:
+        path: the file.
+        annotations: its lines, each with its number.
+        replies: those that count.
+        find_held: finds turns in the run's journal.
+
+    Raises:
+        UsageError: a turn stands nowhere in the journal, or a quotation does not stand in the reply.
+    """
+    missing = {line.place for _, line in annotations} - replies.keys()
+    held = find_held(missing)
+    turns = [
         AnnotatedTurn(line, locate_spans(line, replies, f"{path}, line {number}"), len(replies[line.place]))
         for number, line in annotations
+        if line.place not in held
     ]
+    return AnnotatedTurns(turns, len(annotations) - len(turns))
 
 
 def find_replies(wanted: Iterable[TurnPlace], conversations: Iterable[Conversation]) -> dict[TurnPlace, str]:

@@ -6,11 +6,8 @@ nothing: the next key finds the turn of the last mark, and writes what is missin
 
 from __future__ import annotations
 
-import fcntl
-import os
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +21,7 @@ from hallulab.scenarios.datasets.annotations import (
     find_spans,
     read_annotations,
 )
-from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.transcript import Conversation, Verdict
@@ -41,10 +38,9 @@ from hallulab.simulator.annotate.sheet import SCHEMA, Sheet
 from hallulab.simulator.runs.folder import RunFolder
 
 ReadChat = Callable[[str], tuple[Conversation, Sequence[Verdict]] | None]
-"""Returns a conversation and the verdicts on it; None: there is none."""
+"""Returns a conversation and the verdicts on it; None: there is none.
 
-_writing = threading.Lock()
-"""Threads of this process; other processes are kept out by a lock on the file of marks."""
+It raises UsageError while that is not known yet."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +90,9 @@ class Desk:
                 settled it; or a file leads out of the folder or is wrong.
             OperationalError: a file cannot be written.
         """
-        with self._writing():
+        with self._folder.labelling():
             marks = read_marks(self._folder.marks, self._labeller)
-            if marks:
+            if marks and self._has(marks[-1].place):
                 self._settle(marks[-1], marks, marks[:-1])
             mark = self._build(place, {**said, **self._adjudicate(place, said)} if adjudicating else said)
             self._write_mark(mark)
@@ -106,18 +102,23 @@ class Desk:
     def undo(self) -> FlagMark | None:
         """Take back the annotator's last mark, and return it; None: there is none.
 
+        A line about a conversation that does not count any more stays as it is.
+
         Raises:
             UsageError: a file leads out of the folder or is wrong.
             OperationalError: a file cannot be written.
         """
-        with self._writing():
+        with self._folder.labelling():
             marks = read_marks(self._folder.marks, self._labeller)
             if not marks:
                 return None
             last = marks[-1]
-            self._settle(last, marks, marks[:-1])
+            there = self._has(last.place)
+            if there:
+                self._settle(last, marks, marks[:-1])
             self._write_mark(self._sign(last.place, {"kind": "undo"}))
-            self._settle(last, marks[:-1], marks)
+            if there:
+                self._settle(last, marks[:-1], marks)
         return last
 
     def read_lines(self) -> dict[TurnPlace, AnnotationLine]:
@@ -151,26 +152,15 @@ class Desk:
     def list_next(self) -> list[DrawnTurn]:
         """Return the turns of the run's sheets that the annotator has not labelled, in their order.
 
+        Turns of conversations that do not count any more are left out.
+
         Raises:
             UsageError: a sheet or a line is wrong.
         """
         done = self.read_lines()
-        return [turn for turn in read_drawn(self._folder).values() if turn.place not in done]
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        self._folder.refuse_links_out([self._folder.marks, self._folder.annotations])
-        with _writing:
-            try:
-                handle = os.open(self._folder.marks, os.O_RDWR | os.O_CREAT, 0o644)
-            except OSError as error:
-                raise OperationalError(f"cannot write {self._folder.marks}: {error.strerror}.") from error
-            try:
-                with suppress(OSError):  # some network file systems know no locks
-                    fcntl.flock(handle, fcntl.LOCK_EX)
-                yield
-            finally:
-                os.close(handle)
+        waiting = [turn for turn in read_drawn(self._folder).values() if turn.place not in done]
+        gone = {chat for chat in {turn.place[0] for turn in waiting} if self._is_gone(chat)}
+        return [turn for turn in waiting if turn.place[0] not in gone]
 
     def _read_of_guideline(self) -> list[AnnotationLine]:
         return [one for one in read_standing_lines(self._folder) if one.guideline == self._labeller[1]]
@@ -218,6 +208,16 @@ class Desk:
     def _write_mark(self, mark: FlagMark) -> None:
         with LineWriter(self._folder.marks) as writer:
             writer.append(mark.model_dump_json(exclude_defaults=True))
+
+    def _has(self, place: TurnPlace) -> bool:
+        """Return whether a turn's conversation can be read: it may have been replaced since."""
+        return self._read_chat(place[0]) is not None
+
+    def _is_gone(self, chat: str) -> bool:
+        """Return whether a conversation does not count any more, as far as that is known already."""
+        with suppress(UsageError):
+            return self._read_chat(chat) is None
+        return False
 
     def _read_turn(self, place: TurnPlace) -> tuple[str, list[MarkedFlag]]:
         """Return the reply of a turn, and its flags."""

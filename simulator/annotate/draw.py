@@ -8,7 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from hallulab.scenarios.datasets.annotations import TurnPlace, read_annotated_turns, require_annotator
+from hallulab.scenarios.datasets.annotations import (
+    TurnPlace,
+    read_annotated_turns,
+    read_annotations,
+    require_annotator,
+)
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import read_text
@@ -65,10 +70,12 @@ def draw_turns(folder: RunFolder, options: DrawOptions) -> DrawnSheet:
     guideline = None if options.guideline is None else read_text(options.guideline)
     saved = folder.read_experiment()
     journals = folder.read_journals().current(saved)
-    looked = Annotations()
+    looked, number = Annotations(), 1
     if folder.annotations.is_file():
-        looked = count_annotations(read_annotated_turns(folder.annotations, journals.conversations))
-    number = 1 + max((draw.number for draw in looked.drawn.values()), default=0)
+        found = read_annotated_turns(folder.annotations, journals.conversations, folder.find_held)
+        looked = count_annotations(found.turns)
+        lines = [line for _, line in read_annotations(folder.annotations)]
+        number += max((line.draw for line in lines if line.drawn is not None), default=0)
     path = folder.path / f"to-annotate-{number}.yaml"
     if path.exists():
         raise UsageError(

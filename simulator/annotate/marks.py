@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, Field, model_validator
 from hallulab.scenarios.datasets.annotations import PERSON, Quotation, TurnPlace, require_annotator
 from hallulab.scenarios.datasets.loader import locate_quotations
 from hallulab.scenarios.files.data_files import check_record
-from hallulab.scenarios.files.json_text import read_lines
+from hallulab.scenarios.files.json_text import digest, read_lines
 from hallulab.scenarios.transcript import Count, Frozen, Span, Verdict
 
 SCHEMA = "docs/viewer.md"
@@ -46,6 +46,11 @@ class MarkedFlag(NamedTuple):
     """One past the last character."""
     text: str
     """The words."""
+
+    @property
+    def id(self) -> str:
+        """What pages call it. Another flag in its place has another one."""
+        return digest([*self])[:16]
 
 
 class FlagMark(Frozen):

@@ -153,22 +153,27 @@ def add_sheet(folder: RunFolder, path: Path) -> Added:
     Raises:
         UsageError: the sheet is wrong, or names turns or words that the run does not have, or a turn has
             other labels of the same annotator already; or another process writes into the folder.
-        OperationalError: annotations.jsonl cannot be written.
+        OperationalError: annotations.jsonl or the file of marks cannot be written.
     """
     text = read_yaml(path, SCHEMA)
     sheet = text.check(Sheet)
-    folder.refuse_links_out([folder.annotations])
-    with folder.claimed():
+    with folder.claimed(), folder.labelling():
         known = read_annotations(folder.annotations) if folder.annotations.is_file() else []
         there = {line.slot: line for _, line in known}
         filled = [(at, turn) for at, turn in enumerate(sheet.turns) if turn.spans is not None]
         replies = find_replies({turn.place for _, turn in filled}, folder.read_conversations())
+        held = folder.find_held({turn.place for _, turn in filled} - replies.keys())
         lines: dict[TurnPlace, Annotation] = {}
         for at, turn in filled:
             line = _build_line(sheet, turn)
             place = text.place(("turns", at))
             if line.place in lines:
                 raise UsageError(f"{place}: the sheet has this turn twice. Delete one of them.")
+            if line.place in held:
+                raise UsageError(
+                    f"{place}: conversation {line.conversation} does not count any more: its next try "
+                    "replaced it. Delete the turn here."
+                )
             locate_spans(line, replies, place)
             before = there.get(line.slot)
             if before is not None and (before.unknown or before.spans != line.spans):

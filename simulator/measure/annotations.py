@@ -51,6 +51,8 @@ class Annotations:
     """Who labelled turns in which another's label counts → what was found in these."""
     pairs: tuple[AnnotatorPair, ...] = ()
     """How far every two annotators agree; empty: not looked up."""
+    left_out: int = 0
+    """Labels of conversations that do not count any more."""
 
     def by(self, labeller: Labeller) -> Annotations:
         """Return these with somebody's labels in the place of those that count."""

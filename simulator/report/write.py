@@ -268,8 +268,9 @@ class _RunReporter:
         path = given or self._folder.annotations
         if given is None and not path.is_file():
             return Annotations()
-        turns = read_annotated_turns(path, conversations())
-        return replace(count_annotations(turns), pairs=tuple(compare_annotators(turns)))
+        found = read_annotated_turns(path, conversations(), self._folder.find_held)
+        pairs = tuple(compare_annotators(found.turns))
+        return replace(count_annotations(found.turns), pairs=pairs, left_out=found.left_out)
 
     def _iterate_conversations(self) -> Iterator[Conversation]:
         """Yield the conversations of all shards, one shard after the other."""

@@ -6,12 +6,14 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 from hallulab.agents.models.wave_files import clear_waves
+from hallulab.scenarios.datasets.annotations import TurnPlace
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically, write_together
 from hallulab.scenarios.files.json_text import LineWriter
@@ -20,6 +22,7 @@ from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.runs.experiment_json import SavedExperiment, read_saved
 from hallulab.simulator.runs.journals import (
     Journals,
+    count_turns,
     join_journals,
     read_conversations,
     read_journals,
@@ -27,6 +30,9 @@ from hallulab.simulator.runs.journals import (
 )
 from hallulab.simulator.runs.shards import LARGEST, SHARDS, JournalFiles, list_shards
 from hallulab.simulator.runs.stored import LazyJournal
+
+_labelling = threading.Lock()
+"""Threads of this process that write labels; other processes are kept out by a lock on the file of marks."""
 
 PAGES = "report-pages"
 """Folder of the page files of a big run."""
@@ -116,6 +122,30 @@ class RunFolder:
             os.close(handle)
             with suppress(OSError):
                 self.path.rmdir()
+
+    @contextmanager
+    def labelling(self) -> Iterator[None]:
+        """Wait until nobody else writes labels or marks here, and let others wait meanwhile.
+
+        A run may write at the same time: its files are others. The file of marks is locked, and made if it
+        is missing.
+
+        Raises:
+            UsageError: a file of labels or marks is a link to elsewhere.
+            OperationalError: the file of marks cannot be opened.
+        """
+        self.refuse_links_out([self.marks, self.annotations])
+        with _labelling:
+            try:
+                handle = os.open(self.marks, os.O_RDWR | os.O_CREAT, 0o644)
+            except OSError as error:
+                raise OperationalError(f"cannot write {self.marks}: {error.strerror}.") from error
+            try:
+                with suppress(OSError):  # some network file systems know no locks
+                    fcntl.flock(handle, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(handle)
 
     @property
     def is_claimed(self) -> bool:
@@ -235,6 +265,18 @@ class RunFolder:
         if not self.is_in_shards:
             return read_conversations(self.conversations)
         return LazyJournal.join([read_conversations(file) for file in list_shards(self.conversations)])
+
+    def find_held(self, places: Collection[TurnPlace]) -> set[TurnPlace]:
+        """Return those of the turns that stand in the journal, also where they do not count.
+
+        Raises:
+            UsageError: a journal is damaged.
+        """
+        if not places:
+            return set()
+        files = list_shards(self.conversations) if self.is_in_shards else [self.conversations]
+        counts = [count_turns(file) for file in files]
+        return {(id, turn) for id, turn in places if any(turn < count.get(id, 0) for count in counts)}
 
     def read_journals(self) -> Journals:
         """Read both journals, checked against each other (`hallulab.simulator.runs.journals`).

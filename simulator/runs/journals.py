@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from sys import intern
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from hallulab.scenarios.files.json_text import read_placed_lines
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.runs.experiment_json import SavedExperiment
-from hallulab.simulator.runs.shards import choose_shard, list_shards
+from hallulab.simulator.runs.shards import SHARDS, choose_shard, list_shards
 from hallulab.simulator.runs.stored import LazyJournal, Line, describe_flaw
 
 _TRY = re.compile(r"-try([0-9]{1,9})$")
@@ -202,6 +202,24 @@ def read_conversations(path: Path) -> LazyJournal[Conversation]:
     """
     held = _Conversations(path)
     return held.stored.some(held.counting())
+
+
+def count_turns(path: Path) -> Mapping[str, int]:
+    """Return how many turns each conversation of a journal has, also of those that do not count.
+
+    Raises:
+        UsageError: a line is wrong; names it.
+    """
+    if not path.is_file():
+        return {}
+    state = path.stat()
+    return _count_turns(path, (state.st_size, state.st_mtime_ns))
+
+
+@lru_cache(maxsize=SHARDS)
+def _count_turns(path: Path, _state: tuple[int, int]) -> Mapping[str, int]:
+    """Count turns; the viewer asks at each key, so they are kept until the file has another state."""
+    return {head.id: head.turns for head in _Conversations(path).heads}
 
 
 class _LineIndex:

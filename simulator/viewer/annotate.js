@@ -16,9 +16,9 @@
 
   const make = (tag, text, fields = {}) => Object.assign(document.createElement(tag), { textContent: text, ...fields });
   const tell = (text) => { said.textContent = text; };
-  const flagOf = (turn, finding) => {
-    const detector = finding.closest(".lane").dataset.detector;
-    return turn.flags.find((flag) => flag.detector === detector && flag.finding === Number(finding.dataset.finding));
+  const markOf = (turn, finding) => {
+    const flag = turn.flags.find((one) => one.flag === finding.dataset.flag);
+    return flag ? flag.mark : null; // a page that was loaded before a detector judged anew has other flags
   };
 
   async function ask(path, body) {
@@ -97,8 +97,8 @@
       }
       finding.querySelector("p").append(" ", box);
     }
-    const flag = flagOf(turn, finding);
-    for (const button of box.children) button.setAttribute("aria-pressed", String(Boolean(flag) && flag.mark === button.dataset.kind));
+    const mark = markOf(turn, finding);
+    for (const button of box.children) button.setAttribute("aria-pressed", String(mark === button.dataset.kind));
   }
 
   // ---- numbers
@@ -154,11 +154,11 @@
       if (active.matches("mark[data-findings]")) {
         const numbers = active.dataset.findings.split(" ");
         const all = [...active.closest(".lane").querySelectorAll(".finding")].filter((one) => numbers.includes(one.dataset.finding));
-        return all.find((one) => !flagOf(turn, one).mark) || all[0];
+        return all.find((one) => !markOf(turn, one)) || all[0];
       }
     }
     const all = [...article.querySelectorAll(".finding")];
-    return article.querySelector(".finding.open") || all.find((one) => !flagOf(turn, one).mark) || null;
+    return article.querySelector(".finding.open") || all.find((one) => !markOf(turn, one)) || null;
   }
 
   function place(reply, range) {
@@ -220,7 +220,8 @@
         if (!body) return;
         const found = await ask(`${run}/marks`, { conversation: desk.dataset.conversation, turn, ...body, ...(settling ? { adjudicate: true } : {}) });
         if (found.undone !== undefined) {
-          tell(found.undone ? `Taken back: ${found.undone}, turn ${found.turn + 1}` : "There is nothing to take back.");
+          const where = found.turn === null ? "of a conversation that does not count any more" : `turn ${found.turn + 1}`;
+          tell(found.undone ? `Taken back: ${found.undone}, ${where}` : "There is nothing to take back.");
           if (new URL(found.at, location.href).pathname !== location.pathname) {
             location.assign(found.at);
             return;
@@ -261,7 +262,7 @@
           return null;
         }
         about.classList.remove("open");
-        const fields = { detector: about.closest(".lane").dataset.detector, finding: Number(about.dataset.finding) };
+        const fields = { flag: about.dataset.flag };
         if (key === "n") return { kind: "wrong", ...fields };
         return { kind: "right", ...fields, ...(key === "y" ? {} : { severity: Number(key) }) };
       });

@@ -17,7 +17,7 @@ from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import check_record, read_text
 from hallulab.scenarios.files.json_text import digest, parse_json
-from hallulab.scenarios.transcript import Verdict
+from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.annotate.desk import Desk, find_guideline, read_drawn, read_standing_lines
 from hallulab.simulator.annotate.draw import DrawOptions, draw_turns
 from hallulab.simulator.annotate.marks import FlagMark, identify_flag, read_marks, sum_up
@@ -97,7 +97,8 @@ class LabellingPages:
             return refuse_address()
         run = self._find(request)
         replies = self._read_replies(run)
-        turns = read_labels(run.folder, replies)
+        labels = read_labels(run.folder, replies)
+        turns = labels.turns
         by: dict[tuple[str, str | None], int] = {}
         for turn in (one for one in turns if not one.line.adjudicates):
             who = turn.line.annotator, turn.line.guideline
@@ -109,6 +110,7 @@ class LabellingPages:
             annotators=by,
             pairs=compare_annotators(turns),
             conflicts=conflicts,
+            left_out=labels.left_out,
             opened=sum(one.decision is None for one in conflicts),
             guideline=self._find_guideline(run),
             address=lambda place: address_conflict(run, place),
@@ -179,13 +181,14 @@ class LabellingPages:
         self._keep_guideline(run)
         if key.kind == "undo":
             undone = desk.undo()
-            place = (key.conversation, key.turn) if undone is None else undone.place
-            settling = key.adjudicate if undone is None else bool(undone.adjudicates)
+            there = undone is not None and run.index.read_chat(undone.conversation) is not None
+            place = undone.place if undone is not None and there else (key.conversation, key.turn)
+            settling = bool(undone.adjudicates) if undone is not None and there else key.adjudicate
             return {
                 **self._describe_either(run, place, who, settling),
                 "undone": None if undone is None else undone.kind,
                 "at": address_conflict(run, place) if settling else _address(run, place),
-                "turn": place[1],
+                "turn": place[1] if there else None,
             }
         place = key.conversation, key.turn
         desk.press(place, read_key(key, run.index.read_chat(key.conversation)), key.adjudicate)
@@ -256,7 +259,7 @@ class LabellingPages:
         return {"left": len(waiting), "address": None if first is None else _address(run, first)}
 
     def _open_desk(self, run: ShownRun, who: str) -> Desk:
-        return Desk(run.folder, run.index.read_chat, (who, self._find_guideline(run)))
+        return Desk(run.folder, lambda chat: _read_chat(run, chat), (who, self._find_guideline(run)))
 
     def _find_guideline(self, run: ShownRun) -> str | None:
         return find_guideline(run.folder) if self._guideline is None else digest(self._guideline)[:12]
@@ -304,20 +307,33 @@ def _describe_turn(
     standing = sum_up(marks)
     flags = [
         {
-            "detector": verdict.detector,
-            "finding": at,
-            "stands": span.start is not None,
+            "flag": flag.id,
+            "stands": flag.start is not None,
             "mark": None if mark is None else mark.kind,
         }
         for verdict in verdicts
-        for at, span in enumerate(verdict.spans or ())
-        for mark in [standing.judged.get(identify_flag(verdict.detector, span))]
+        for flag in [identify_flag(verdict.detector, span) for span in verdict.spans or ()]
+        for mark in [standing.judged.get(flag)]
     ]
     return {
         "flags": flags,
         "missed": [mark.text for mark in standing.missed],
         "line": None if line is None else line.model_dump(mode="json", include={"spans", "unknown"}),
     }
+
+
+def _read_chat(run: ShownRun, chat: str) -> tuple[Conversation, list[Verdict]] | None:
+    """Read a conversation and the verdicts on it; None: it does not count.
+
+    Raises:
+        UsageError: it may be among the lines that the index has not read yet.
+    """
+    found = run.index.read_chat(chat)
+    if found is not None:
+        return found
+    if run.index.grow():
+        raise UsageError("The journals of this run are still being read. Try again in a moment.")
+    return run.index.read_chat(chat)
 
 
 def _name(request: Request) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.annotate.marks import identify_flag
 from hallulab.simulator.report.reader import cut_segments
 from hallulab.simulator.viewer.conversation import (
     ReplyPiece,
@@ -108,8 +109,9 @@ def _show_cells(judged: JudgedConversation, detectors: Sequence[str]) -> dict[in
                 for text, covering in cut_segments(turn.reply, [span for _, span in found])
             ),
             findings=tuple(
-                BesideFinding(place, ShownFinding(span, *find_citation(span, passages)))
+                BesideFinding(place, ShownFinding(span, flag.id, *find_citation(span, passages)))
                 for place, span in found
+                for flag in [identify_flag(detectors[place], span)]
             ),
             states=tuple("missing" if one is None else name_state(one) for one in verdicts),
             passages=passages,

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Conversation, Passage, Span, Step, Turn, Verdict
+from hallulab.simulator.annotate.marks import identify_flag
 from hallulab.simulator.report.reader import cut_scored_words, cut_segments
 
 _WORD = re.compile(r"\w+")
@@ -33,6 +34,8 @@ class ShownFinding:
 
     span: Span
     """It."""
+    flag: str
+    """What annotators' keys call it."""
     passage: int | None
     """Place of the passage that its evidence is about; None: it cites none that the chatbot was given."""
     sentence: int | None
@@ -132,7 +135,10 @@ def _show_lane(turn: Turn, detector: str, verdict: Verdict | None, passages: Seq
         score=verdict.score,
         error=verdict.error,
         pieces=tuple(ReplyPiece(text, covering) for text, covering in cut_segments(turn.reply, spans)),
-        findings=tuple(ShownFinding(span, *find_citation(span, passages)) for span in spans),
+        findings=tuple(
+            ShownFinding(span, identify_flag(detector, span).id, *find_citation(span, passages))
+            for span in spans
+        ),
         words=tuple(
             (text, round(10 * min(1.0, max(0.0, score))))
             for text, score in cut_scored_words(turn.reply, verdict.word_scores or ())

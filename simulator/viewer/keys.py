@@ -32,10 +32,8 @@ class Key(AskedKey):
     """Index of the turn."""
     kind: MarkKind
     """What it says."""
-    detector: str | None = None
-    """Whose flag it is about."""
-    finding: Count | None = None
-    """Place of that flag in the detector's verdict."""
+    flag: str | None = None
+    """Which flag it is about, as the page that shows it calls it."""
     start: Count | None = None
     """First character of missed words, in the reply as it is shown."""
     end: Count | None = None
@@ -100,7 +98,7 @@ def read_key(key: Key, found: tuple[Conversation, Sequence[Verdict]] | None) -> 
         found: the conversation and the verdicts on it.
 
     Raises:
-        UsageError: there is no such flag, or the reply has other words there.
+        UsageError: the turn does not have that flag, or the reply has other words there.
     """
     if key.kind not in ("right", "wrong", "missed"):
         return {"kind": key.kind, **({"takes": key.takes} if key.kind == "take" else {})}
@@ -115,12 +113,16 @@ def read_key(key: Key, found: tuple[Conversation, Sequence[Verdict]] | None) -> 
         if key.text != "".join(reply[at] for at in places[key.start : key.end]).replace("\r", "\n"):
             raise UsageError("The reply has other words there. Load the page anew.")
         return {**said, "start": start, "end": end, "text": reply[start:end]}
-    own = [one for one in verdicts if (one.turn, one.detector) == (key.turn, key.detector)]
-    spans = own[0].spans or () if own else ()
-    if key.finding is None or key.finding >= len(spans):
-        raise UsageError("There is no such flag. Load the page anew.")
-    span = spans[key.finding]
-    flag = identify_flag(own[0].detector, span)
+    spans = [
+        (identify_flag(verdict.detector, span), span)
+        for verdict in verdicts
+        if verdict.turn == key.turn
+        for span in verdict.spans or ()
+    ]
+    found_flag = next((one for one in spans if one[0].id == key.flag), None)
+    if found_flag is None:
+        raise UsageError("Load the page anew: this turn does not have that flag any more.")
+    flag, span = found_flag
     if key.kind == "right":
         rated = None if span.severity is None else min(5, max(1, round(span.severity)))
         said |= {"severity": key.severity or rated, "reason": key.reason or span.reason}

@@ -6,7 +6,13 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hallulab.scenarios.datasets.annotations import AnnotatedTurn, TurnPlace, locate_spans, read_annotations
+from hallulab.scenarios.datasets.annotations import (
+    AnnotatedTurns,
+    TurnPlace,
+    leave_out_unknown,
+    locate_annotations,
+    read_annotations,
+)
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.measure.annotations import Annotations, count_annotations
 from hallulab.simulator.measure.corrections import UNKNOWN, Correction, compute_corrections
@@ -81,7 +87,7 @@ class ProgressKeeper:
         if not judged.turns:
             raise UsageError("No detector scored a turn of this run, so there is no number to correct.")
         name = next((one for one in judged.turns if one == detector), next(iter(judged.turns)))
-        looked = count_annotations(read_labels(folder, judged.replies))
+        looked = count_annotations(read_labels(folder, judged.replies).turns)
         # One depth for all: the numbers of each depth are the report's business.
         turns = [
             replace(turn, depth=0, annotated=looked.counts.get(place), draw=looked.drawn.get(place))
@@ -103,19 +109,15 @@ class ProgressKeeper:
         return found
 
 
-def read_labels(folder: RunFolder, replies: Mapping[TurnPlace, str]) -> list[AnnotatedTurn]:
+def read_labels(folder: RunFolder, replies: Mapping[TurnPlace, str]) -> AnnotatedTurns:
     """Return what annotators found in a run, as `read_annotated_turns` does, from replies that are at hand.
 
     Raises:
         UsageError: a line is wrong.
     """
     path = folder.annotations
-    lines = read_annotations(path) if path.is_file() else []
-    return [
-        AnnotatedTurn(line, locate_spans(line, replies, f"{path}, line {number}"), len(replies[line.place]))
-        for number, line in lines
-        if not line.unknown
-    ]
+    lines = leave_out_unknown(read_annotations(path)) if path.is_file() else []
+    return locate_annotations(path, lines, replies, folder.find_held)
 
 
 def _read(folder: RunFolder, state: tuple[int, ...]) -> _JudgedRun:

@@ -49,7 +49,7 @@ def find_conflicts(run: ShownRun, replies: Mapping[TurnPlace, str]) -> list[Conf
     Raises:
         UsageError: a line is wrong.
     """
-    return list_conflicts(read_labels(run.folder, replies))
+    return list_conflicts(read_labels(run.folder, replies).turns)
 
 
 def describe_decision(desk: Desk, marks: Sequence[FlagMark], place: TurnPlace) -> dict[str, Any]:

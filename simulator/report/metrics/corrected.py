@@ -54,6 +54,8 @@ DRAWN = (
     "hallulab drew turns to be annotated, some more likely than others; numbers corrected by annotations "
     "weigh them by that (docs/annotate.md)."
 )
+LEFT_OUT = "Labels left out, because their conversations do not count any more: {}."
+"""Sentence about labels of conversations that were replaced, or that an older chatbot or user held."""
 
 
 class CorrectedRow(Correction):
@@ -129,6 +131,8 @@ class CorrectedSection(Frozen):
     """Who labelled turns of the run; empty without annotations."""
     drawn_turns: Count = 0
     """Labelled turns that hallulab drew."""
+    left_out_labels: Count = 0
+    """Labels of conversations that do not count any more."""
     other_winners: tuple[OtherWinner, ...] = ()
     """Whose labels of the same turns give another chatbot the lowest corrected HPT-1."""
 
@@ -180,6 +184,7 @@ class CorrectedRates(Metric):
             corrected_by_depth=tuple(row for row in found if row.depth is not None),
             labelled_by=looked.sources,
             drawn_turns=len(looked.drawn),
+            left_out_labels=looked.left_out,
             other_winners=tuple(compare_labels(group_by_detector(whole), others)),
         )
 
@@ -260,13 +265,15 @@ def group_by_detector(rows: Sequence[CorrectedRow]) -> dict[str, list[CorrectedR
 
 def describe_section(found: CorrectedSection) -> list[str]:
     """Say what corrected numbers rest on, by whom turns were labelled, and which chatbot is best."""
+    left_out = [LEFT_OUT.format(found.left_out_labels)] if found.left_out_labels else []
     if not any(row.source == "annotations" for row in found.corrected):
-        return describe_corrections(found.corrected)
+        return [*describe_corrections(found.corrected), *left_out]
     others = sum(one.turns for one in found.labelled_by) > found.drawn_turns
     looked = [*([LOOKED] if others else []), *([DRAWN] if found.drawn_turns else [])]
     return [
         *describe_corrections(found.corrected, looked),
         *describe_labels(found.labelled_by, found.other_winners),
+        *left_out,
     ]
 
 

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hallulab.scenarios.datasets import load_labelled
-from hallulab.scenarios.datasets.annotations import read_annotated_turns, read_annotations
+from hallulab.scenarios.datasets.annotations import TurnPlace, read_annotated_turns, read_annotations
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import ChatbotTurn, GoldSpan
 from hallulab.scenarios.transcript import Conversation, Message, Passage, Turn
@@ -163,13 +164,31 @@ def test_there_must_be_a_line_to_take_back(tmp_path: Path) -> None:
 def test_a_turn_of_which_the_annotator_could_not_tell_counts_as_not_looked_at(tmp_path: Path) -> None:
     chats = [chat("c1")]
     write(tmp_path, chats, [{**note("c1", 0, "a"), "unknown": True}, note("c1", 1, "b")])
-    found = read_annotated_turns(tmp_path / "annotations.jsonl", chats)
-    assert [one.line.turn for one in found] == [1]
+    found = read_annotated_turns(tmp_path / "annotations.jsonl", chats, find_none)
+    assert ([one.line.turn for one in found.turns], found.left_out) == ([1], 0)
+
+
+def find_none(places: Collection[TurnPlace]) -> Collection[TurnPlace]:
+    """No turn stands in the journal but does not count."""
+    return ()
+
+
+def test_lines_about_conversations_that_do_not_count_any_more_are_left_out(tmp_path: Path) -> None:
+    chats = [chat("c1")]
+    write(tmp_path, chats, [note("old", 0, "a"), note("old", 1, "b"), note("c1", 0, "c")])
+    found = read_annotated_turns(tmp_path / "annotations.jsonl", chats, lambda places: places)
+    assert ([one.line.place for one in found.turns], found.left_out) == ([("c1", 0)], 2)
+
+
+def test_a_line_about_a_conversation_that_the_run_never_had_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, [chat("c1")], [note("c1", 0, "a"), note("old", 1, "b")])
+    with pytest.raises(UsageError, match=r"line 2: conversations\.jsonl has no turn 1 of conversation old"):
+        read_annotated_turns(tmp_path / "annotations.jsonl", [chat("c1")], find_none)
 
 
 def test_a_quotation_may_say_where_it_begins(tmp_path: Path) -> None:
     write(tmp_path, [chat("c1")], [note("c1", 1, "a", {**SPAN, "start": 19})])
-    [found] = read_annotated_turns(tmp_path / "annotations.jsonl", [chat("c1")])
+    [found] = read_annotated_turns(tmp_path / "annotations.jsonl", [chat("c1")], find_none).turns
     assert found.spans == (GoldSpan(start=19, end=25),)
     assert refused(tmp_path, [chat("c1")], note("c1", 1, "a", {**SPAN, "start": 1})) == (
         "annotations.jsonl, line 1: spans: the quotation 'Rs 500' does not stand at 1 in the reply. "

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
-from hallulab.scenarios.datasets.annotations import read_annotations
+from hallulab.scenarios.datasets.annotations import TurnPlace, find_replies, read_annotations
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.transcript import Span
+from hallulab.scenarios.transcript import Conversation, Span, Verdict
+from hallulab.simulator.annotate import sheet
 from hallulab.simulator.annotate.desk import Desk, find_guideline
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
@@ -111,6 +114,26 @@ def test_what_a_kill_left_unwritten_comes_with_the_next_key(run: RunFolder) -> N
     assert [line.turn for _, line in read_annotations(run.annotations)] == [0, 1]
 
 
+def test_a_key_is_taken_although_the_last_marks_conversation_is_gone(run: RunFolder) -> None:
+    chats = {"c": (CHAT, VERDICTS), "old": (conversation("old", ["Yes."]), [])}
+    desk = Desk(run, chats.get, ("person", "g"), lambda: NOW)
+    desk.press(("old", 0), {"kind": "clean"})
+    del chats["old"]
+    desk.press(("c", 1), {"kind": "clean"})
+    assert [line.place for _, line in read_annotations(run.annotations)] == [("old", 0), ("c", 1)]
+
+
+def test_undo_of_a_mark_whose_conversation_is_gone_leaves_its_line(run: RunFolder) -> None:
+    chats: dict[str, tuple[Conversation, list[Verdict]]] = {"old": (conversation("old", ["Yes."]), [])}
+    desk = Desk(run, chats.get, ("person", "g"), lambda: NOW)
+    desk.press(("old", 0), {"kind": "clean"})
+    chats.clear()
+    undone = desk.undo()
+    assert undone is not None
+    assert (undone.kind, [line["kind"] for line in lines(run.marks)]) == ("clean", ["clean", "undo"])
+    assert [line.place for _, line in read_annotations(run.annotations)] == [("old", 0)]
+
+
 def test_a_torn_mark_is_lost_alone(run: RunFolder, caplog: pytest.LogCaptureFixture) -> None:
     desk = sit(run)
     desk.press(("c", 0), RIGHT)
@@ -186,6 +209,38 @@ def test_drawn_turns_are_the_queue_and_their_lines_have_the_propensity(run: RunF
     assert [turn.place for turn in desk.list_next()] == [("c", 0)]
     assert [turn.place for turn in sit(run, "person:ben").list_next()] == [("c", 1), ("c", 0)]
     assert find_guideline(run) == "g"
+
+
+def test_drawn_turns_of_a_conversation_that_is_gone_are_not_waited_for(run: RunFolder) -> None:
+    (run.path / "to-annotate-1.yaml").write_text(
+        SHEET.replace("conversation: c, turn: 1", "conversation: old, turn: 1")
+    )
+    assert [turn.place for turn in sit(run).list_next()] == [("c", 0)]
+
+
+def test_drawn_turns_stay_in_the_queue_while_it_is_not_known_whether_they_count(run: RunFolder) -> None:
+    def read_chat(chat: str) -> None:
+        raise UsageError("The journals of this run are still being read.")
+
+    (run.path / "to-annotate-1.yaml").write_text(SHEET)
+    assert len(Desk(run, read_chat, ("person", "g")).list_next()) == 2
+
+
+def test_a_key_waits_until_a_sheet_is_added(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.conversations.write_text(f"{CHAT.model_dump_json()}\n")
+    path = run.path / "to-annotate-1.yaml"
+    path.write_text(SHEET.replace("g2", "g").replace("spans: }", "spans: []}"))
+    pressing = Thread(target=lambda: sit(run).press(("c", 1), {"kind": "clean"}))
+
+    def press_meanwhile(wanted: Iterable[TurnPlace], chats: Iterable[Conversation]) -> dict[TurnPlace, str]:
+        pressing.start()
+        pressing.join(0.2)
+        return find_replies(wanted, chats)
+
+    monkeypatch.setattr(sheet, "find_replies", press_meanwhile)
+    assert sheet.add_sheet(run, path) == sheet.Added(added=2, known=0, empty=0)
+    pressing.join()
+    assert [line.place for _, line in read_annotations(run.annotations)] == [("c", 1), ("c", 0)]
 
 
 @pytest.mark.parametrize(

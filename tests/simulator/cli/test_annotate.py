@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.makers import ComponentVersions
+from hallulab.simulator.report.metrics.corrected import CorrectedSection
+from hallulab.simulator.report.write import report_of
+from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
+from tests.builders import conversation
 from tests.simulator.cli.two_bots import write_two_bots
 from tests.simulator.command_line import CommandLine
 
@@ -233,3 +239,62 @@ def test_a_sheet_is_not_written_through_a_link_out_of_the_folder(
     ended = hallulab("annotate", run.path, "--next", "4")
     assert (ended.code, (tmp_path / "elsewhere").exists()) == (2, False)
     assert "leads out of the run folder" in " ".join(ended.err.split())
+
+
+def fail_and_replace(run: RunFolder) -> None:
+    """Conversation a0 failed, is labelled as drawn, and was replaced by its next try."""
+    first, *others = run.conversations.read_text().splitlines()
+    held = json.loads(first)
+    failed = json.dumps({**held, "stop_reason": "error", "error": "late"})
+    run.conversations.write_text("\n".join([failed, *others, json.dumps({**held, "id": "a0-try2"})]) + "\n")
+    how = {"draw": 1, "stratum": 0, "propensity": 0.5}
+    line = {"conversation": held["id"], "turn": 0, "key": "k", "spans": [], **how}
+    run.annotations.write_text(json.dumps(line) + "\n")
+
+
+def test_a_report_leaves_out_labels_of_a_conversation_that_was_replaced(
+    hallulab: CommandLine, run: RunFolder
+) -> None:
+    fail_and_replace(run)
+    ended = hallulab("report", run.path)
+    assert ended.code == 0
+    said = "Labels left out, because their conversations do not count any more: 1."
+    assert said in " ".join(ended.out.split())
+    assert json.loads(run.report.read_text())["left_out_labels"] == 1
+
+
+def test_a_draw_has_another_number_than_one_whose_labels_are_left_out(
+    hallulab: CommandLine, run: RunFolder
+) -> None:
+    fail_and_replace(run)
+    (run.path / "to-annotate-1.yaml").write_text("turns: []\n")
+    assert hallulab("annotate", run.path, "--next", "2").code == 0
+    assert [turn["draw"] for turn in read_sheet(run, 2)["turns"]] == [2, 2]
+
+
+def test_labels_of_an_older_chatbots_conversation_are_left_out(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    chats = [
+        conversation(name, ["Yes."], version=version) for name, version in (("old", "u-1"), ("new", "u-2"))
+    ]
+    run.conversations.write_text("".join(f"{chat.model_dump_json()}\n" for chat in chats))
+    run.annotations.write_text('{"conversation": "old", "turn": 0, "key": "k", "spans": []}\n')
+    bots = {"scenario": "pregnancy-medication", "chatbots": ["vanilla"], "model": "m"}
+    made_by = ComponentVersions(user="u", chatbots={"vanilla": "2"})
+    experiment = Experiment.model_validate(bots)
+    run.write_experiment(
+        SavedExperiment(experiment=experiment, identity={}, detectors={}, seeds=(0,), made_by=made_by)
+    )
+    assert report_of(run, run.read_journals()).of(CorrectedSection).left_out_labels == 1
+
+
+def test_a_sheets_turn_of_a_conversation_that_was_replaced_is_refused(
+    hallulab: CommandLine, run: RunFolder
+) -> None:
+    fail_and_replace(run)
+    run.annotations.unlink()
+    path = run.path / "to-annotate-1.yaml"
+    path.write_text("turns:\n- {conversation: a0, turn: 0, key: k, spans: []}\n")
+    ended = hallulab("annotate", run.path, "--add", path)
+    said = "conversation a0 does not count any more: its next try replaced it. Delete the turn here."
+    assert (ended.code, said in " ".join(ended.err.split())) == (2, True)

@@ -17,14 +17,17 @@ import pytest
 from hallulab.scenarios.datasets.annotations import read_annotations
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Span
+from hallulab.simulator.annotate.marks import MarkedFlag
 from hallulab.simulator.report.metrics.corrected import CorrectedSection
 from hallulab.simulator.report.write import report_of
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.viewer.index import RunIndex
 from hallulab.simulator.viewer.keys import map_shown, name_annotator
 from tests.builders import conversation, scored
 from tests.simulator.viewer.serving import Served, append, serving
 from tests.simulator.viewer.test_pages import HOSTILE, hostile_run, id_of
 
+FLAG = MarkedFlag("d", 5, 11, "Rs 500").id
 REPLY = "Fee: Rs 500.\r\nIt takes 3 days 😀 or so."
 
 
@@ -86,13 +89,13 @@ def labels(served: Served, name: str = "small") -> list[tuple[str, int, list[tup
 
 
 def test_a_flag_that_is_called_right_becomes_a_label_with_its_words(served: Served) -> None:
-    status, told = press(served, kind="right", detector="d", finding=0, annotator="Asha")
+    status, told = press(served, kind="right", flag=FLAG, annotator="Asha")
     assert status == 200
     assert labels(served) == [("person:Asha", 0, [("Rs 500", 4, "It is Rs 200.")])]
     assert told["turns"][0] == {
         "turn": 0,
         "drawn": False,
-        "flags": [{"detector": "d", "finding": 0, "stands": True, "mark": "right"}],
+        "flags": [{"flag": FLAG, "stands": True, "mark": "right"}],
         "missed": [],
         "line": {
             "spans": [{"quote": "Rs 500", "severity": 4, "reason": "It is Rs 200.", "start": None}],
@@ -102,8 +105,21 @@ def test_a_flag_that_is_called_right_becomes_a_label_with_its_words(served: Serv
 
 
 def test_a_severity_of_ones_own_counts_before_the_detectors(served: Served) -> None:
-    press(served, kind="right", detector="d", finding=0, severity=1)
+    press(served, kind="right", flag=FLAG, severity=1)
     assert labels(served) == [("person", 0, [("Rs 500", 1, "It is Rs 200.")])]
+
+
+def test_a_flag_that_another_one_replaced_is_not_labelled(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    run = RunFolder(tmp_path / "runs" / "small")
+    append(run.conversations, [conversation("c0", [REPLY])])
+    append(
+        run.verdicts, [scored("c0", 0).model_copy(update={"spans": (Span(start=24, end=30, text="3 days"),)})]
+    )
+    with serving([tmp_path / "runs"], tmp_path / "indices") as viewer:
+        status, told = press(viewer, kind="right", flag=FLAG)  # of a page with the flag of another version
+    said = "Load the page anew: this turn does not have that flag any more."
+    assert (status, told["error"], run.marks.exists()) == (400, said, False)
 
 
 def test_selected_words_are_found_in_the_reply_as_it_is_stored(served: Served) -> None:
@@ -140,9 +156,10 @@ def test_undo_leads_to_the_turn_of_the_last_key(served: Served) -> None:
         ({"kind": "clean", "conversation": "../../secret"}, "no turn 0"),
         ({"kind": "clean", "annotator": "a\nb"}, "characters that can be seen"),
         ({"kind": "clean", "annotator": "x" * 61}, "at most 60"),
-        ({"kind": "right", "detector": "d", "finding": 1}, "no such flag"),
-        ({"kind": "right", "detector": "e", "finding": 0}, "no such flag"),
-        ({"kind": "right", "detector": "d", "finding": 0, "severity": 6}, "severity"),
+        ({"kind": "right"}, "Load the page anew"),
+        ({"kind": "wrong", "flag": "x"}, "Load the page anew"),
+        ({"kind": "wrong", "flag": FLAG, "turn": 1}, "Load the page anew"),
+        ({"kind": "right", "flag": FLAG, "severity": 6}, "severity"),
         ({"kind": "missed", "start": 0, "end": 999, "text": "Fee"}, "do not stand"),
         ({"kind": "missed", "start": 0, "end": 3, "text": "fee"}, "other words"),
         ({"kind": "missed", "start": 3, "end": 3, "text": ""}, "do not stand"),
@@ -213,7 +230,7 @@ def test_a_run_that_is_not_there_is_refused(served: Served) -> None:
 
 def test_the_numbers_are_those_of_the_report(served: Served) -> None:
     for number in range(8):
-        kinds: list[dict[str, Any]] = [{"kind": "right", "detector": "d", "finding": 0}, {"kind": "clean"}]
+        kinds: list[dict[str, Any]] = [{"kind": "right", "flag": FLAG}, {"kind": "clean"}]
         press(served, conversation=f"c{number}", **kinds[number % 3 == 0])
     press(served, turn=1, kind="unknown")
     press(served, conversation="c1", turn=1, kind="clean")
@@ -249,7 +266,7 @@ def test_the_page_of_labels_has_agreement_and_conflicts(served: Served) -> None:
     for name, kind in (("Asha", "clean"), ("<img src=x>", "clean")):
         press(served, kind=kind, annotator=name, turn=1)
     press(served, kind="clean", annotator="Asha")
-    press(served, kind="right", detector="d", finding=0, annotator="<img src=x>")
+    press(served, kind="right", flag=FLAG, annotator="<img src=x>")
     status, page = served.get(f"/runs/{id_of(served, 'small')}/labels")
     assert status == 200
     assert "<img" not in page
@@ -304,3 +321,45 @@ def test_annotators_are_named(given: str, name: str) -> None:
 def test_a_name_that_cannot_be_read_is_refused(given: str) -> None:
     with pytest.raises(UsageError):
         name_annotator(given)
+
+
+def replace_failed(served: Served) -> None:
+    """Label a failed conversation's turn; then its next try succeeds."""
+    run = folder_of(served)
+    append(run.conversations, [conversation("f", ["No."], persona="f", stop_reason="error", error="late")])
+    assert press(served, conversation="f", kind="clean")[0] == 200
+    append(run.conversations, [conversation("f-try2", ["Yes."], persona="f")])
+
+
+def test_a_label_of_a_conversation_that_was_replaced_locks_nobody_out(served: Served) -> None:
+    replace_failed(served)
+    status, told = press(served, conversation="c1", turn=1, kind="clean")
+    assert (status, told["turns"][1]["line"]) == (200, {"spans": [], "unknown": False})
+
+
+def test_undo_of_a_key_in_a_replaced_conversation_stays_on_the_page(served: Served) -> None:
+    replace_failed(served)
+    status, told = press(served, conversation="c1", turn=1, kind="undo")
+    at = f"/runs/{id_of(served, 'small')}/conversations/c1#turn-1"
+    assert (status, told["undone"], told["turn"], told["at"]) == (200, "clean", None, at)
+
+
+def test_labels_of_a_replaced_conversation_are_left_out_of_numbers_and_counted(served: Served) -> None:
+    replace_failed(served)
+    press(served, kind="clean")
+    run = f"/runs/{id_of(served, 'small')}"
+    status, text = served.get(f"{run}/numbers")
+    assert (status, [row["annotated"] for row in json.loads(text)["rows"]]) == (200, [1, 1])
+    status, page = served.get(f"{run}/labels")
+    said = "Labels left out, because their conversations do not count any more: 1."
+    assert (status, said in page) == (200, True)
+
+
+def test_a_key_is_refused_while_the_last_marks_conversation_may_not_be_read_yet(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    press(served, kind="clean")
+    monkeypatch.setattr(RunIndex, "grow", lambda index: True)
+    status, told = press(served, conversation="unread", kind="clean")
+    said = "The journals of this run are still being read. Try again in a moment."
+    assert (status, told["error"]) == (400, said)

@@ -292,6 +292,15 @@ def test_what_is_refused_is_told(page: Page, served: Served) -> None:
     )
 
 
+def test_a_key_on_a_flag_that_the_turn_has_no_more_is_refused(page: Page, served: Served) -> None:
+    run = start(page, served, "c0#turn-0")
+    page.evaluate("document.querySelector('#turn-0 .finding').dataset.flag = 'of an older version'")
+    page.keyboard.press("y")
+    said = "Not saved: Load the page anew: this turn does not have that flag any more."
+    expect(page.locator("#desk-said")).to_have_text(said)
+    assert not run.annotations.exists()
+
+
 def test_hostile_words_are_added_as_text(page: Page, served: Served, tmp_path: Path) -> None:
     hostile_run(tmp_path / "runs" / "hostile")
     run = start(page, served, "c0#turn-0", "hostile")

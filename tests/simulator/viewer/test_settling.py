@@ -11,7 +11,7 @@ import pytest
 
 from hallulab.scenarios.datasets.annotations import read_annotations
 from tests.simulator.viewer.serving import Served, serving
-from tests.simulator.viewer.test_annotating import folder_of, press, small_run
+from tests.simulator.viewer.test_annotating import FLAG, folder_of, press, small_run
 from tests.simulator.viewer.test_pages import id_of
 
 BAD = "<img src=x>"
@@ -24,7 +24,7 @@ def serving_conflicts(folder: Path, other: str) -> Iterator[Served]:
     small_run(folder / "runs" / "small")
     with serving([folder / "runs"], folder / "indices") as viewer:
         for chat in ("c0", "c1"):
-            press(viewer, conversation=chat, kind="right", detector="d", finding=0, annotator="Asha")
+            press(viewer, conversation=chat, kind="right", flag=FLAG, annotator="Asha")
             press(viewer, conversation=chat, kind="clean", annotator=other)
         yield viewer
 
