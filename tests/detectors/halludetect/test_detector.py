@@ -194,7 +194,12 @@ async def test_an_unforeseen_error_is_kept_with_its_type(caplog: pytest.LogCaptu
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"), [({"reply": "?!"}, "no words"), ({"passages": ()}, "no evidence")]
+    ("change", "reason"),
+    [
+        ({"reply": "?!"}, "no words"),
+        ({"passages": ()}, "no evidence"),
+        ({"passages": (Passage(id="a", document="a", text=" "),)}, "no evidence"),
+    ],
 )
 async def test_with_nothing_to_judge_it_abstains(change: dict[str, Any], reason: str) -> None:
     judge, requests = detector(probabilities)
