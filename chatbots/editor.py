@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Any
+
+from pydantic import Field, field_validator
 
 from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.prompt import format_dialogue
@@ -10,16 +12,25 @@ from hallulab.chatbots.pipeline import Draft, is_refusal, tidy_reply
 from hallulab.chatbots.prompt_engineered import PromptEngineeredBot
 from hallulab.scenarios.transcript import Frozen
 
+MOST_PROBLEMS = 6
+"""Problems of a draft that are read."""
+
 
 class EditedReply(Frozen):
     # The model reads this text in the schema: another wording is another request, and other edits.
     """What the editor found and made of it. A small model edits what it has named first; asked for the
     edited text alone, it copies the draft."""  # noqa: D205, D209
 
-    problems: tuple[str, ...] = Field(max_length=6)
+    problems: tuple[str, ...] = Field(max_length=MOST_PROBLEMS)
     """Sentences of the draft that the evidence does not support."""
     reply: str
     """The reply without them."""
+
+    @field_validator("problems", mode="before")
+    @classmethod
+    def _cut(cls, given: Any) -> Any:
+        """Keep the first ones: not every endpoint holds a model to the limit."""
+        return given[:MOST_PROBLEMS] if isinstance(given, list | tuple) else given
 
 
 class EditorBot(PromptEngineeredBot):

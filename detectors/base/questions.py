@@ -97,7 +97,7 @@ SHORT_WORDS = 2
 neighbours do."""
 
 _SYMPATHY = re.compile(
-    r"\bsorry (?:to hear|about|for|that (?:you|this))\b|\bi understand (?:how|your)\b"
+    r"\bsorry (?:to hear|about|for|that (?:you|this))\b"
     r"|\A\W*(?:\w+ ){0,3}thank(?:s| you)\b(?! to)|\byou(?:'re| are) (?:most |very )?welcome\b(?! to)"
     r"|\bhope (?:this|that|it) helps\b|\bgood luck\b"
     r"|\A\W*(?:hello|hi|dear|regards|sincerely)\b(?:\W+\w+){0,3}\W*\Z",
@@ -109,12 +109,17 @@ _OFFER = re.compile(
     r"|(?:\A\W*|\b(?:i|we)(?:'m| am|'re| are|'d be| would be) (?:\w+ )?)"
     r"(?:happy|glad|here) to (?:help|assist)\b"
     r"|\bi(?:'ll| will| can| could) (?:\w+ ){0,2}(?:help|assist|guide) you\b"
-    r"|\bif (?:you (?:need|have|want|would like)|there(?:'s| is))"
-    r" (?:any |more |further |other )*(?:help|assistance|questions?|anything)\b"
     r"|\A\W*(?:here(?:'s| is| are)|below is)\b.*\b(?:sample|template|draft|example|steps)\b"
     r"|\bplease (?:provide|share|tell me|give me)\b",
     re.IGNORECASE,
 )
+_NARROW = re.compile(
+    r"\bi understand (?:how(?: \w+)? (?:this|that|it|you)|your)\b"
+    r"|(?:\bif (?:you (?:need|have|want|would like)|there(?:'s| is))|\bor (?:you )?(?:need|have|want))"
+    r" (?:any |more |further |other )*(?:help|assistance|questions?|anything)\b",
+    re.IGNORECASE,
+)
+"""Phrases that excuse only a clause with little else: a claim may stand beside them without a comma."""
 _JOINT = re.compile(
     r"[,;:()…–—]|\s-+\s|\b(?:and|but|so(?! much\b)|because|since|although|though|however)\b", re.IGNORECASE
 )
@@ -135,17 +140,17 @@ _ASKING = re.compile(
 def claims_nothing(sentence: str) -> bool:
     """Return whether a sentence is a question, or nothing but courtesies.
 
-    A question begins like one: `it opens at 6, shall I book?` claims something, and so does `did you know
-    that it opens at 6?`.
+    A question begins like one and has one line: `it opens at 6, shall I book?` claims something, and so does
+    `did you know that it opens at 6?`.
 
     Otherwise each clause must be a courtesy, or have at most `SHORT_WORDS` words and stand beside one.
     Clauses end at commas, semicolons, colons, brackets, dashes, and at conjunctions such as `and`, `but`,
     `so`, `because`. An offer (`feel free to call the helpline`) is a courtesy only if it names nothing: no
     word has a capital but the sentence's first and `I`. Sympathy, thanks and greetings may repeat a name.
-    Numbers always claim.
+    Numbers claim, except in a question.
     """
     plain = sentence.replace("’", "'").strip()
-    if plain.endswith("?"):
+    if plain.endswith("?") and "\n" not in plain:
         return _ASKING.match(plain) is not None and _VEILED_CLAIM.search(plain) is None
     if _NUMBER.search(plain):
         return False
@@ -154,7 +159,7 @@ def claims_nothing(sentence: str) -> bool:
         for region in split_sentences(plain)
         for clause in _JOINT.split(_uncapitalised(region.of(plain)))
     ]
-    courteous = any(_SYMPATHY.search(clause) or _OFFER.search(clause) for clause in clauses)
+    courteous = any(_SYMPATHY.search(clause) or _offers(clause) for clause in clauses)
     return courteous and not any(_claims(clause) for clause in clauses)
 
 
@@ -169,7 +174,14 @@ def _claims(clause: str) -> bool:
         return False
     found = _WORD.findall(clause)
     names = any(word[0].isupper() and word != "I" for word in found)
-    return names or (len(found) > SHORT_WORDS and _OFFER.search(clause) is None)
+    return names or (len(found) > SHORT_WORDS and not _offers(clause))
+
+
+def _offers(clause: str) -> bool:
+    if _OFFER.search(clause):
+        return True
+    rest, times = _NARROW.subn(" ", clause)
+    return times > 0 and len(_WORD.findall(rest)) <= SHORT_WORDS
 
 
 MIN_WORDS = 4

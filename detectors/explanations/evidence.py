@@ -59,6 +59,22 @@ _Part = tuple[str, tuple[Token, ...], frozenset[str], tuple[Item, ...]]
 
 
 @dataclass(frozen=True)
+class WantedWords:
+    """Words that are looked for in sentences."""
+
+    weights: Mapping[str, float]
+    """Stem → how much it tells."""
+    whole: float
+    """The sum."""
+
+    def share(self, held: frozenset[str]) -> float:
+        """Return the share of them that are held, by weight; 0 if there are none."""
+        if not self.whole:
+            return 0.0
+        return math.fsum(self.weights[stem] for stem in self.weights.keys() & held) / self.whole
+
+
+@dataclass(frozen=True)
 class EvidenceIndex:
     """All passages of a reply."""
 
@@ -79,12 +95,15 @@ class EvidenceIndex:
         """Return how much a word tells: its smoothed inverse document frequency over the sentences."""
         return log((1 + len(self.sentences)) / (1 + self.counts.get(stem, 0))) + 1
 
+    def weigh(self, wanted: Iterable[str]) -> WantedWords:
+        """Return the different words wanted with their weights, to be compared with many sentences."""
+        # Exact sums: stems come in an order that differs from process to process.
+        weights = {stem: self.weight(stem) for stem in wanted}
+        return WantedWords(weights, math.fsum(weights.values()))
+
     def share(self, wanted: Iterable[str], held: frozenset[str]) -> float:
         """Return the share of the different words wanted that are held, by weight; 0 if none are wanted."""
-        weights = {stem: self.weight(stem) for stem in wanted}
-        # Exact sums: stems come in an order that differs from process to process.
-        whole = math.fsum(weights.values())
-        return math.fsum(weight for stem, weight in weights.items() if stem in held) / whole if whole else 0.0
+        return self.weigh(wanted).share(held)
 
     def best(
         self, wanted: frozenset[str], among: Iterable[Sentence] | None = None

@@ -241,7 +241,8 @@ def _is_part(name: str, other: str) -> bool:
 def _nearest(
     claim: ComparedSentence, wanted: frozenset[str], holders: list[Sentence]
 ) -> tuple[float, Sentence]:
-    shares = [claim.evidence.share(wanted, holder.stems) for holder in holders]
+    words = claim.evidence.weigh(wanted)
+    shares = [words.share(holder.stems) for holder in holders]
     return max(shares), holders[shares.index(max(shares))]
 
 
@@ -250,9 +251,10 @@ def _other_item(
 ) -> tuple[str, Sentence | None]:
     """Return the item of the same kind in the evidence sentence nearest to `wanted`."""
     best, found, source = least, "", None
+    words = claim.evidence.weigh(wanted)
     for sentence in claim.evidence.sentences:
         known = next((known for known in sentence.items if _alike(item, known)), None)
-        share = claim.evidence.share(wanted, sentence.stems) if known else 0.0
+        share = words.share(sentence.stems) if known else 0.0
         if known and share >= best and (share > best or source is None):
             best, found, source = share, known.text, sentence
     return found, source

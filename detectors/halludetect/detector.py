@@ -25,7 +25,7 @@ from hallulab.detectors.halludetect.strategies import (
 )
 from hallulab.detectors.halludetect.token_probability import ProbabilityReading
 from hallulab.scenarios.components import read_options
-from hallulab.scenarios.text.spans import split_sentences
+from hallulab.scenarios.text.spans import split_sentences, split_words
 from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
 Kind = Literal["mixture", "probability", "word"]
@@ -140,7 +140,8 @@ class HalluDetectDetector(ServedDetector):
             raise Abstention("the reply has no words")
         grounds = await self._reading.ground(session, view)
         claims = not all(claims_nothing(region.of(view.reply)) for region in split_sentences(view.reply))
-        if claims and not grounds.passages and not grounds.found:
+        passages = (*grounds.passages, *grounds.found)
+        if claims and not any(split_words(passage.text) for passage in passages):
             raise Abstention("there is no evidence")
         rated = await self._reading.rate(session, grounds, view)
         score = self._reading.overall(rated, grounds, view)

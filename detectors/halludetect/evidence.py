@@ -23,7 +23,7 @@ from hallulab.agents.retrieval.knowledge import reformulate
 from hallulab.detectors.base.judging import format_evidence
 from hallulab.detectors.base.questions import claims_nothing
 from hallulab.scenarios.text.spans import compute_unknown_share, split_sentences, split_words
-from hallulab.scenarios.text.words import is_courtesy
+from hallulab.scenarios.text.words import STOP_WORDS, is_courtesy
 from hallulab.scenarios.transcript import Frozen, Message, Passage, TurnView
 
 MEMORY_TOKENS = 120
@@ -182,30 +182,31 @@ KNOWN_SHARE = 2 / 3
 """Share of a sentence's other words that must be known, too."""
 
 
-def repeats_user(sentence: str, user_text: str, evidence_text: str) -> bool:
+def repeats_user(sentence: str, user_text: str) -> bool:
     """Return whether a sentence only repeats addresses, phone numbers or other numbers of the user.
 
-    At least one of them must stand in `user_text`, and each of them in `user_text` or `evidence_text`
-    (numbers by their digits). Of the sentence's other words of four letters or more, at least `KNOWN_SHARE`
-    must stand there, too; labels such as "phone" or "amount" do not count.
+    There must be at least one, and each must stand in `user_text` (numbers by their digits). Of the
+    sentence's other words at least `KNOWN_SHARE` must stand there, too. Stop words, `Rs`, `yes`, and labels
+    such as "phone" or "amount" do not count.
     """
-    said, known = (
-        find_details(user_text),
-        find_details(user_text) | find_details(evidence_text),
-    )
     found = find_details(sentence)
-    if not found & said or not found <= known:
+    if not found or not found <= find_details(user_text):
         return False
-    vocabulary = set(_list_words(user_text)) | set(_list_words(evidence_text))
-    others = [word for word in _list_words(_EMAIL.sub(" ", sentence)) if not _LABEL.fullmatch(word)]
-    return sum(word in vocabulary for word in others) >= KNOWN_SHARE * len(others)
+    said = set(split_words(user_text))
+    others = [word for word in split_words(_EMAIL.sub(" ", sentence)) if _tells(word)]
+    return sum(word in said for word in others) >= KNOWN_SHARE * len(others)
+
+
+def _tells(word: str) -> bool:
+    """Return whether a word is no number and says what a sentence is about."""
+    return not (word[0].isdigit() or word in STOP_WORDS or word in ("rs", "yes") or _LABEL.fullmatch(word))
 
 
 def find_clearing_rule(sentence: str, grounds: EvidenceContext) -> str | None:
     """Return why a sentence needs no judging, or None."""
     if claims_nothing(sentence):
         return "claims nothing"
-    if repeats_user(sentence, grounds.user_statements, grounds.passage_text):
+    if repeats_user(sentence, grounds.user_statements):
         return "repeats what the user said"
     return None
 

@@ -213,7 +213,7 @@ class WordReading(DoubledRetrieval):
         """See `JudgingStrategy.rate`: what a majority of the samples objects to."""
         analyses = await self.analyse(session, grounds, view)
         voted = vote(analyses, view.reply)
-        cleared = [repeats_user(rated.text, grounds.user_statements, grounds.passage_text) for rated in voted]
+        cleared = [repeats_user(rated.text, grounds.user_statements) for rated in voted]
         open_cases = [rated for rated, harmless in zip(voted, cleared, strict=True) if not harmless]
         graded = iter(await self._grade(session, grounds, open_cases) if open_cases else ())
         rule = {"rule": "repeats what the user said"}
@@ -245,8 +245,9 @@ class WordReading(DoubledRetrieval):
             ),
             return_exceptions=True,
         )
-        parsed = [outcome for outcome in outcomes if isinstance(outcome, RoughAnalysis)]
-        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        checked = [_require_quotations(outcome) for outcome in outcomes]
+        parsed = [outcome for outcome in checked if isinstance(outcome, RoughAnalysis)]
+        failures = [outcome for outcome in checked if isinstance(outcome, BaseException)]
         fatal = [failure for failure in failures if not isinstance(failure, ModelError)]
         if fatal or not find_majority(len(parsed), self._samples):
             raise [*fatal, *failures][0]
@@ -287,6 +288,15 @@ class WordReading(DoubledRetrieval):
             rated.model_copy(update={"reason": reasons.get(number) or rated.reason})
             for number, rated in enumerate(kept, start=1)
         ]
+
+
+def _require_quotations(outcome: RoughAnalysis | BaseException) -> RoughAnalysis | BaseException:
+    """Return an analysis as it is, or an error if it objects to something that it does not quote."""
+    if isinstance(outcome, RoughAnalysis) and any(
+        not objection.sentence.strip() for objection in outcome.hallucinations
+    ):
+        return UnparseableAnswer("analysis: a hallucination without its sentence.")
+    return outcome
 
 
 def find_majority(votes: int, samples: int) -> bool:

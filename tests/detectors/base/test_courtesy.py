@@ -66,6 +66,13 @@ from hallulab.detectors.base.questions import claims_nothing
         ("It goes on, thanks to high ratings.", False),
         ("Feel free to call 0381-232-0325.", False),
         ("The fee is nil.", False),
+        # a claim beside a phrase, without a comma
+        ("The police will arrest the seller at once if you need help.", False),
+        ("I understand your landlord must return the deposit within a month.", False),
+        ("I understand how you feel.", True),
+        ("If you have any more questions, feel free to ask.", True),
+        # a question at the end of lines without full stops
+        ("How to file\nPay at the Supreme Court and bring witnesses\nShall I go on?", False),
     ],
 )
 def test_courtesies_and_questions_claim_nothing_and_what_stands_beside_them_does(

@@ -71,7 +71,10 @@ async def test_cut_evidence_that_shows_nothing_is_not_clean() -> None:
     assert (judgement.outcome, judgement.truncated) == ("abstained", True)
 
 
-@pytest.mark.parametrize(("reply", "passages"), [("?!", (POOL,)), (REPLY, ())])
+BLANK = Passage(id="pool#9", document="pool", text=" ")
+
+
+@pytest.mark.parametrize(("reply", "passages"), [("?!", (POOL,)), (REPLY, ()), (REPLY, (BLANK,))])
 async def test_without_words_or_evidence_it_abstains(reply: str, passages: tuple[Passage, ...]) -> None:
     judgement, requests = await judged(reply, passages)
     assert (judgement.outcome, requests) == ("abstained", [])

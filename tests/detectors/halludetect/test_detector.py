@@ -133,6 +133,15 @@ async def test_what_the_user_said_is_no_hallucination() -> None:
     assert judgement.units[-1].details == {"rule": "repeats what the user said"}
 
 
+async def test_a_number_that_the_user_said_of_something_else_is_judged() -> None:
+    judge, requests = detector(probabilities)
+    court = Passage(id="court#0", document="court", text="The court fee is Rs 100.")
+    question = "I paid Rs 500 for a phone. What is the court fee?"
+    judgement = await judge.detect(TurnView(question=question, passages=(court,), reply="The fee is Rs 500."))
+    assert "rule" not in judgement.units[-1].details
+    assert len(requests) > 0
+
+
 async def test_the_threshold_can_be_moved() -> None:
     judge, _ = detector(probabilities, overlap=False, threshold=4.9)
     judgement = await judge.detect(VIEW)
@@ -185,7 +194,12 @@ async def test_an_unforeseen_error_is_kept_with_its_type(caplog: pytest.LogCaptu
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"), [({"reply": "?!"}, "no words"), ({"passages": ()}, "no evidence")]
+    ("change", "reason"),
+    [
+        ({"reply": "?!"}, "no words"),
+        ({"passages": ()}, "no evidence"),
+        ({"passages": (Passage(id="a", document="a", text=" "),)}, "no evidence"),
+    ],
 )
 async def test_with_nothing_to_judge_it_abstains(change: dict[str, Any], reason: str) -> None:
     judge, requests = detector(probabilities)
@@ -269,6 +283,13 @@ async def test_empty_lists_are_a_clean_reply_at_the_lowest_severity() -> None:
     judge, requests = detector(words([rough(), rough(), rough()], ""), reading="word")
     judgement = await judge.detect(VIEW)
     assert (judgement.score, judgement.flagged, judgement.spans, len(requests)) == (1.0, False, (), 3)
+
+
+async def test_objections_that_quote_nothing_fail_and_are_never_clean() -> None:
+    judge, _ = detector(words([rough(" "), rough(""), rough()], ""), reading="word")
+    judgement = await judge.detect(VIEW)
+    assert (judgement.outcome, judgement.flagged) == ("failed", None)
+    assert judgement.error == "analysis: a hallucination without its sentence."
 
 
 async def test_a_minority_of_unparseable_samples_is_passed_over() -> None:

@@ -297,6 +297,10 @@ def test_an_answer_that_begins_with_no_decision_is_an_error(answer: str) -> None
     [
         (VIEW.model_copy(update={"reply": " "}), "the reply is empty"),
         (VIEW.model_copy(update={"passages": ()}), "there is no evidence"),
+        (
+            VIEW.model_copy(update={"passages": (Passage(id="a", document="a", text=" "),)}),
+            "there is no evidence",
+        ),
         (VIEW.model_copy(update={"reply": "Hello! How can I help you?"}), "no factual statement"),
     ],
 )
