@@ -181,7 +181,9 @@ def _offers(clause: str) -> bool:
     if _OFFER.search(clause):
         return True
     rest, times = _NARROW.subn(" ", clause)
-    return times > 0 and len(_WORD.findall(rest)) <= SHORT_WORDS
+    # What is offered stands behind the phrase: `if you need help with drafting a complaint`.
+    most = 2 * SHORT_WORDS if _NARROW.match(clause.strip()) else SHORT_WORDS
+    return times > 0 and len(_WORD.findall(rest)) <= most
 
 
 MIN_WORDS = 4

@@ -72,7 +72,7 @@ def format_of(path: Path) -> str:
         if recognize is not None and recognize(start):
             return name
     if not path.is_dir() and not start.data.strip():
-        raise UsageError(f"{path}: the file is empty. Give a file of chats.")
+        raise UsageError(f"{path}, line 1: the file is empty. Give a file of chats.")
     raise UsageError(
         f"{path}, line {line}: in no format that is known by its content. `hallulab import --format` "
         f"names it ({', '.join(list_formats())}); see {_DOCS}."

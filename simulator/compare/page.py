@@ -24,7 +24,7 @@ from hallulab.simulator.report.html import load_asset, mark_safe, render
 
 _PACKAGE = "hallulab.simulator.compare"
 _MEANINGS = {
-    "new": "hallucinated now, and not before; or not judged before, or not there",
+    "new": "hallucinated now; clean or not judged before",
     "gone": "hallucinated before, and not now",
     "worse": "hallucinated in both, and worse now",
     "better": "hallucinated in both, and better now",

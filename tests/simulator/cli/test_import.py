@@ -123,7 +123,7 @@ def test_what_cannot_be_imported_is_said(
 @pytest.mark.parametrize(
     ("text", "arguments", "complaint"),
     [
-        ("", (), "chats.csv: the file is empty. Give a file of chats."),
+        ("", (), "chats.csv, line 1: the file is empty. Give a file of chats."),
         (
             "question;answer\nWhen?;At 7.\n",
             ("--format", "csv"),
