@@ -38,7 +38,7 @@ def test_what_is_written_is_read_again() -> None:
 
 def test_the_file_of_the_repository_can_be_read() -> None:
     text = durations.FILE.read_text(encoding="utf-8")
-    assert len(known_tests(text)) == 50
+    assert len(known_tests(text)) == 55
     assert yardstick(text) > 0
 
 
