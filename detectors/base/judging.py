@@ -104,6 +104,11 @@ def format_evidence(passages: Sequence[Passage], max_characters: int) -> PromptE
     )
 
 
+def has_evidence(passages: Iterable[Passage]) -> bool:
+    """Return whether any passage has words. A bot may name passages without text, which say nothing."""
+    return any(split_words(passage.text) for passage in passages)
+
+
 def find_best_passage(text: str, passages: Sequence[Passage]) -> str:
     """Return the passage that shares most words with `text` (earliest on a tie), as `id: text`; or ""."""
     if not passages:

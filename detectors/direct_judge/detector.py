@@ -16,11 +16,12 @@ from hallulab.detectors.base.judging import (
     ServedDetector,
     format_evidence,
     gather_all,
+    has_evidence,
     make_flagged_spans,
 )
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.scenarios.components import read_options
-from hallulab.scenarios.text.spans import Region, split_spoken_sentences, split_words
+from hallulab.scenarios.text.spans import Region, split_spoken_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 
@@ -61,7 +62,7 @@ class DirectJudgeDetector(ServedDetector):
         """See `ServedDetector`. Abstains when the reply has no words and when there is no evidence."""
         if not re.search(r"\w", view.reply):
             raise Abstention("the reply has no words")
-        if not any(split_words(passage.text) for passage in view.passages):
+        if not has_evidence(view.passages):
             raise Abstention("there is no evidence")
         evidence = format_evidence(view.passages, self._options.max_evidence_characters)
         values = {"evidence": evidence.text, "reply": view.reply}

@@ -12,7 +12,13 @@ from pydantic import Field
 from hallulab.agents.models.model import Session
 from hallulab.agents.retrieval.knowledge import load_reformulation_prompt
 from hallulab.agents.served_model import find_catalogue_name
-from hallulab.detectors.base.judging import Abstention, Scale, ServedDetector, find_best_passage
+from hallulab.detectors.base.judging import (
+    Abstention,
+    Scale,
+    ServedDetector,
+    find_best_passage,
+    has_evidence,
+)
 from hallulab.detectors.base.protocol import DetectorContext, Traits
 from hallulab.detectors.base.questions import claims_nothing, list_calibrations
 from hallulab.detectors.halludetect.evidence import EvidenceContext
@@ -25,7 +31,7 @@ from hallulab.detectors.halludetect.strategies import (
 )
 from hallulab.detectors.halludetect.token_probability import ProbabilityReading
 from hallulab.scenarios.components import read_options
-from hallulab.scenarios.text.spans import split_sentences, split_words
+from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
 Kind = Literal["mixture", "probability", "word"]
@@ -140,8 +146,7 @@ class HalluDetectDetector(ServedDetector):
             raise Abstention("the reply has no words")
         grounds = await self._reading.ground(session, view)
         claims = not all(claims_nothing(region.of(view.reply)) for region in split_sentences(view.reply))
-        passages = (*grounds.passages, *grounds.found)
-        if claims and not any(split_words(passage.text) for passage in passages):
+        if claims and not has_evidence((*grounds.passages, *grounds.found)):
             raise Abstention("there is no evidence")
         rated = await self._reading.rate(session, grounds, view)
         score = self._reading.overall(rated, grounds, view)

@@ -18,6 +18,7 @@ from hallulab.detectors.base.judging import (
     ServedDetector,
     format_evidence,
     gather_all,
+    has_evidence,
     make_flagged_spans,
 )
 from hallulab.detectors.base.protocol import DetectorContext
@@ -37,7 +38,7 @@ from hallulab.detectors.metarag.steps import (
     score_response,
 )
 from hallulab.scenarios.components import read_options
-from hallulab.scenarios.text.spans import Region, split_words
+from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Frozen, Judgement, Passage, TurnView, Unit
 
 Threshold = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -152,7 +153,7 @@ class MetaRagDetector(ServedDetector):
         evidence = format_evidence(view.passages, options.max_evidence_characters)
         if not view.reply.strip():
             raise Abstention("the reply is empty")
-        if not any(split_words(passage.text) for passage in view.passages):
+        if not has_evidence(view.passages):
             raise Abstention("there is no evidence")
         decomposition = await decompose(
             session.on(options.decomposer or self._context.model),

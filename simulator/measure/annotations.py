@@ -59,6 +59,13 @@ class Annotations:
         return Annotations({**self.counts, **self.others[labeller]}, self.drawn)
 
 
+def describe_left_out(labels: int) -> list[str]:
+    """Say how many labels of conversations that do not count any more are left out; nothing if none are."""
+    return (
+        [f"Labels left out, because their conversations do not count any more: {labels}."] if labels else []
+    )
+
+
 def count_annotations(turns: Sequence[AnnotatedTurn]) -> Annotations:
     """Count what was found in each turn."""
     lines = [one.line for one in turns]

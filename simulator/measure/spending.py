@@ -50,9 +50,9 @@ def sum_calls(calls: Sequence[Call]) -> Spent:
     for call in calls:
         failed += call.error is not None
         replayed += call.replayed
-        lacks = call.prompt_tokens is None or call.completion_tokens is None
-        uncounted += lacks
-        untold += lacks and call.error is None
+        lacks_counts = _lacks_counts(call)
+        uncounted += lacks_counts
+        untold += lacks_counts and call.error is None
         prompt = _add_known(prompt, call.prompt_tokens)
         completion = _add_known(completion, call.completion_tokens)
         cached = _add_known(cached, call.cached_tokens)
@@ -79,8 +79,12 @@ def count_read_and_written(calls: Iterable[Call]) -> tuple[int, int]:
         The tokens, and the number of answered calls whose counts the server did not give.
     """
     answered = [call for call in calls if call.error is None]
-    told = [call for call in answered if None not in (call.prompt_tokens, call.completion_tokens)]
+    told = [call for call in answered if not _lacks_counts(call)]
     return sum(call.tokens for call in told), len(answered) - len(told)
+
+
+def _lacks_counts(call: Call) -> bool:
+    return call.prompt_tokens is None or call.completion_tokens is None
 
 
 def _add_known(total: int | None, count: int | None) -> int | None:

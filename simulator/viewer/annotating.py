@@ -21,6 +21,7 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.annotate.desk import Desk, find_guideline, read_drawn, read_standing_lines
 from hallulab.simulator.annotate.draw import DrawOptions, draw_turns
 from hallulab.simulator.annotate.marks import FlagMark, identify_flag, read_marks, sum_up
+from hallulab.simulator.measure.annotations import describe_left_out
 from hallulab.simulator.measure.annotators import compare_annotators, list_conflicts
 from hallulab.simulator.viewer.conversation import show_passages
 from hallulab.simulator.viewer.keys import AskedKey, Key, name_annotator, read_key
@@ -110,7 +111,7 @@ class LabellingPages:
             annotators=by,
             pairs=compare_annotators(turns),
             conflicts=conflicts,
-            left_out=labels.left_out,
+            left_out=describe_left_out(labels.left_out),
             opened=sum(one.decision is None for one in conflicts),
             guideline=self._find_guideline(run),
             address=lambda place: address_conflict(run, place),

@@ -170,6 +170,8 @@ def _find_state(launch: Launch | None, is_whole: bool, may_lack: bool) -> State:
         is_whole: whether all that was planned is there.
         may_lack: whether a run may have ended by itself without that, as far as is known.
     """
-    if launch is None or launch.code != 0:  # another process may have gone on with it
-        return "whole" if is_whole else "unfinished" if launch is None else "ended"
+    if launch is None:
+        return "whole" if is_whole else "unfinished"
+    if launch.code != 0:  # another process may have gone on with it
+        return "whole" if is_whole else "ended"
     return "ended" if is_whole or may_lack else "unfinished"

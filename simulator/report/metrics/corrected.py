@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hallulab.scenarios.text.wording import NOTHING
 from hallulab.scenarios.transcript import Conversation, Count, Frozen
-from hallulab.simulator.measure.annotations import LabelSource
+from hallulab.simulator.measure.annotations import LabelSource, describe_left_out
 from hallulab.simulator.measure.corrections import LEAD, UNKNOWN, Correction, compute_corrections
 from hallulab.simulator.measure.hallucinations import ByDetector
 from hallulab.simulator.measure.intervals import LEAST_FOR_INTERVAL
@@ -54,8 +54,6 @@ DRAWN = (
     "hallulab drew turns to be annotated, some more likely than others; numbers corrected by annotations "
     "weigh them by that (docs/annotate.md)."
 )
-LEFT_OUT = "Labels left out, because their conversations do not count any more: {}."
-"""Sentence about labels of conversations that were replaced, or that an older chatbot or user held."""
 
 
 class CorrectedRow(Correction):
@@ -265,7 +263,7 @@ def group_by_detector(rows: Sequence[CorrectedRow]) -> dict[str, list[CorrectedR
 
 def describe_section(found: CorrectedSection) -> list[str]:
     """Say what corrected numbers rest on, by whom turns were labelled, and which chatbot is best."""
-    left_out = [LEFT_OUT.format(found.left_out_labels)] if found.left_out_labels else []
+    left_out = describe_left_out(found.left_out_labels)
     if not any(row.source == "annotations" for row in found.corrected):
         return [*describe_corrections(found.corrected), *left_out]
     others = sum(one.turns for one in found.labelled_by) > found.drawn_turns

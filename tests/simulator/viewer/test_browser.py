@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from hallulab.scenarios.transcript import Passage, Span
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.viewer import app
+from hallulab.simulator.viewer.runs import ShownRun
 from tests.builders import conversation, scored
 from tests.simulator.viewer.browsing import find_violations, needs_chromium, opened_as
 from tests.simulator.viewer.serving import Served, append, serving
@@ -107,12 +108,17 @@ def test_a_flag_is_reached_and_opened_by_keys_alone(page: Page, served: Served) 
     assert page.locator("span.cited").count() == 0
 
 
+def watch_plain(served: Served, monkeypatch: pytest.MonkeyPatch) -> tuple[ShownRun, int]:
+    """Let pages look often; return the run `plain`, and how many conversations it has."""
+    monkeypatch.setattr(app, "LOOK_S", 0.1)
+    run = next(run for run in served.runs.list() if run.name == "plain")
+    return run, len(run.folder.read_conversations())
+
+
 def test_a_run_grows_while_its_page_is_open(
     page: Page, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "LOOK_S", 0.1)
-    run = next(run for run in served.runs.list() if run.name == "plain")
-    held = len(run.folder.read_conversations())
+    run, held = watch_plain(served, monkeypatch)
     go(page, served, f"/runs/{run.id}")
     expect(page.locator("#counts li").first).to_have_text(f"{held} conversations")
     append(run.folder.conversations, [conversation(f"d{held}", ["x"], persona="persona-d")])
@@ -122,9 +128,7 @@ def test_a_run_grows_while_its_page_is_open(
 def test_a_run_that_grows_before_its_page_listens_is_shown_as_it_is(
     page: Page, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "LOOK_S", 0.1)
-    run = next(run for run in served.runs.list() if run.name == "plain")
-    held = len(run.folder.read_conversations())
+    run, held = watch_plain(served, monkeypatch)
 
     def grow_first(route: Route) -> None:
         append(run.folder.conversations, [conversation(f"late{held}", ["x"], persona="persona-late")])
