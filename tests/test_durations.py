@@ -38,7 +38,7 @@ def test_what_is_written_is_read_again() -> None:
 
 def test_the_file_of_the_repository_can_be_read() -> None:
     text = durations.FILE.read_text(encoding="utf-8")
-    assert len(known_tests(text)) == 55
+    assert len(known_tests(text)) == 50
     assert yardstick(text) > 0
 
 
@@ -83,6 +83,7 @@ def limited(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path
     known.write_text(format_durations({"test_it.py::test_known": [0.3]}, fixed=100.0))
     monkeypatch.setattr(durations, "FILE", known)
     monkeypatch.setattr(durations, "LIMIT_S", 0.05)
+    monkeypatch.setattr(durations, "MARGIN", 1.0)
     pytester.makeini("[pytest]\nmarkers = slow")
     pytester.makepyfile(test_it=SLEEPS)
     return pytester
@@ -112,3 +113,19 @@ def test_on_a_slower_machine_the_limit_is_longer(
     monkeypatch.setattr(durations, "time_fixed_work", lambda: 400.0)
     result = limited.inline_run(*PLUGINS, "test_it.py")
     assert result.ret == pytest.ExitCode.OK
+
+
+def test_a_test_within_the_margin_is_named_and_fails_nothing(
+    limited: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durations, "MARGIN", 20.0)
+    result = limited.runpytest_inprocess(*PLUGINS, "test_it.py")
+    assert result.ret == pytest.ExitCode.OK
+    text = result.stdout.str()
+    section = text[text.index("took over 0.05 s, and tests/durations.md does not name them") :]
+    assert {line.split()[-1] for line in section.splitlines() if " s  test_it.py" in line} == {
+        "test_it.py::test_long",
+        "test_it.py::test_own_fixture",
+        "test_it.py::test_case[2]",
+        "test_it.py::test_long_at_first",
+    }
