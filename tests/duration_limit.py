@@ -1,11 +1,11 @@
 """How long a test may take: a new one over two seconds is named, and over four it fails the run.
 
-A test that is marked `slow` may take longer. New is what `tests/durations.md` does not name; `python -m
-tests.durations` writes that file. A test's time is that of its own fixtures and its call. What others share (a
-fixture of a module or the session) does not count. A test over the limit is run once more and the quicker time
-counts: the first use of a library takes seconds. Where the machine is slower than the one of the file, or
-busy, the limit grows with it. A run fails only at twice the limit: a test that drives a browser took up to
-1.8 times as long on another machine, beyond what that machine's speed explains.
+A test that is marked `slow` may take longer. New is what `tests/durations.md` does not name;
+`python -m tests.durations` writes that file. A test's time is that of its own fixtures and its call. What
+others share (a fixture of a module or the session) does not count. A test over the limit is run once more and
+the quicker time counts: the first use of a library takes seconds. Where the machine is slower than the one of
+the file, or busy, the limit grows with it. A run fails only at twice the limit: a test that drives a browser
+took up to 1.8 times as long on another machine, beyond what that machine's speed explains.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         and name_of(report.nodeid) not in known
     ]
     if long:
-        terminalreporter.section(f"took over {durations.LIMIT_S:g} s, and tests/durations.md does not name them")
+        title = f"took over {durations.LIMIT_S:g} s, and tests/durations.md does not name them"
+        terminalreporter.section(title)
         for seconds, nodeid in sorted(long, reverse=True):
             terminalreporter.write_line(f"{seconds:.1f} s  {nodeid}")
 

@@ -2,7 +2,8 @@
 
 `python -m tests.durations [--to FILE] [ARGUMENTS OF PYTEST]` runs the tests of `make test` and writes the
 list: the 50 slowest, and the total by folder. A test that the file does not name may take two seconds
-(`tests/duration_limit.py`, which fails the run at four). So whoever makes a test that takes longer shows it by a changed file.
+(`tests/duration_limit.py`, which fails the run at four). So whoever makes a test that takes longer
+shows it by a changed file.
 """
 
 from __future__ import annotations
