@@ -80,7 +80,7 @@ class AverageCost(Frozen):
     calls: Rounded | None
     """Model calls a conversation."""
     tokens: Rounded | None
-    """Tokens read and written; None: no server reported them."""
+    """Tokens read and written; None: those of an answered call are not known."""
     seconds: Rounded | None
     """Sum of latencies. Calls run at the same time, so this is no wall time."""
 
@@ -334,6 +334,6 @@ def _average(costs: Sequence[CostSummary]) -> AverageCost:
     return AverageCost(
         conversations=number,
         calls=total.calls / number if number else None,
-        tokens=None if total.tokens is None or not number else total.tokens / number,
+        tokens=None if total.all_tokens is None or not number else total.all_tokens / number,
         seconds=total.seconds / number if number else None,
     )

@@ -41,6 +41,8 @@ class CostSummary(Frozen):
     """Tokens written, likewise."""
     seconds: Seconds = 0.0
     """Sum of latencies."""
+    untold: Count = 0
+    """Answered calls whose tokens the server did not report."""
 
     def spent(self) -> Spent:
         """Return it as the measures add costs up."""
@@ -49,6 +51,7 @@ class CostSummary(Frozen):
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
             seconds=self.seconds,
+            untold=self.untold,
         )
 
 
@@ -319,6 +322,7 @@ def _summarize_cost(spent: Spent) -> CostSummary:
         prompt_tokens=spent.prompt_tokens,
         completion_tokens=spent.completion_tokens,
         seconds=round(spent.seconds, 3),
+        untold=spent.untold,
     )
 
 

@@ -122,8 +122,8 @@ COSTS = (
     Column("Calls before", "before.calls", "mean number of model calls a conversation, in the reference",
            _ONE, short="Calls\nbefore"),
     Column("After", "after.calls", "the same in the run", _ONE, short="after"),
-    Column("Tokens before", "before.tokens", "mean of tokens read and written a conversation", GROUPED,
-           short="Tokens\nbefore"),
+    Column("Tokens before", "before.tokens", "mean of tokens read and written a conversation; a dash "
+           "where the server did not tell those of an answered call", GROUPED, short="Tokens\nbefore"),
     Column("After", "after.tokens", "the same in the run", GROUPED, short="after"),
     Column("Seconds before", "before.seconds", "mean sum of latencies a conversation", _ONE,
            short="Seconds\nbefore"),

@@ -41,9 +41,13 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     2
 
     Raises:
-        UsageError: the file is missing, malformed or has a wrong field.
+        UsageError: the file is missing, empty, malformed or has a wrong field.
     """
     text = None if path is None else read_yaml(path, _SCHEMA)
+    if text is not None and not text.data:
+        raise UsageError(
+            f"{path} is empty. Name in it what to run ({_SCHEMA}), or leave it out for the defaults."
+        )
     given = {name: value for name, value in flags.items() if value is not None}
     flaw = find_unwritable(given)
     if flaw is not None:

@@ -41,6 +41,11 @@ class Spent:
             return None
         return (self.prompt_tokens or 0) + (self.completion_tokens or 0)
 
+    @property
+    def all_tokens(self) -> int | None:
+        """Tokens read and written; None when those of an answered call are not known."""
+        return None if self.untold else self.tokens
+
 
 def sum_calls(calls: Sequence[Call]) -> Spent:
     """Add up calls."""

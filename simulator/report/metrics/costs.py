@@ -258,10 +258,8 @@ def _build_efficiency(
 
 def _compute_tokens_per_chat(spending: Spending) -> float | None:
     """Return the mean; None where the tokens of an answered call are not known."""
-    total = spending.total()
-    if total.tokens is None or total.untold or not spending.chats:
-        return None
-    return total.tokens / spending.chats
+    tokens = spending.total().all_tokens
+    return None if tokens is None or not spending.chats else tokens / spending.chats
 
 
 class ChatStatistics(Frozen):

@@ -71,7 +71,7 @@ class Safeguards(Frozen):
     calls_per_reply: Rounded | None
     """Model calls of the guard, and for replies made again, over the replies."""
     tokens_per_reply: Rounded | None
-    """Tokens of these calls over the replies; None when no server reported them."""
+    """Tokens of these calls over the replies; None when those of an answered call are not known."""
     seconds_per_reply: Rounded | None
     """Sum of the latencies of these calls over the replies."""
 
@@ -112,7 +112,8 @@ COLUMNS = (
            "model calls of the guard and of replies made again, over the replies", build_decimal_format(1),
            short="Extra\ncalls"),
     Column("Extra tokens / reply", "tokens_per_reply",
-           "tokens read and written by these calls, over the replies", GROUPED,
+           "tokens read and written by these calls, over the replies; a dash where the server did not tell "
+           "those of an answered call", GROUPED,
            short="Extra\ntokens"),
     Column("Extra seconds / reply", "seconds_per_reply",
            "sum of the latencies of these calls, over the replies", build_decimal_format(1),
@@ -211,7 +212,7 @@ class Guarding(TableMetric[Safeguards]):
             answers=answers["answers"],
             hpt_answers=_divide_known(answers["hallucinations"], answers["answers"]),
             calls_per_reply=cost.calls / done["replies"],
-            tokens_per_reply=_divide_known(cost.tokens, done["replies"]),
+            tokens_per_reply=_divide_known(cost.all_tokens, done["replies"]),
             seconds_per_reply=cost.seconds / done["replies"],
         )
 

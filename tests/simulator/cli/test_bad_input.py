@@ -162,6 +162,21 @@ def test_an_empty_recording_is_not_replayed(code_and_error: CodeAndError, tmp_pa
     )
 
 
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "{}\n"])
+def test_an_empty_experiment_file_is_not_the_default_experiment(
+    code_and_error: CodeAndError, tmp_path: Path, text: str
+) -> None:
+    empty = tmp_path / "empty.yaml"
+    empty.write_text(text)
+    code, said = code_and_error("run", "-c", empty, "--out", tmp_path / "run")
+    assert (code, said, (tmp_path / "run").exists()) == (
+        2,
+        f"error: {empty} is empty. Name in it what to run (docs/experiment.md), or leave it out for the "
+        "defaults.\n",
+        False,
+    )
+
+
 def test_record_and_replay_together(code_and_error: CodeAndError, tmp_path: Path) -> None:
     code, said = code_and_error("run", "--record", tmp_path / "a", "--replay", tmp_path / "b")
     assert (code, said) == (2, "error: --record and --replay exclude each other: give one of them.\n")

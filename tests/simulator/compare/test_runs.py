@@ -122,6 +122,17 @@ def test_costs_of_a_detector_are_of_conversations_with_a_verdict_of_it() -> None
     assert (detector.after.tokens, detector.after.seconds) == (12.0, 4.0)
 
 
+def test_a_call_without_counts_leaves_no_mean_of_tokens() -> None:
+    told, untold = call("chatbot.generate", 30, 10), call("chatbot.generate", None, None)
+    chats = [
+        summarized([conversation("c", ["one"], "bot", calls=calls)], [scored("c", 0)])
+        for calls in ([told, told], [told, untold])
+    ]
+    cost = compare_runs(chats).runs[0].costs[0]
+    assert (cost.before.tokens, cost.after.tokens) == (80.0, None)
+    assert (cost.before.calls, cost.after.calls) == (2.0, 2.0)
+
+
 def test_a_detector_without_a_verdict_on_a_shared_conversation_has_no_average() -> None:
     chats = [conversation(name, ["r"], "bot", name) for name in ("asha", "ravi")]
     judged = scored("ravi", 0, calls=[call("detector.ask", 10, 2, 4.0)])

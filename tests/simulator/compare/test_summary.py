@@ -86,6 +86,7 @@ def test_the_demos_tallies_are_those_of_the_report(demo_replay: RunFolder) -> No
                 prompt_tokens=expected.spent.prompt_tokens,
                 completion_tokens=expected.spent.completion_tokens,
                 seconds=round(expected.spent.seconds, 3),
+                untold=expected.spent.untold,
             )
             untold = {"chatbot_tokens": 0, "chatbot_untold": expected.chatbot_calls}
             assert made == dataclasses.replace(expected, spent=brief, **untold)

@@ -65,6 +65,12 @@ def test_extra_cost_is_that_of_the_guard_and_of_replies_made_again() -> None:
     assert (row.calls_per_reply, row.tokens_per_reply, row.seconds_per_reply) == (2.0, 24.0, 1.0)
 
 
+def test_a_call_of_a_guard_without_counts_leaves_no_mean_of_tokens() -> None:
+    calls = [call(f"{CALLS}judge.check"), call(f"{CALLS}topic", None, None)]
+    [row] = safeguards([held("c", [PASSED, PASSED], calls)], [], ["guarded"], [])
+    assert (row.calls_per_reply, row.tokens_per_reply) == (2.0, None)
+
+
 def test_a_flagged_draft_without_places_is_in_no_hpt() -> None:
     nowhere = attempt("Safe.", 0.9).model_copy(update={"flagged": True})
     [row] = safeguards([held("c", [record(nowhere, action="marked")])], [], ["guarded"], [])
