@@ -178,6 +178,16 @@ class RunFolder:
                     "Delete the link, or put the file in its place."
                 )
 
+    def refuse_recording(self, recording: Path | None) -> None:
+        """Raise UsageError if a recording, if there is one, is a file that the run itself writes."""
+        if recording is None:
+            return
+        place = os.path.realpath(recording)
+        if place in map(os.path.realpath, (*self.files, self.annotations, self.marks)):
+            raise UsageError(
+                f"--record {recording}: the run folder keeps a file of its own there. Give another file."
+            )
+
     def clear(self) -> None:
         """Delete the run's own files, and nothing else in the folder."""
         for file in self.files:
