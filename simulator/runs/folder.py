@@ -113,7 +113,7 @@ class RunFolder:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise UsageError(
-                    f"another run is writing to {self.path}. Wait until it ends, or give another --out."
+                    f"another run is writing to {self.path}. Wait until it ends, or use another folder."
                 ) from error
             except OSError:
                 pass  # some network file systems know no locks
