@@ -196,8 +196,11 @@ def _choose_flags(
 ) -> list[str]:
     """Return the flags of vLLM for this machine and model, with the user's; `serving` are a server's own."""
     given = {_flag_name(flag) for flag in extra_flags if flag.startswith("--")}
-    for flag in sorted(given & FLAGS_OF_OURS.keys()):
-        raise UsageError(f"the flag {flag} cannot be passed through to vLLM: {FLAGS_OF_OURS[flag]}.")
+    for flag, reason in FLAGS_OF_OURS.items():
+        if any(
+            flag.startswith(name) for name in given if len(name) > len("--")
+        ):  # vLLM takes beginnings, too
+            raise UsageError(f"the flag {flag} cannot be passed through to vLLM: {reason}.")
     ours: dict[str, str | None] = {
         # JSON output can end in endless white space, which the white-space rule prevents. vLLM accepts
         # that rule only with a named backend.

@@ -23,7 +23,7 @@ from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.options.commands import ChatOptions
 from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.report.reader import cut_segments
-from hallulab.simulator.runs.folder import name_folder_by_time
+from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
 
 COMMAND = "hallulab chat"
 """What experiment.json says of where the conversation was held."""
@@ -53,8 +53,10 @@ async def chat_from_options(options: ChatOptions, show: Print) -> Path | None:
     """
     experiment = load_terminal_experiment(options)
     folder = to_path(options.out) or name_folder_by_time()
+    settings = RunSettings.from_options(options)
+    RunFolder(folder).refuse_recording(settings.record)
     async with (
-        open_live_models(experiment, RunSettings.from_options(options)) as models,
+        open_live_models(experiment, settings) as models,
         models.open_stage(experiment.scenario) as stage,
     ):
         names = [one.name for one in stage.stage.participants.detectors]

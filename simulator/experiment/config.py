@@ -137,7 +137,7 @@ class Experiment(Frozen):
     """Role (`user`, `chatbot` or `detector`) → name under `models`."""
     user: UserSettings | None = None
     """Several models that play users; None: the one of `roles`."""
-    personas: tuple[str, ...] | None = None
+    personas: tuple[str, ...] | None = Field(default=None, min_length=1)
     """Personas to simulate, by identifier; None: all, in the pack's order."""
     limit: int | None = Field(default=None, ge=1)
     """At most this many personas."""
@@ -224,6 +224,15 @@ class Experiment(Frozen):
         if twice:
             raise ValueError(f"the name {twice[0]!r} stands twice; give each its own `name`")
         return components
+
+    @field_validator("personas")
+    @classmethod
+    def _personas_differ(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        counts = Counter(names or ())
+        twice = [name for name, count in counts.items() if count > 1]
+        if twice:
+            raise ValueError(f"{twice[0]!r} stands twice; name each once, or raise `repeats`")
+        return names
 
     @field_validator("manners")
     @classmethod

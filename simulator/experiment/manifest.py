@@ -174,7 +174,9 @@ class Manifest:
             update["experiment"] = kept
             update["identity"] = {**before.identity, **identity}
             update["branched_from"] = self.branching and self.branching.saved()
-            update["seeds"] = tuple(enumerate_seeds(self.experiment, self.scenario))
+            same_user = before.made_by is not None and before.made_by.user == self.made_by.user
+            held = before.seeds if same_user else ()  # conversations of another user count no more
+            update["seeds"] = tuple(sorted({*held, *enumerate_seeds(self.experiment, self.scenario)}))
             update["made_by"] = self.made_by.joining(before.made_by)
             sources = describe_sources(self.experiment, self.scenario, self.branching is not None)
             update["sources"] = sources.joining(before.sources)

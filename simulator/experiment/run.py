@@ -47,6 +47,7 @@ async def run_experiment(
         UsageError: the experiment has a contradiction, or does not fit the folder.
         OperationalError: server, endpoint or disk failed.
     """
+    folder.refuse_recording(settings.record)
     request = load_request(experiment, folder, simulate, judge, branching)
     async with open_stage(request, settings) as stage:
         if simulate and not settings.fresh:

@@ -113,7 +113,7 @@ class RunFolder:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise UsageError(
-                    f"another run is writing to {self.path}. Wait until it ends, or give another --out."
+                    f"another run is writing to {self.path}. Wait until it ends, or use another folder."
                 ) from error
             except OSError:
                 pass  # some network file systems know no locks
@@ -177,6 +177,16 @@ class RunFolder:
                     f"{file}: this link leads out of the run folder, to {target}, which is not written to. "
                     "Delete the link, or put the file in its place."
                 )
+
+    def refuse_recording(self, recording: Path | None) -> None:
+        """Raise UsageError if a recording, if there is one, is a file that the run itself writes."""
+        if recording is None:
+            return
+        place = os.path.realpath(recording)
+        if place in map(os.path.realpath, (*self.files, self.annotations, self.marks)):
+            raise UsageError(
+                f"--record {recording}: the run folder keeps a file of its own there. Give another file."
+            )
 
     def clear(self) -> None:
         """Delete the run's own files, and nothing else in the folder."""

@@ -92,6 +92,15 @@ def test_flags_that_name_the_endpoint_cannot_be_passed_through() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "meant"),
+    [("--hos=0.0.0.0", "--host"), ("--po", "--port"), ("--served_model", "--served-model-name")],
+)
+def test_nor_can_their_short_forms_which_vllm_takes_for_them(given: str, meant: str) -> None:
+    with pytest.raises(UsageError, match=f"the flag {meant} cannot be passed through"):
+        line(given)
+
+
+@pytest.mark.parametrize(
     ("available", "weights", "space"),
     [(24 * GIB, 2 * GIB, "4"), (8 * GIB, 2 * GIB, "3"), (4 * GIB, 3 * GIB, "1")],
 )

@@ -267,7 +267,7 @@ def test_a_stopped_run_keeps_its_folder_and_goes_on_where_it_was(runs: Runs, tmp
         time.sleep(STOPPED_S)
         os.kill(pid, signal.SIGCONT)
         first = runs.driver.submit(Stoppable.wait, out).result()
-    told = f"error: another run is writing to {link}. Wait until it ends, or give another --out.\n"
+    told = f"error: another run is writing to {link}. Wait until it ends, or use another folder.\n"
     assert (second.code, second.err) == (2, told)
     assert (first.code, first.err) == (0, "")
     assert texts(out) == texts(runs.folder / "whole")

@@ -136,6 +136,32 @@ def test_a_recording_is_not_begun_by_a_command_that_is_refused(
     assert written(tmp_path) == before
 
 
+@pytest.mark.parametrize(
+    "name", ["conversations.jsonl", "experiment.json", "verdicts-03.jsonl", "audit.jsonl"]
+)
+def test_a_recording_does_not_take_the_place_of_a_file_of_the_run(
+    code_and_error: CodeAndError, tmp_path: Path, name: str
+) -> None:
+    pack = make_pack(tmp_path / "pack")
+    before = written(tmp_path)
+    run = tmp_path / "run"
+    assert code_and_error(*flags(pack, "--out", run, "--record", run / name)) == (
+        2,
+        f"error: --record {run / name}: the run folder keeps a file of its own there. Give another file.\n",
+    )
+    assert written(tmp_path) == before
+
+
+def test_nor_does_that_of_a_chat(code_and_error: CodeAndError, tmp_path: Path) -> None:
+    record = tmp_path / "run" / "conversations.jsonl"
+    models = ("--base-url", URL, "--model", "m", "--api-key-env", "NOT_SET_ANYWHERE")
+    assert code_and_error("chat", "--out", tmp_path / "run", "--record", record, *models) == (
+        2,
+        f"error: --record {record}: the run folder keeps a file of its own there. Give another file.\n",
+    )
+    assert written(tmp_path) == {}
+
+
 def test_a_report_that_contradicts_itself_is_refused_first(
     code_and_error: CodeAndError, tmp_path: Path, damaged: RunFolder
 ) -> None:

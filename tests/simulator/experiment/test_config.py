@@ -251,6 +251,16 @@ def test_two_components_of_one_name_are_refused() -> None:
     )
 
 
+def test_a_persona_that_stands_twice_is_refused() -> None:
+    assert refusal(None, personas=["ann", "bob", "ann"]) == (
+        "field `personas`: 'ann' stands twice; name each once, or raise `repeats`."
+    )
+
+
+def test_no_persona_is_too_few() -> None:
+    assert refusal(None, personas=[]) == "field `personas`: is empty; give at least 1."
+
+
 def test_more_minimum_than_maximum_turns_is_refused() -> None:
     assert refusal(None, min_turns=5, max_turns=2) == ("min_turns 5 is more than max_turns 2.")
 

@@ -181,7 +181,7 @@ def test_one_run_writes_to_a_folder_at_a_time(tmp_path: Path) -> None:
     with (
         RunFolder(tmp_path).claimed(),
         pytest.raises(
-            UsageError, match=r"another run is writing to .*\. Wait until it ends, or give another"
+            UsageError, match=r"another run is writing to .*\. Wait until it ends, or use another folder"
         ),
         RunFolder(tmp_path).claimed(),
     ):

@@ -43,6 +43,13 @@ def with_another_manner(scenario: Scenario, number: int) -> Scenario:
     return scenario.model_copy(update={"personas": tuple(personas)})
 
 
+def test_seeds_of_earlier_conversations_stay_when_fewer_are_asked_for(tmp_path: Path) -> None:
+    entered(tmp_path, repeats=3)
+    saved = entered(tmp_path, repeats=1).read_experiment()
+    assert saved is not None
+    assert saved.seeds == (0, 1, 2)
+
+
 def test_more_personas_and_chatbots_may_come(tmp_path: Path) -> None:
     folder = entered(tmp_path, limit=1)
     check_folder(experiment(limit=2, chatbots=["vanilla", "agent"]), load_scenario(PACK), folder)
