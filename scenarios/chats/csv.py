@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, write_lines
-from hallulab.scenarios.chats.otel import read_timestamp
+from hallulab.scenarios.chats.otel import parse_timestamp
 from hallulab.scenarios.chats.record import (
     CHATBOT,
     MODEL,
@@ -118,14 +118,31 @@ def read(path: Path) -> Iterator[ReadChat]:
     with Groups() as groups:
         for number, (line, row) in enumerate(_read_rows(path)):
             name = row.get("conversation") or f"row-{number + 1}"
-            order = row.get("order")
-            groups.add(name, read_timestamp(order) if order else 0.0, line, row)
+            groups.add(name, _read_order(row.get("order"), line), line, row)
         for name, rows in groups:
             try:
                 conversation = _build_conversation(name, [row.value for row in rows])
                 yield ReadChat(f"{path}, line {rows[0].line}", conversation)
             except FormatError as error:
                 raise FormatError(str(error), f"line {rows[0].line}") from error
+
+
+def _read_order(cell: str | None, line: int) -> float:
+    """Return the place of a row in its conversation; 0 where the file gives none.
+
+    Raises:
+        FormatError: it is neither a number nor a time, so the order is not known.
+    """
+    if not cell or not cell.strip():
+        return 0.0
+    place = parse_timestamp(cell.strip())
+    if place is None:
+        raise FormatError(
+            f"{cell[:40]!r} is no turn or time by which rows are ordered. Give a number or a time such as "
+            "2026-10-01T09:30:00, or delete the column: then rows stand in their order.",
+            f"line {line}",
+        )
+    return place
 
 
 def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
