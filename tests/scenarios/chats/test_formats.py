@@ -262,6 +262,14 @@ def test_rows_with_a_time_that_cannot_be_read_are_no_guess(tmp_path: Path) -> No
         read(path)
 
 
+@pytest.mark.parametrize("behind", [" , oops [{}]", "[{}]", " {}"])
+def test_nothing_behind_a_list_is_skipped(behind: str, tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "A?"}, {"role": "assistant", "content": "B."}]
+    path = written(tmp_path, "a.json", f"{json.dumps([{'messages': said}])}\n{behind}")
+    with pytest.raises(UsageError, match=r"a\.json, line 2: there is text after the end of the list\."):
+        read(path)
+
+
 def test_an_empty_reply_is_a_reply(tmp_path: Path) -> None:
     assert turns(tmp_path, ("user", "A?"), ("assistant", ""), ("user", "B?"), ("assistant", None)) == [
         ("A?", "", []),
