@@ -31,7 +31,7 @@ from hallulab.scenarios.chats.record import (
     read_about,
 )
 from hallulab.scenarios.chats.turns import build_passages, extract_evidence
-from hallulab.scenarios.chats.values import FormatError, Groups
+from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import open_to_read
 from hallulab.scenarios.files.json_text import parse_json
@@ -120,6 +120,7 @@ def read(path: Path) -> Iterator[ReadChat]:
             name = row.get("conversation") or f"row-{number + 1}"
             groups.add(name, _read_order(row.get("order"), line), line, row)
         for name, rows in groups:
+            _require_whole_order(name, rows)
             try:
                 conversation = _build_conversation(name, [row.value for row in rows])
                 yield ReadChat(f"{path}, line {rows[0].line}", conversation)
@@ -143,6 +144,17 @@ def _read_order(cell: str | None, line: int) -> float:
             f"line {line}",
         )
     return place
+
+
+def _require_whole_order(name: str, rows: Sequence[GroupedPart]) -> None:
+    """Raise FormatError if some rows of a conversation have a turn or time, and others have none."""
+    lacking = [row.line for row in rows if not (row.value.get("order") or "").strip()]
+    if 0 < len(lacking) < len(rows):
+        raise FormatError(
+            f"other rows of the conversation {name[:40]!r} have a turn or time, and this one has none. Give "
+            "it one, or delete the column: then rows stand in their order.",
+            f"line {lacking[0]}",
+        )
 
 
 def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:

@@ -256,6 +256,12 @@ def test_a_trace_without_a_reply_is_a_conversation_without_turns(tmp_path: Path)
     assert [(one.id, len(one.turns)) for one in read(path)] == [("s", 0), ("t", 1)]
 
 
+def test_rows_of_a_conversation_have_all_a_turn_or_none(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "session,turn,question,answer\nx,1,A?,B.\nx,,C?,D.\ny,,E?,F.\n")
+    with pytest.raises(UsageError, match=r"line 3: other rows of the conversation 'x' have a turn or time"):
+        read(path)
+
+
 def test_rows_with_a_time_that_cannot_be_read_are_no_guess(tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", "session,time,question,answer\nx,03/01/2026 9:30,C?,D.\n")
     with pytest.raises(UsageError, match=r"line 2: '03/01/2026 9:30' is no turn or time by which rows"):
