@@ -147,6 +147,9 @@ def _extract_dialogue(spans: Sequence[TraceSpan]) -> list[ChatMessageRecord]:
         asked, replied = extract_messages(span.given, "user"), extract_messages(span.gave, "assistant")
         replies = [said for said in replied if said.role == "assistant"]
         if any(said.role == "user" for said in asked) and replies:
+            # Tools that log a list of messages late have the reply at its end, too.
+            if (asked[-1].role, asked[-1].text) == ("assistant", replies[-1].text):
+                del asked[-1]
             system = [ChatMessageRecord("system", text) for text in _read_system(span.system)]
             return [*system, *asked, *(said for said in replied if said.role == "call"), *replies[-1:]]
     return []

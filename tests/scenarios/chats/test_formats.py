@@ -176,6 +176,14 @@ def test_of_a_later_trace_the_dialogue_before_is_not_repeated(tmp_path: Path) ->
     assert [(turn.user, turn.reply) for turn in one.turns] == [("First?", "1"), ("Second?", "2")]
 
 
+def test_a_reply_that_stands_in_the_request_too_is_one(tmp_path: Path) -> None:
+    reply = {"role": "assistant", "content": "B."}
+    said = [{"role": "user", "content": "A?"}, reply]
+    about = {"id": "t", "sessionId": "s", "timestamp": "2026-10-01T00:00:00Z"}
+    (one,) = read(written(tmp_path, "a.jsonl", [{**about, "input": said, "output": reply}]))
+    assert [(turn.user, turn.reply) for turn in one.turns] == [("A?", "B.")]
+
+
 def turns(tmp_path: Path, *messages: tuple[str, Any]) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """User, reply and steps of the turns of messages."""
     line = {"messages": [{"role": role, "content": content} for role, content in messages]}
