@@ -110,7 +110,21 @@ def _find_interpreter(owner: str, given: str | None) -> str:
     return str(path)
 
 
-_NOT_PASSAGES = frozenset({"chunks", "context", "contexts", "documents", "evidence", "sources"})
+_NOT_PASSAGES = frozenset(
+    [
+        "chunks",
+        "citations",
+        "context",
+        "contexts",
+        "documents",
+        "evidence",
+        "passage",
+        "retrieved_contexts",
+        "retrieved_documents",
+        "source_documents",
+        "sources",
+    ]
+)
 """What others call passages. Unread, the reply would be judged by passages that the bot never saw."""
 
 

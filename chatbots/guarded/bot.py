@@ -266,7 +266,11 @@ class GuardedBot:
         attempt, reply = work.attempts[at], work.replies[at]
         assert attempt.reply is not None
         assert reply is not None
-        return add_marks(attempt.reply, attempt.spans or (), reply.passages, highlight=highlight, cite=cite)
+        spans = attempt.spans or ()
+        if attempt.flagged and all(span.start is None for span in spans):
+            # Nobody knows which words are meant, so none may look supported.
+            spans = (Span(start=0, end=len(attempt.reply), text=attempt.reply),)
+        return add_marks(attempt.reply, spans, reply.passages, highlight=highlight, cite=cite)
 
     async def _again(self, work: _GuardedDraft, decision: Decision) -> Attempt:
         """Ask the wrapped bot again, more strictly, and judge what it says.

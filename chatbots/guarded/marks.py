@@ -163,7 +163,9 @@ def make_readable(record: GuardRecord) -> str:
     ]
     if record.topics_error:
         lines.append(f"the tagger failed: {record.topics_error}")
-    lines.append(f"{DONE[record.action]}: {record.reason}")
+    unmarked = record.action == "marked" and record.marked in [one.reply for one in record.attempts]
+    done = "shown as it is, for the policy marks nothing" if unmarked else DONE[record.action]
+    lines.append(f"{done}: {record.reason}")
     if record.marked is not None:
         lines.append(f"flagged: {record.marked}")
     return "\n".join(lines)

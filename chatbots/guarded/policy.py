@@ -17,6 +17,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_there
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.files.yaml_text import read_yaml
+from hallulab.scenarios.text.words import TOKEN
 from hallulab.scenarios.transcript import Frozen, Judgement
 
 SCHEMA = "docs/safeguards.md"
@@ -147,6 +148,11 @@ class Policy(Frozen):
                 raise ValueError("a topic has an empty name")
             if not all(word.strip() for word in topic.words):
                 raise ValueError(f"an empty word would be in every text; remove it from the topic {name}")
+            unread = next((word for word in topic.words if not TOKEN.search(word)), None)
+            if unread is not None:
+                raise ValueError(
+                    f"the word {unread!r} of the topic {name} has no letter or digit to look for"
+                )
         return topics
 
     @model_validator(mode="after")

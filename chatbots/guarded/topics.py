@@ -71,11 +71,12 @@ def match_topics_by_rules(
     topics: Mapping[str, Topic], labels: Iterable[str], asked: TopicSubject
 ) -> dict[str, str]:
     """Return topic → why, for the topics whose words stand in the texts, or that label a passage."""
-    texts = {"question": asked.question}
+    texts = [("question", asked.question)]
     if asked.query is not None:
-        texts["query"] = asked.query
-    texts |= {f"passage {passage.id}": passage.text for passage in asked.passages}
-    stems = {place: _collect_stems(text) for place, text in texts.items()}
+        texts.append(("query", asked.query))
+    # Bots of other people give several passages one identifier.
+    texts += [(f"passage {passage.id}", passage.text) for passage in asked.passages]
+    stems = [(place, _collect_stems(text)) for place, text in texts]
     found = {}
     for name in dict.fromkeys([*topics, *labels]):
         why = _why(name, topics.get(name, Topic()), stems, asked.passages)
@@ -85,9 +86,9 @@ def match_topics_by_rules(
 
 
 def _why(
-    name: str, topic: Topic, stems: Mapping[str, Sequence[str]], passages: Sequence[Passage]
+    name: str, topic: Topic, stems: Iterable[tuple[str, Sequence[str]]], passages: Sequence[Passage]
 ) -> str | None:
-    for place, said in stems.items():
+    for place, said in stems:
         for word in topic.words:
             if _holds(said, _collect_stems(word)):
                 return f"{word!r} in the {place}"

@@ -36,7 +36,7 @@ _MONTH = re.compile(
 )
 _COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_COUNTS)})\b", re.IGNORECASE)
-_FIGURES = re.compile(r"\d+")
+_FIGURES = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)|\d+")
 _DAYS = 28
 """A day of the month stays one that every month has."""
 _LETTER = re.compile(r"[^\W\d_]")
@@ -69,7 +69,8 @@ def make_fake_answers(
       (`Blue Grass Airport` for `Dubai International Airport`) before others, of the same length before
       others, and at random among those left. Then come the titles of the question's own noise.
 
-    None of them stands in the question or in its paragraphs that matter.
+    None of them stands in the question or in its paragraphs that matter, unless the other one of two does, or
+    all numbers nearby do.
 
     Raises:
         UsageError: there are not so many.
@@ -80,7 +81,7 @@ def make_fake_answers(
     gold = [_render_paragraph(question, position) for position in sorted(question.supporting)]
     known = " ".join((question.question, question.answer, *gold)).lower()
     if determine_answer_kind(question.answer) in ("number", "date"):
-        return _move_answer(question, seed)[:count]
+        return _move_answer(question, known, seed)[:count]
     found = list(dict.fromkeys(_find_candidates(question, others, known, seed)))[:count]
     if len(found) < count:
         raise UsageError(
@@ -90,15 +91,18 @@ def make_fake_answers(
     return tuple(found)
 
 
-def _move_answer(question: HotpotQuestion, seed: int) -> tuple[str, ...]:
-    """Return nine numbers or dates near the answer, in an order drawn by the seed."""
+def _move_answer(question: HotpotQuestion, known: str, seed: int) -> tuple[str, ...]:
+    """Return nine numbers or dates near the answer, in an order drawn by the seed, `known` ones last."""
     steps = random.Random(f"fake/{seed}/{question.id}").sample(range(1, 10), 9)  # noqa: S311 - a seeded choice
-    return tuple(_move_numbers(step, question.answer) for step in steps)
+    moved = (_move_numbers(step, question.answer) for step in steps)
+    return tuple(sorted(moved, key=lambda fake: is_phrase_in(fake, known)))
 
 
 def _move_numbers(step: int, answer: str) -> str:
     def figures(found: re.Match[str]) -> str:
-        value = int(found[0])
+        value = int(found[0].replace(",", ""))
+        if "," in found[0]:
+            return f"{value + step:,}"
         return str((value + step - 1) % _DAYS + 1 if value <= _DAYS else value + step)
 
     def count(found: re.Match[str]) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, write_lines
-from hallulab.scenarios.chats.otel import read_timestamp
+from hallulab.scenarios.chats.otel import parse_timestamp
 from hallulab.scenarios.chats.record import (
     CHATBOT,
     MODEL,
@@ -31,7 +31,7 @@ from hallulab.scenarios.chats.record import (
     read_about,
 )
 from hallulab.scenarios.chats.turns import build_passages, extract_evidence
-from hallulab.scenarios.chats.values import FormatError, Groups
+from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import open_to_read
 from hallulab.scenarios.files.json_text import parse_json
@@ -118,14 +118,43 @@ def read(path: Path) -> Iterator[ReadChat]:
     with Groups() as groups:
         for number, (line, row) in enumerate(_read_rows(path)):
             name = row.get("conversation") or f"row-{number + 1}"
-            order = row.get("order")
-            groups.add(name, read_timestamp(order) if order else 0.0, line, row)
+            groups.add(name, _read_order(row.get("order"), line), line, row)
         for name, rows in groups:
+            _require_whole_order(name, rows)
             try:
                 conversation = _build_conversation(name, [row.value for row in rows])
                 yield ReadChat(f"{path}, line {rows[0].line}", conversation)
             except FormatError as error:
                 raise FormatError(str(error), f"line {rows[0].line}") from error
+
+
+def _read_order(cell: str | None, line: int) -> float:
+    """Return the place of a row in its conversation; 0 where the file gives none.
+
+    Raises:
+        FormatError: it is neither a number nor a time, so the order is not known.
+    """
+    if not cell or not cell.strip():
+        return 0.0
+    place = parse_timestamp(cell.strip())
+    if place is None:
+        raise FormatError(
+            f"{cell[:40]!r} is no turn or time by which rows are ordered. Give a number or a time such as "
+            "2026-10-01T09:30:00, or delete the column: then rows stand in their order.",
+            f"line {line}",
+        )
+    return place
+
+
+def _require_whole_order(name: str, rows: Sequence[GroupedPart]) -> None:
+    """Raise FormatError if some rows of a conversation have a turn or time, and others have none."""
+    lacking = [row.line for row in rows if not (row.value.get("order") or "").strip()]
+    if 0 < len(lacking) < len(rows):
+        raise FormatError(
+            f"other rows of the conversation {name[:40]!r} have a turn or time, and this one has none. Give "
+            "it one, or delete the column: then rows stand in their order.",
+            f"line {lacking[0]}",
+        )
 
 
 def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:

@@ -231,11 +231,16 @@ def _read_time(value: Mapping[str, Any], *keys: str) -> float:
 
 def read_timestamp(value: Any) -> float:
     """Return a time as a number: digits, or ISO 8601; 0 for anything else."""
+    return parse_timestamp(value) or 0.0
+
+
+def parse_timestamp(value: Any) -> float | None:
+    """Return a time as a number: digits, or ISO 8601; None for anything else."""
     for read in (float, lambda text: datetime.fromisoformat(text).timestamp()):
         with suppress(TypeError, ValueError, OverflowError):
             found = float(read(value))
-            return found if isfinite(found) else 0.0
-    return 0.0
+            return found if isfinite(found) else None
+    return None
 
 
 def read(path: Path) -> Iterator[ReadChat]:

@@ -122,11 +122,24 @@ def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
             if "messages" not in file.schema_arrow.names:
                 raise UsageError(f"{path}: no column `messages`. Name the column with the messages so.")
             for batch in file.iter_batches(batch_size=_BATCH):
-                yield from batch.to_pylist()
+                yield from map(_convert_to_json, batch.to_pylist())
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error}). Correct the path, or write it anew.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: a text in it is not UTF-8. Write it anew in UTF-8.") from error
     except pa.ArrowException as error:
         raise UsageError(f"{path}: no Parquet ({error}). Write it anew.") from error
+
+
+def _convert_to_json(value: Any) -> Any:
+    """Return a value of a table as JSON knows it: texts in place of times, decimals and bytes."""
+    if isinstance(value, Mapping):
+        return {key: _convert_to_json(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_convert_to_json(one) for one in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def recognize(start: FileStart) -> bool:

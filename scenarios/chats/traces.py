@@ -89,7 +89,7 @@ class SpanRef(NamedTuple):
 
 
 def build_conversations(spans: Iterable[SpanRef]) -> Iterator[tuple[int, Conversation]]:
-    """Yield (line, conversation) of spans in any order.
+    """Yield (line, conversation) of spans in any order; one without a reply has no turns.
 
     Raises:
         FormatError: something in a message is wrong; names the trace.
@@ -102,9 +102,7 @@ def build_conversations(spans: Iterable[SpanRef]) -> Iterator[tuple[int, Convers
             session = next((span.session for span in own if span.session), None)
             sessions.add(session or trace, own[0].start, rows[0].line, _read(trace, own, rows[0].line))
         for session, rows in sessions:
-            conversation = _join_traces(session, rows)
-            if conversation is not None:
-                yield rows[0].line, conversation
+            yield rows[0].line, _join_traces(session, rows)
 
 
 def _read(trace: str, spans: Sequence[TraceSpan], line: int) -> dict[str, Any]:
@@ -114,6 +112,8 @@ def _read(trace: str, spans: Sequence[TraceSpan], line: int) -> dict[str, Any]:
     except FormatError as error:
         raise FormatError(f"trace {trace}: {error}", f"line {line}") from error
     evidence = [found for span in spans if span.kind == "evidence" for found in _extract_evidence(span)]
+    told = _list_told(said)
+    evidence = [found for found in evidence if found.text not in told]
     if said and said[-1].role == "assistant":
         said[-1] = ChatMessageRecord("assistant", said[-1].text, (*said[-1].evidence, *evidence))
     turns = build_turns(said)
@@ -124,13 +124,17 @@ def _read(trace: str, spans: Sequence[TraceSpan], line: int) -> dict[str, Any]:
     }
 
 
-def _join_traces(session: str, rows: Sequence[GroupedPart]) -> Conversation | None:
+def _list_told(said: Sequence[ChatMessageRecord]) -> set[str]:
+    """Return what messages have of tools since the user's last one: spans have it a second time."""
+    asked = max((place for place, one in enumerate(said) if one.role == "user"), default=0)
+    return {found.text for one in said[asked:] for found in one.evidence}
+
+
+def _join_traces(session: str, rows: Sequence[GroupedPart]) -> Conversation:
     turns = list[Turn]()
     for row in rows:
         own = [Turn.model_validate(turn) for turn in row.value["turns"]]
         turns += own[-1:] if turns else own
-    if not turns:
-        return None
     model = next((row.value["model"] for row in rows if row.value["model"]), MODEL)
     return build_conversation(turns, ChatContext(id=session, model=model), session)
 
@@ -143,6 +147,9 @@ def _extract_dialogue(spans: Sequence[TraceSpan]) -> list[ChatMessageRecord]:
         asked, replied = extract_messages(span.given, "user"), extract_messages(span.gave, "assistant")
         replies = [said for said in replied if said.role == "assistant"]
         if any(said.role == "user" for said in asked) and replies:
+            # Tools that log a list of messages late have the reply at its end, too.
+            if (asked[-1].role, asked[-1].text) == ("assistant", replies[-1].text):
+                del asked[-1]
             system = [ChatMessageRecord("system", text) for text in _read_system(span.system)]
             return [*system, *asked, *(said for said in replied if said.role == "call"), *replies[-1:]]
     return []

@@ -10,6 +10,7 @@ A turn is a message of the user and the reply to it. What else was said becomes 
 - user messages that follow each other are one, and so are messages of the assistant: joined by a blank line;
 - what a tool gave is evidence of the reply that comes after it: a passage;
 - system messages, calls of tools, and a greeting before the user's first message are steps of the next turn;
+  what stands behind the last reply belongs to that one;
 - a last message of the user without a reply is left out.
 """
 
@@ -194,25 +195,34 @@ class _Open:
     steps: list[Step] = field(default_factory=list)
     evidence: list[FoundEvidence] = field(default_factory=list)
 
+    def take_in(self, later: _Open) -> None:
+        """Add what was said behind a reply, and empty it."""
+        self.steps += later.steps
+        self.evidence += later.evidence
+        later.steps, later.evidence = [], []
+
 
 def build_turns(chat: Iterable[ChatMessageRecord]) -> tuple[Turn, ...]:
     """Put messages together to turns."""
     done: list[_Open] = []
-    now = _Open()
+    now, later = _Open(), _Open()
     for said in chat:
         if said.role == "user":
             if now.replied:
                 done.append(now)
-                now = _Open()
+                now, later = later, _Open()
             now.asked.append(said.text)
         elif said.role == "assistant":
+            now.take_in(later)
             if now.asked:
                 now.replied.append(said.text)
             elif said.text:
                 now.steps.append(Step(name=GREETING, text=said.text))
-        elif said.role in _STEPS:
-            now.steps.append(Step(name=_STEPS[said.role], text=said.text))
-        now.evidence += said.evidence
+        beside = later if now.replied and said.role != "assistant" else now
+        if said.role in _STEPS:
+            beside.steps.append(Step(name=_STEPS[said.role], text=said.text))
+        beside.evidence += said.evidence
+    now.take_in(later)
     if now.replied:
         done.append(now)
     return tuple(
@@ -248,17 +258,20 @@ def read_chat_message(
     text = read_content(message.get(keys[1]), f"{where}.{keys[1]}")
     if text is None and isinstance(message.get("refusal"), str):
         text = message["refusal"]
+    beside = [
+        *(ChatMessageRecord("call", call) for call in _extract_calls(message)),
+        *_read_tool_parts(message.get(keys[1])),
+    ]
+    # A message that only calls a tool, or only has what one gave, is no reply and no question.
+    if text is None and beside:
+        return beside
     if text is None and role != "assistant":
         raise FormatError(f"{where}.{keys[1]}: is missing or null. Give a text, or delete the message.")
-    calls = [ChatMessageRecord("call", call) for call in _extract_calls(message)]
-    # A message that only calls a tool is no reply.
-    if text is None and calls:
-        return calls
     given = find_evidence(message)
     if role == "tool":
         name = message.get("name")
         given = (*extract_evidence(text, name if isinstance(name, str) and name else "tool"), *given)
-    return [*calls, ChatMessageRecord(role, text or "", given)]
+    return [*beside, ChatMessageRecord(role, text or "", given)]
 
 
 def _read_role(role: Any, where: str) -> Role:
@@ -295,8 +308,11 @@ def read_content(content: Any, where: str) -> str | None:
 
 
 _TEXT_PARTS = ("text", "input_text", "output_text", "refusal", None)
-_SILENT_PARTS = ("tool_call", "tool_use", "tool_call_response", "tool_result", "reasoning", "thinking")
-"""Parts of messages that are no words of the speaker. Spans of tools have what tools gave."""
+_CALL_PARTS = ("tool_call", "tool_use")
+_RESULT_PARTS = ("tool_call_response", "tool_result")
+_RESULTS = ("response", "result", "content")
+_SILENT_PARTS = (*_CALL_PARTS, *_RESULT_PARTS, "reasoning", "thinking")
+"""Parts of messages that are no words of the speaker."""
 
 
 def _read_part(part: Any, where: str) -> str | None:
@@ -314,6 +330,17 @@ def _read_part(part: Any, where: str) -> str | None:
     if not isinstance(text, str):
         raise FormatError(f"{where}: a part has no `text`. Give one, or delete the part.")
     return text
+
+
+def _read_tool_parts(content: Any) -> Iterator[ChatMessageRecord]:
+    """Yield the calls of tools among the parts of a content, and what tools gave."""
+    for part in content if isinstance(content, list) else []:
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        if kind in _CALL_PARTS:
+            yield ChatMessageRecord("call", json.dumps(part, ensure_ascii=False))
+        elif kind in _RESULT_PARTS:
+            gave = next((part[key] for key in _RESULTS if part.get(key) is not None), None)
+            yield ChatMessageRecord("tool", "", tuple(extract_evidence(gave, "tool")))
 
 
 def _extract_calls(message: Mapping[str, Any]) -> list[str]:

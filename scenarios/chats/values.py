@@ -23,6 +23,7 @@ LARGEST = 200_000_000
 
 _LINES = (".jsonl", ".ndjson")
 _BLOCK = 1 << 20
+_BEHIND = "there is text after the end of the list. Delete it, or the brackets around"
 _MARK = re.compile(r'\\.|["\[\]{},]', re.DOTALL)
 
 
@@ -133,7 +134,7 @@ class _Scan:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._depth = 0
-        self._in_string = False
+        self._in_string = self._ended = False
         self._line = self._begins = 1
         self._parts: list[str] = []
         self._length = 0
@@ -154,7 +155,7 @@ class _Scan:
             raise self._flaw("the list does not end after what begins there. Close its brackets and quotes")
         self._begins = self._line
         if held or "".join(self._parts).strip():
-            raise self._flaw("there is text after the end of the list. Delete it, or the brackets around")
+            raise self._flaw(_BEHIND)
 
     def _cut(self, text: str) -> Iterator[Element]:
         at = 0
@@ -165,11 +166,15 @@ class _Scan:
             elif self._in_string or mark.startswith("\\"):
                 continue
             elif mark in "[{":
+                if self._ended and not self._depth:
+                    self._add(text[at : found.start()])
+                    raise self._flaw(_BEHIND)
                 self._depth += 1
                 if self._depth == 1:
                     at = found.end()
             elif mark in "]}" or self._depth == 1:
                 self._depth -= mark != ","
+                self._ended = not self._depth
                 if not self._depth or mark == ",":
                     self._add(text[at : found.start()])
                     yield from self._taken()

@@ -125,6 +125,8 @@ async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, I
     file, documents = Path(options.file), to_path(options.documents)
     folder = RunFolder(to_path(options.out) or name_folder_by_time())
     check_outputs({}, inputs=[file], folders={"--out": folder.path})
+    if documents is not None and folder.path.absolute().is_relative_to(documents.absolute()):
+        raise UsageError(f"{folder.path}: is in the folder of the documents. Give an --out outside of it.")
     named = options.scenario
     pack = load_imported_documents(documents) if named is None else load_scenario(named)
     format = options.format or format_of(file)

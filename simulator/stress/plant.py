@@ -91,7 +91,8 @@ def is_sound(kind: str, planted: PlantedError) -> bool:
     """Check that an error is sound: false by the evidence, at its place, and good English.
 
     - The sentence with the error does not stand in the evidence, even in other letters.
-    - The new amount, date, name or reference stands nowhere in evidence, question and history.
+    - Of a changed value, and of a made-up fact of the case, the new amount, date, name or reference stands
+      nowhere in evidence, question and history.
     - The edit left no doubled word, blank or full stop.
     """
     clean = planted.clean

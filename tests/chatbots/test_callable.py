@@ -50,6 +50,9 @@ def wrong(history):
 def misnames(history):
     return {"reply": "x", "contexts": ["y"]}
 
+def misnames_again(history):
+    return {"reply": "x", "retrieved_contexts": ["y"]}
+
 def empty(history):
     return "  "
 
@@ -180,6 +183,7 @@ def test_a_target_that_cannot_be_had_is_found_before_the_first_message(target: s
         ("pool_bot:streams", "returned <generator object streams at .*>, not a text"),
         ("pool_bot:wrong", r"returned a dict with \['answer'\], not a text"),
         ("pool_bot:misnames", "returned `contexts`, which is not read. Call it `passages`"),
+        ("pool_bot:misnames_again", "returned `retrieved_contexts`, which is not read. Call it `passages`"),
         ("pool_bot:empty", "the bot's reply is empty"),
         ("pool_bot:loose", "`passages` is a str, not a list"),
         ("pool_bot:odd", "passage 0 is a int, not a text or a dict"),

@@ -19,7 +19,7 @@ from hallulab.chatbots.registry import (
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Message
-from tests.chatbots.guarded.wrapped import Finds, Says, asked, failing, guarded, purposes
+from tests.chatbots.guarded.wrapped import Finds, Says, Unplaced, asked, failing, guarded, purposes
 from tests.chatbots.stage import SCENARIO, stage
 
 GENERAL, SENSITIVE = "Does the cream smell?", "Can pregnant women use the cream?"
@@ -57,6 +57,22 @@ async def test_a_general_reply_is_marked_and_shown() -> None:
     reply, record = await asked(guarded(Says("It smells of roses."), Finds(0.6)), GENERAL)
     assert reply.text == record.marked == "⟦It smells of roses⟧ [no source]."
     assert (record.action, record.shown) == ("marked", 0)
+
+
+async def test_a_flagged_reply_without_a_place_is_marked_whole_and_gets_no_source() -> None:
+    bot = Says("The cream is not tested on expectant mothers. It smells.")
+    reply, record = await asked(guarded(bot, Unplaced()), GENERAL)
+    marked = "⟦The cream is not tested on expectant mothers [no source]. It smells⟧ [no source]."
+    assert (reply.text, record.marked, record.action) == (marked, marked, "marked")
+
+
+async def test_a_ladder_without_marks_is_not_said_to_have_marked(tmp_path: Path) -> None:
+    bot = guarded(Says("It smells."), Finds(0.9), policy=policy(tmp_path, "ladder: {general: []}"))
+    reply, _ = await asked(bot, GENERAL)
+    assert reply.text == "It smells."
+    assert reply.steps[-2].text.splitlines()[2] == (
+        "shown as it is, for the policy marks nothing: H = 0.90 reaches τ = 0.50: unsupported is “It smells.”"
+    )
 
 
 async def test_what_persists_on_a_sensitive_topic_is_withheld_and_handed_over() -> None:

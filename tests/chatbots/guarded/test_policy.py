@@ -164,6 +164,13 @@ def test_an_empty_word_is_refused(tmp_path: Path) -> None:
         load_policy(str(path))
 
 
+def test_a_word_that_no_text_can_hold_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(SMALL.replace("[visa]", "['§']"))
+    with pytest.raises(UsageError, match=r"line 2: topics: the word '§' of the topic visa has no letter or"):
+        load_policy(str(path))
+
+
 def test_a_policy_that_is_not_there_names_the_built_in_ones() -> None:
     with pytest.raises(UsageError) as caught:
         load_policy("nowhere.yaml")

@@ -41,6 +41,12 @@ def test_words_and_labels_tag(given: TopicSubject, found: Mapping[str, str]) -> 
     assert match_topics_by_rules(TOPICS, (), given) == found
 
 
+def test_passages_with_one_identifier_are_all_read() -> None:
+    passages = [Passage(id="p", document="d", text=text) for text in ("For pregnant women.", "Fly.")]
+    found = match_topics_by_rules(TOPICS, (), TopicSubject("Can I?", None, passages))
+    assert found == {"pregnancy": "'pregnant' in the passage p"}
+
+
 def test_a_topic_of_the_scenario_needs_no_words() -> None:
     found = match_topics_by_rules(TOPICS, ["labour"], asked("Can I?", "Work.", label="labour"))
     assert found == {"labour": "the label of passage d#0"}

@@ -70,6 +70,20 @@ class Finds(Detector):
         )
 
 
+class Unplaced(Detector):
+    """Flags every reply by words that do not stand in it."""
+
+    traits = Traits(needs_model=False)
+    threshold = 0.5
+
+    def __init__(self) -> None:
+        self.name, self.version = "unplaced", "v1"
+
+    async def detect(self, view: TurnView) -> Judgement:
+        span = Span(start=None, end=None, text="it is safe", score=0.9)
+        return Judgement(outcome="scored", score=0.9, flagged=True, spans=(span,))
+
+
 class Parts(ComponentFactory):
     """Gives this bot and this detector, whatever is asked for."""
 

@@ -131,8 +131,16 @@ def test_fakes_of_numbers_and_dates_are_near_and_false() -> None:
     assert all(
         fake.endswith(" November") and fake != "22 November" for fake in make_fake_answers(day, (), 0, 9)
     )
+    many = YEAR.model_copy(update={"answer": "1,000"})
+    assert sorted(make_fake_answers(many, (), 0, 9)) == [f"1,00{digit}" for digit in range(1, 10)]
     count = YEAR.model_copy(update={"answer": "six"})
     assert "six" not in make_fake_answers(count, (), 0, 9)
+
+
+def test_a_number_that_the_paragraphs_tell_of_something_else_is_no_fake_answer() -> None:
+    told = "".join(f" {year}" for year in (*range(1989, 1993), *range(1994, 1998)))
+    asked = question("x", "When?", "1988", ("E", [f"In 1988, and not in{told}."]), ("F", ["F."]))
+    assert make_fake_answers(asked, (), 0) == ("1993",)
 
 
 def test_a_word_in_common_makes_a_fake_answer_likelier() -> None:

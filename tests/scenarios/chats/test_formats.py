@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.chats.formats import format_of, read_chats
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation
 
 
@@ -175,6 +176,14 @@ def test_of_a_later_trace_the_dialogue_before_is_not_repeated(tmp_path: Path) ->
     assert [(turn.user, turn.reply) for turn in one.turns] == [("First?", "1"), ("Second?", "2")]
 
 
+def test_a_reply_that_stands_in_the_request_too_is_one(tmp_path: Path) -> None:
+    reply = {"role": "assistant", "content": "B."}
+    said = [{"role": "user", "content": "A?"}, reply]
+    about = {"id": "t", "sessionId": "s", "timestamp": "2026-10-01T00:00:00Z"}
+    (one,) = read(written(tmp_path, "a.jsonl", [{**about, "input": said, "output": reply}]))
+    assert [(turn.user, turn.reply) for turn in one.turns] == [("A?", "B.")]
+
+
 def turns(tmp_path: Path, *messages: tuple[str, Any]) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """User, reply and steps of the turns of messages."""
     line = {"messages": [{"role": role, "content": content} for role, content in messages]}
@@ -190,6 +199,89 @@ def test_messages_that_follow_each_other_are_one(tmp_path: Path) -> None:
 def test_a_greeting_is_a_step_and_no_reply(tmp_path: Path) -> None:
     said = [("assistant", "Hi!"), ("user", "A?"), ("assistant", "B.")]
     assert turns(tmp_path, *said) == [("A?", "B.", [("greeting", "Hi!")])]
+
+
+def test_a_system_message_between_two_turns_is_a_step_of_the_second(tmp_path: Path) -> None:
+    said = [("user", "A?"), ("assistant", "B."), ("system", "Be brief."), ("user", "C?"), ("assistant", "D.")]
+    assert turns(tmp_path, *said) == [("A?", "B.", []), ("C?", "D.", [("system", "Be brief.")])]
+
+
+def test_a_system_message_at_the_end_is_kept(tmp_path: Path) -> None:
+    said = [("user", "A?"), ("assistant", "B."), ("system", "Over.")]
+    assert turns(tmp_path, *said) == [("A?", "B.", [("system", "Over.")])]
+
+
+def found(path: Path) -> list[tuple[str, list[str]]]:
+    """Reply and evidence of the turns of the one conversation of a file."""
+    (one,) = read(path)
+    return [(turn.reply, [passage.text for passage in turn.passages]) for turn in one.turns]
+
+
+def test_what_a_tool_gave_is_evidence_of_the_reply_that_comes_after_it(tmp_path: Path) -> None:
+    roles = ("tool", "user", "assistant", "tool", "user", "assistant", "tool", "assistant")
+    said = [{"role": role, "content": f"{role} {at}"} for at, role in enumerate(roles)]
+    assert found(written(tmp_path, "a.jsonl", [{"messages": said}])) == [
+        ("assistant 2", ["tool 0"]),
+        ("assistant 5\n\nassistant 7", ["tool 3", "tool 6"]),
+    ]
+
+
+def test_a_part_with_what_a_tool_gave_is_evidence(tmp_path: Path) -> None:
+    said = [
+        {"role": "user", "content": "A?"},
+        {"role": "assistant", "content": [{"type": "tool_use", "name": "find"}]},
+        {"role": "user", "content": [{"type": "tool_result", "content": "Fee: 200."}]},
+        {"role": "assistant", "content": "It is 200."},
+    ]
+    path = written(tmp_path, "a.jsonl", [{"messages": said}])
+    assert found(path) == [("It is 200.", ["Fee: 200."])]
+    assert [step.name for step in read(path)[0].turns[0].steps] == ["tool_call"]
+
+
+def test_a_span_with_a_message_of_a_tool_is_read_and_its_words_are_evidence_once(tmp_path: Path) -> None:
+    given = [
+        *GIVEN,
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": "1", "name": "find"}]},
+        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "1", "response": "Fee: 200."}]},
+    ]
+    spans = [
+        otlp("find", 1, "1", gen_ai__operation__name="execute_tool", gen_ai__tool__call__result="Fee: 200."),
+        otlp(
+            "chat", 2, "1", gen_ai__operation__name="chat", gen_ai__input__messages=given,
+            gen_ai__output__messages=GAVE,
+        ),
+    ]  # fmt: skip
+    path = written(tmp_path, "a.json", {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+    assert found(path) == [("It is 500.", ["Fee: 200."])]
+
+
+def test_a_trace_without_a_reply_is_a_conversation_without_turns(tmp_path: Path) -> None:
+    traces = [
+        {"id": id, "sessionId": id, "timestamp": "2026-10-01T00:00:00Z", "input": "A?", "output": output}
+        for id, output in (("s", None), ("t", "B."))
+    ]
+    path = written(tmp_path, "a.jsonl", traces)
+    assert [(one.id, len(one.turns)) for one in read(path)] == [("s", 0), ("t", 1)]
+
+
+def test_rows_of_a_conversation_have_all_a_turn_or_none(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "session,turn,question,answer\nx,1,A?,B.\nx,,C?,D.\ny,,E?,F.\n")
+    with pytest.raises(UsageError, match=r"line 3: other rows of the conversation 'x' have a turn or time"):
+        read(path)
+
+
+def test_rows_with_a_time_that_cannot_be_read_are_no_guess(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "session,time,question,answer\nx,03/01/2026 9:30,C?,D.\n")
+    with pytest.raises(UsageError, match=r"line 2: '03/01/2026 9:30' is no turn or time by which rows"):
+        read(path)
+
+
+@pytest.mark.parametrize("behind", [" , oops [{}]", "[{}]", " {}"])
+def test_nothing_behind_a_list_is_skipped(behind: str, tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "A?"}, {"role": "assistant", "content": "B."}]
+    path = written(tmp_path, "a.json", f"{json.dumps([{'messages': said}])}\n{behind}")
+    with pytest.raises(UsageError, match=r"a\.json, line 2: there is text after the end of the list\."):
+        read(path)
 
 
 def test_an_empty_reply_is_a_reply(tmp_path: Path) -> None:

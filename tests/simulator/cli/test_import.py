@@ -158,6 +158,16 @@ def test_two_conversations_of_one_name_are_refused(hallulab: CommandLine, tmp_pa
     assert f"{path}, line 2: another conversation is called 'x', too." in ended.err
 
 
+def test_no_run_is_put_among_the_documents(hallulab: CommandLine, chats: Chats, tmp_path: Path) -> None:
+    documents = make_pack(tmp_path / "pack") / "documents"
+    ended = hallulab("import", chats([ASKED, RIGHT]), "--out", documents / "run", "--documents", documents)
+    assert (ended.code, ended.err) == (
+        2,
+        f"error: {documents / 'run'}: is in the folder of the documents. Give an --out outside of it.\n",
+    )
+    assert not (documents / "run").exists()
+
+
 def test_nothing_is_mixed_with_an_import(hallulab: CommandLine, chats: Chats, tmp_path: Path) -> None:
     run, path = tmp_path / "mine", chats([ASKED, BARE])
     assert hallulab("import", path, "--out", run).code == 0
