@@ -23,7 +23,7 @@ from hallulab.scenarios.datasets.loader import (
     make_repeated_id_error,
 )
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import read_records
+from hallulab.scenarios.files.data_files import read_appended_records
 from hallulab.scenarios.labelled import ChatbotTurn, LabelledData, LabelledReply
 from hallulab.scenarios.transcript import Conversation, Turn
 
@@ -84,7 +84,7 @@ def _find_journals(dataset: str, folder: Path) -> list[Path]:
 def _read_turns(paths: Iterable[Path]) -> Iterator[tuple[Conversation, Turn]]:
     seen: set[str] = set()
     for path in paths:
-        for number, conversation in read_records(path, Conversation, SCHEMA):
+        for number, conversation in read_appended_records(path, Conversation, SCHEMA):
             if conversation.id in seen:
                 raise make_repeated_id_error(path, number, conversation.id)
             seen.add(conversation.id)

@@ -61,6 +61,14 @@ def test_an_annotated_turn_becomes_a_labelled_reply(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("journal", ["conversations.jsonl", "annotations.jsonl"])
+def test_a_last_line_that_a_killed_process_left_unfinished_is_skipped(tmp_path: Path, journal: str) -> None:
+    folder = write(tmp_path, [chat("c1")], [note("c1", 1, "k1", SPAN)])
+    with (folder / journal).open("a") as file:
+        file.write('{"id": "c2", "scen')
+    assert [reply.id for reply in load_labelled("gold", folder)] == ["k1"]
+
+
 def test_the_second_equal_quotation_is_the_second_place(tmp_path: Path) -> None:
     notes = [note("c1", 1, "k1", SPAN, SPAN)]
     (answer,) = load_labelled("gold", write(tmp_path, [chat("c1")], notes))
