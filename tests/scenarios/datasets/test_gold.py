@@ -96,6 +96,17 @@ def test_all_run_folders_of_a_folder_are_read(tmp_path: Path) -> None:
     assert [reply.id for reply in load_labelled("gold", tmp_path / "b")] == ["k2"]
 
 
+def test_a_conversation_that_is_annotated_in_two_run_folders_is_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write(tmp_path / name, [chat("c1")], [note("c1", 1, "k1", SPAN)])
+    with pytest.raises(UsageError) as raised:
+        load_labelled("gold", tmp_path)
+    assert str(raised.value) == (
+        f"{tmp_path}/b: conversation c1 is annotated in {tmp_path}/a, too, as the two runs are of one "
+        "experiment. Measure on one of them at a time."
+    )
+
+
 def test_turns_without_evidence_are_left_out(tmp_path: Path) -> None:
     bare = Turn(index=0, user="Hi.", reply="Hello!")
     data = load_labelled("gold", write(tmp_path, [chat("c1", turns=(bare,))], [note("c1", 0, "k0")]))
