@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -11,8 +11,7 @@ from pydantic import AwareDatetime, Field, field_validator, model_validator
 
 from hallulab.scenarios.datasets.loader import SCHEMA, locate_quotations
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import check_record, open_to_read
-from hallulab.scenarios.files.json_text import drop_torn_line, parse_lines
+from hallulab.scenarios.files.data_files import read_appended_records
 from hallulab.scenarios.labelled import GoldSpan
 from hallulab.scenarios.transcript import Conversation, Frozen
 
@@ -287,7 +286,7 @@ def read_annotations(path: Path) -> list[tuple[int, AnnotationLine]]:
     """
     found: dict[Slot, tuple[int, AnnotationLine]] = {}
     seen: set[Slot] = set()
-    for number, line in _read_lines(path):
+    for number, line in read_appended_records(path, AnnotationLine, SCHEMA):
         before = found.get(line.slot)
         if line.withdrawn and before is None:
             raise UsageError(
@@ -313,12 +312,6 @@ def read_annotations(path: Path) -> list[tuple[int, AnnotationLine]]:
                     f"{line.conversation} by {name} under the same guideline. Correct the name."
                 )
     return list(found.values())
-
-
-def _read_lines(path: Path) -> Iterator[tuple[int, AnnotationLine]]:
-    with open_to_read(path) as file:
-        for number, value in parse_lines(drop_torn_line(file, path), path):
-            yield number, check_record(value, AnnotationLine, f"{path}, line {number}", SCHEMA)
 
 
 def leave_out_unknown(lines: list[tuple[int, AnnotationLine]]) -> list[tuple[int, AnnotationLine]]:

@@ -6,6 +6,7 @@ Replies of knowledge-grounded dialogue systems, each judged against one piece of
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
@@ -37,6 +38,9 @@ OFFICIAL = {
 }
 """Split → its files in the official release, one for each source."""
 
+_SPELLING = re.compile(r"[\W_]+")
+"""What the release spells in several ways in the same knowledge, for different systems. Case is, too."""
+
 _LEFT_OUT = "Generic"
 _EMPTY = "empty reply"
 
@@ -62,7 +66,8 @@ def load_begin(request: LoadRequest) -> LabelledData:
     """Load the replies of BEGIN; "Not fully attributable" is the positive class.
 
     "Generic" replies ("haha") hold nothing that knowledge could support or contradict. They and empty ones
-    are left out and counted. Replies to the same knowledge form a group.
+    are left out and counted. Replies to the same knowledge form a group, also where it differs in case, white
+    space and punctuation.
 
     Args:
         request: its folder holds `turns.jsonl` or files of `OFFICIAL`. Its source is `wow`, `cmu` or `tc`, or
@@ -122,16 +127,16 @@ def _read_rows(path: Path) -> Iterator[_BeginLine]:
 
 
 def _label_turn(identifier: str, turn: _BeginLine) -> LabelledReply:
-    group = digest(turn.knowledge)[:16]
+    document = digest(turn.knowledge)[:16]
     return LabelledReply(
         id=identifier,
         dataset="begin",
         task="dialogue",
         question=turn.message,
-        passages=(Passage(id=f"{group}#0", document=group, text=turn.knowledge),),
+        passages=(Passage(id=f"{document}#0", document=document, text=turn.knowledge),),
         reply=turn.response,
         label=turn.begin_label == "Not fully attributable",
-        group=group,
+        group=digest(_SPELLING.sub("", turn.knowledge).casefold())[:16],
         meta={"model": turn.model_name, "source": turn.data_source},
     )
 

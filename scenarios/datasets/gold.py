@@ -23,7 +23,7 @@ from hallulab.scenarios.datasets.loader import (
     make_repeated_id_error,
 )
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import read_records
+from hallulab.scenarios.files.data_files import read_appended_records
 from hallulab.scenarios.labelled import ChatbotTurn, LabelledData, LabelledReply
 from hallulab.scenarios.transcript import Conversation, Turn
 
@@ -47,6 +47,7 @@ def load_gold(request: LoadRequest) -> LabelledData:
     request.without_parts()
     replies: dict[str, LabelledReply] = {}
     left_out: Counter[str] = Counter()
+    owners: dict[str, Path] = {}
     for folder in _find_run_folders(request):
         lines = leave_out_unknown(read_annotations(folder / ANNOTATIONS))
         chosen = choose_lines(line for _, line in lines)
@@ -58,6 +59,12 @@ def load_gold(request: LoadRequest) -> LabelledData:
             elif not any(passage.text for passage in turn.passages):
                 left_out[_NO_EVIDENCE] += 1
             else:
+                owner = owners.setdefault(conversation.id, folder)
+                if owner != folder:
+                    raise UsageError(
+                        f"{folder}: conversation {conversation.id} is annotated in {owner}, too, as the two "
+                        "runs are of one experiment. Measure on one of them at a time."
+                    )
                 number, annotation = found_line
                 place = f"{folder / ANNOTATIONS}, line {number}"
                 found = _label_turn(conversation, turn, annotation, request.dataset, place)
@@ -84,7 +91,7 @@ def _find_journals(dataset: str, folder: Path) -> list[Path]:
 def _read_turns(paths: Iterable[Path]) -> Iterator[tuple[Conversation, Turn]]:
     seen: set[str] = set()
     for path in paths:
-        for number, conversation in read_records(path, Conversation, SCHEMA):
+        for number, conversation in read_appended_records(path, Conversation, SCHEMA):
             if conversation.id in seen:
                 raise make_repeated_id_error(path, number, conversation.id)
             seen.add(conversation.id)

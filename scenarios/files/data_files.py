@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.json_text import MAX_DEPTH, TOO_DEEP, parse_lines
+from hallulab.scenarios.files.json_text import MAX_DEPTH, TOO_DEEP, drop_torn_line, parse_lines
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -164,6 +164,13 @@ def read_records(path: Path, model: type[Model], schema: str) -> Iterator[tuple[
     """
     with open_to_read(path) as file:
         for number, value in parse_lines(file, path):
+            yield number, check_record(value, model, f"{path}, line {number}", schema)
+
+
+def read_appended_records(path: Path, model: type[Model], schema: str) -> Iterator[tuple[int, Model]]:
+    """Yield the same of a file that hallulab appends to: a torn last line is left out with a warning."""
+    with open_to_read(path) as file:
+        for number, value in parse_lines(drop_torn_line(file, path), path):
             yield number, check_record(value, model, f"{path}, line {number}", schema)
 
 

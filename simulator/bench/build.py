@@ -37,7 +37,10 @@ def _build_line(reply: LabelledReply) -> dict[str, Any]:
         "id": reply.id,
         "task": reply.task,
         "question": reply.question,
-        "passages": [passage.model_dump(include={"id", "document", "text"}) for passage in reply.passages],
+        "passages": [
+            passage.model_dump(include={"id", "document", "text", "topic"}, exclude_none=True)
+            for passage in reply.passages
+        ],
         "reply": reply.reply,
         "label": reply.label,
         "group": reply.group,

@@ -284,13 +284,13 @@ def collect_annotated(evaluations: Sequence[Evaluation]) -> tuple[list[Conversat
 
 
 def _group_turns(replies: Sequence[LabelledReply]) -> list[Conversation]:
-    """Group the annotated turns into conversations."""
+    """Group the annotated turns into conversations, which lack the others: turns keep their numbers."""
     turns: dict[tuple[str, str], list[tuple[ChatbotTurn, LabelledReply]]] = defaultdict(list)
     for reply in replies:
         for turn in reply.turns:
             turns[turn.chatbot, turn.conversation].append((turn, reply))
     return [
-        Conversation(
+        Conversation.model_construct(
             id=conversation,
             scenario="",
             persona=found[0][1].group,

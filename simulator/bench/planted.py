@@ -66,7 +66,7 @@ class _ErrorAndTwin:
 
 
 def is_planted(replies: Sequence[LabelledReply]) -> bool:
-    """Check whether every reply has a twin. Such data is for measuring only; nothing learns from it."""
+    """Check whether every reply has a twin. Such data is for measuring, but `--folds` learns from it."""
     return all(TWIN in reply.meta for reply in replies)
 
 

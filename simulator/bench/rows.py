@@ -43,6 +43,7 @@ from hallulab.simulator.measure.detection import (
 )
 from hallulab.simulator.measure.hallucinations import compute_mean
 from hallulab.simulator.measure.intervals import Interval, Rounded, compute_percentile_interval
+from hallulab.simulator.measure.spending import sum_calls
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,8 @@ class Costs(Frozen):
     truncated_abstained: int
     calls: int
     replayed_calls: int
-    tokens: int
+    tokens: int | None
+    """Tokens read and written; None: the server did not tell those of an answered call."""
     calls_per_reply: Rounded | None
     tokens_per_reply: Rounded | None
     computed_tokens_per_reply: Rounded | None
@@ -301,7 +303,7 @@ def compute_costs(evaluation: Evaluation) -> Costs:
     judgements = evaluation.judgements
     number = len(judgements)
     calls = [call for judgement in judgements for call in judgement.calls]
-    tokens = sum(call.tokens for call in calls)
+    tokens = sum_calls(calls).all_tokens
     times = _collect_times(evaluation)
     p50, p95 = np.quantile(times, [0.5, 0.95]) * 1000 if times else (None, None)
     return Costs(
@@ -316,7 +318,7 @@ def compute_costs(evaluation: Evaluation) -> Costs:
         replayed_calls=sum(call.replayed for call in calls),
         tokens=tokens,
         calls_per_reply=len(calls) / number if number else None,
-        tokens_per_reply=tokens / number if number else None,
+        tokens_per_reply=tokens / number if number and tokens is not None else None,
         computed_tokens_per_reply=_compute_mean_tokens(judgements),
         seconds=round(evaluation.seconds, 3),
         train_s=evaluation.train_s,

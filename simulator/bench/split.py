@@ -50,15 +50,15 @@ def choose_replies(replies: Sequence[LabelledReply], limit: int | None, seed: in
 def split_replies(replies: Sequence[LabelledReply], seed: int) -> Split:
     """Split by `meta["split"]` where the data has it, else draw one half of the groups for each side.
 
-    All values of `meta["split"]` but `test` are learnt from.
+    All values of `meta["split"]` but `test` are learnt from, and replies without one.
 
     Raises:
         UsageError: there are not two groups to cut between, or the data's own split cuts through one.
     """
     marked = {reply.group for reply in replies if reply.meta.get(SPLIT) == TEST}
     groups = sorted({reply.group for reply in replies})
-    if marked and any(reply.meta.get(SPLIT) not in (TEST, None) for reply in replies):
-        train = tuple(reply for reply in replies if reply.meta.get(SPLIT) != TEST)
+    train = tuple(reply for reply in replies if reply.meta.get(SPLIT) != TEST)
+    if marked and train:
         both = sorted(marked & {reply.group for reply in train})
         if both:
             raise UsageError(

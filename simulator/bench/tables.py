@@ -88,8 +88,8 @@ COSTS = (
     Column("Cut to fit", "truncated", "replies with a cut in reply or evidence",
            short="Cut"),
     Column("Calls / reply", "calls_per_reply", "model calls", build_decimal_format(1), short="Calls\n/reply"),
-    Column("Tokens / reply", "tokens_per_reply", "tokens read and written", build_decimal_format(0),
-           short="Tokens\n/reply"),
+    Column("Tokens / reply", "tokens_per_reply", "tokens read and written; a dash where the server did not "
+           "tell", build_decimal_format(0), short="Tokens\n/reply"),
     Column("Training s", "train_s", "seconds of training here", build_decimal_format(1)),
     Column("First reply s", "cold_s", "seconds of the first reply, judged alone", build_decimal_format(2),
            short="Cold\ns"),
@@ -211,8 +211,9 @@ def build_sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
         Column("Accuracy", "accuracy", "share of the replies that are decided rightly", _THREE,
                beside="accuracy_sd", short="Acc", brief=True),
         Column("AUROC", "auroc", _AUROC.hint, _THREE, beside="auroc_sd"),
-        Column("Tokens / reply", "tokens_per_reply", "tokens read and written", build_decimal_format(0),
-               beside="tokens_per_reply_sd", short="Tokens\n/reply", brief=True),
+        Column("Tokens / reply", "tokens_per_reply", "tokens read and written; a dash where the server did "
+               "not tell", build_decimal_format(0), beside="tokens_per_reply_sd", short="Tokens\n/reply",
+               brief=True),
         Column("p50 ms", "p50_ms", "median time of a reply: its requests, added up", build_decimal_format(1),
                beside="p50_ms_sd", short="p50\nms", brief=True),
         Column("Unbeaten in", "pareto", "criteria in which no other is as good, as cheap and covers as much",

@@ -29,7 +29,7 @@ from hallulab.simulator.bench.tables import (
     SPANS,
     build_sweep_columns,
 )
-from hallulab.simulator.measure.intervals import LEAST_FOR_INTERVAL, explain_no_interval
+from hallulab.simulator.measure.intervals import LEAST_FOR_INTERVAL, UNDEFINED, explain_no_interval
 from hallulab.simulator.report.printing import print_line, print_table
 from hallulab.simulator.report.terminal import build_console
 
@@ -121,8 +121,9 @@ def render_interval_notes(report: BenchReport) -> list[str]:
         elif lacking:
             found.append(
                 f"{level} level, {', '.join(lacking)}: what fewer than {LEAST_FOR_INTERVAL} groups bear out "
-                "(for AUROC: groups with positives, and with negatives) has no interval, nor has what is the "
-                "same in every resample of the groups."
+                "(for AUROC and balanced accuracy: groups with positives, and with negatives) has no "
+                f"interval, nor has what more than {UNDEFINED:.0%} of the resamples of the groups leave "
+                "undefined, or what is the same in all of them."
             )
     return found
 

@@ -129,10 +129,16 @@ def _check_planted(source: str, done: Planting) -> Planting:
     return done
 
 
-def is_of_replies(source: str) -> bool:
-    """Return whether errors are planted into replies of chatbots, and not into sentences of documents."""
+def is_of_replies(source: str, read: Material) -> bool:
+    """Return whether errors are planted into replies of chatbots, and not into sentences of documents alone.
+
+    Args:
+        source: its path.
+        read: what `load_material` read of it; of a run without a clean reply it is quotations alone.
+    """
     path = expand_home(source)
-    return is_file(path) or (is_folder(path) and RunFolder(path).has_journal)
+    is_run = is_folder(path) and RunFolder(path).has_journal
+    return is_file(path) or (is_run and len(read[0]) > 1)
 
 
 def load_material(source: str, turns: Sequence[int], contexts: Sequence[int], seed: int) -> Material:

@@ -31,8 +31,8 @@ CONTEXTS = (1, 4, 8)
 
 QUOTED = (
     "the clean twins are sentences copied from the documents. A chatbot says things in its own words, which "
-    "detectors that compare words flag more often: fit these on a run folder, or give labelled replies with "
-    "--data"
+    "detectors that compare words flag more often: fit these on a run folder with replies that no detector "
+    "flags, or give labelled replies with --data"
 )
 
 
@@ -110,7 +110,7 @@ async def calibrate_detectors(options: CalibrateOptions, experiment: Experiment)
         measured_on=measured_on,
         kept_in=str(locate_fits_folder()),
         detectors=tuple(row for row, _ in found),
-        notes=() if options.data or is_of_replies(source) else (QUOTED,),
+        notes=() if options.data or is_of_replies(source, read) else (QUOTED,),
     )
     if not fits:
         reasons = "; ".join(f"{row.detector}: {row.not_fitted}" for row in report.detectors)

@@ -75,15 +75,14 @@ def fit_threshold(evaluation: Evaluation, seed: int) -> FittedThreshold | str:
             f"it scored {wrong} hallucinated and {clean} clean replies, and a threshold takes {LEAST} of each"
         )
     weights = _compute_weights(replies, labels)
-    place = {(reply.dataset, reply.id): index for index, reply in enumerate(replies)}
     try:
         parts = split_into_folds(replies, PARTS, seed)
     except UsageError:
         return TOO_FEW_GROUPS
     flags = np.zeros(len(labels), dtype=bool)
     for part in parts:
-        held = np.zeros(len(labels), dtype=bool)
-        held[[place[reply.dataset, reply.id] for reply in part.test]] = True
+        groups = part.tested_groups
+        held = np.array([reply.group in groups for reply in replies])
         if labels[~held].all() or not labels[~held].any():
             return "the replies outside a part of the groups are all hallucinated, or all clean"
         flags[held] = scores[held] >= find_best_cut(labels[~held], scores[~held], weights[~held])

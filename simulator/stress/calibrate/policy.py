@@ -284,7 +284,7 @@ async def _calibrate_policy(
     if all(row.threshold is None for row in rows):
         reasons = "; ".join(f"{row.topic}: {row.not_fitted}" for row in rows) or "no topic is sensitive"
         raise UsageError(f"no threshold is fitted, nothing is written: {reasons}.")
-    write_atomically(out, _format_policy(apply_thresholds(wanted, rows), detector.name))
+    write_atomically(out, _format_policy(apply_thresholds(wanted, rows), detector.name, rows))
     return PolicyFit(detector=detector.name, source=source, pairs=len(replies) // 2, rows=tuple(rows))
 
 
@@ -335,10 +335,12 @@ def _require_coverage(judged: Evaluation) -> None:
         )
 
 
-def _format_policy(policy: Policy, detector: str) -> str:
+def _format_policy(policy: Policy, detector: str, rows: Sequence[TopicRow]) -> str:
+    fitted = ", ".join(shorten_line(row.topic) for row in rows if row.threshold is not None)
     head = (
         "# Thresholds of topics by `hallulab calibrate --policy`: with the detector "
-        f"{detector},\n# at most {MOST_FLAGGED:.0%} of grounded replies reach them.\n"
+        f"{detector},\n# at most {MOST_FLAGGED:.0%} of the grounded replies that they were fitted to reach "
+        f"those of: {fitted}.\n# All others are as they were.\n"
     )
     values = policy.model_dump(mode="json", exclude_defaults=True)
     return head + yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=110)

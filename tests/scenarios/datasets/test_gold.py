@@ -61,6 +61,14 @@ def test_an_annotated_turn_becomes_a_labelled_reply(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("journal", ["conversations.jsonl", "annotations.jsonl"])
+def test_a_last_line_that_a_killed_process_left_unfinished_is_skipped(tmp_path: Path, journal: str) -> None:
+    folder = write(tmp_path, [chat("c1")], [note("c1", 1, "k1", SPAN)])
+    with (folder / journal).open("a") as file:
+        file.write('{"id": "c2", "scen')
+    assert [reply.id for reply in load_labelled("gold", folder)] == ["k1"]
+
+
 def test_the_second_equal_quotation_is_the_second_place(tmp_path: Path) -> None:
     notes = [note("c1", 1, "k1", SPAN, SPAN)]
     (answer,) = load_labelled("gold", write(tmp_path, [chat("c1")], notes))
@@ -86,6 +94,17 @@ def test_all_run_folders_of_a_folder_are_read(tmp_path: Path) -> None:
     (tmp_path / "replies.jsonl").write_text("not read")
     assert [reply.id for reply in load_labelled("gold", tmp_path)] == ["k1", "k2"]
     assert [reply.id for reply in load_labelled("gold", tmp_path / "b")] == ["k2"]
+
+
+def test_a_conversation_that_is_annotated_in_two_run_folders_is_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write(tmp_path / name, [chat("c1")], [note("c1", 1, "k1", SPAN)])
+    with pytest.raises(UsageError) as raised:
+        load_labelled("gold", tmp_path)
+    assert str(raised.value) == (
+        f"{tmp_path}/b: conversation c1 is annotated in {tmp_path}/a, too, as the two runs are of one "
+        "experiment. Measure on one of them at a time."
+    )
 
 
 def test_turns_without_evidence_are_left_out(tmp_path: Path) -> None:

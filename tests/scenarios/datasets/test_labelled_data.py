@@ -65,6 +65,16 @@ def test_replies_to_the_same_knowledge_are_a_group(tmp_path: Path) -> None:
     assert first.group == second.group != third.group
 
 
+def test_knowledge_in_another_spelling_is_the_same_group_of_begin(tmp_path: Path) -> None:
+    # As the release has it for some of the systems.
+    spellings = ("Elvis (January 8, 1935\u00a0– 1977) didn't.", "elvis ( january 8, 1935 – 1977 ) did n't .")
+    first, second, other = load_labelled(
+        "begin", begin(tmp_path, *({"knowledge": one} for one in (*spellings, "Elvis (1936) didn't.")))
+    )
+    assert first.group == second.group != other.group
+    assert [reply.passages[0].text for reply in (first, second)] == list(spellings)
+
+
 BEGIN_FILES = (
     "turns.jsonl or wow/begin_dev_wow.tsv or cmu-dog/begin_dev_cmu.tsv or topicalchat/begin_dev_tc.tsv or "
     "wow/begin_test_wow.tsv or cmu-dog/begin_test_cmu.tsv or topicalchat/begin_test_tc.tsv"

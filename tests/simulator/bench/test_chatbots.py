@@ -60,6 +60,12 @@ def test_turns_that_the_detector_did_not_localise_are_in_no_number_but_coverage(
     assert (b.coverage, b.hpt_1) == (0.666667, 2.0)
 
 
+def test_conversations_of_which_some_turns_alone_are_annotated_are_counted() -> None:
+    replies = [reply(2, ("a", "a1", 1)), reply(0, ("a", "a1", 4)), reply(1, ("a", "a2", 3))]
+    a, _ = report(said(1), said(0), said(2), replies=replies)
+    assert (a.turns, a.coverage, a.labels_hpt_1, a.hpt_1, a.error) == (3, 1.0, 1.0, 1.0, 0.0)
+
+
 def test_a_chatbot_without_hallucination_has_no_error() -> None:
     found = report(said(1), replies=[reply(0, ("a", "a1", 0))])
     assert [(row.hpt_1, row.error) for row in found] == [(1.0, None), (1.0, None)]

@@ -36,6 +36,17 @@ def test_the_datas_own_split_holds() -> None:
     assert found.how == "the data's own split"
 
 
+def test_a_reply_that_names_no_split_is_learnt_from_where_others_are_for_testing() -> None:
+    replies = [reply("a", "test"), reply("b", "test"), reply("c"), reply("d")]
+    found = split_replies(replies, 0)
+    assert (found.train, found.test) == (tuple(replies[2:]), tuple(replies[:2]))
+
+
+def test_replies_that_are_all_for_testing_are_halved() -> None:
+    found = split_replies([reply("a", "test"), reply("b", "test")], 0)
+    assert (len(found.train), len(found.test)) == (1, 1)
+
+
 def test_a_split_through_a_group_is_refused() -> None:
     with pytest.raises(UsageError, match="group a is in the test split and in another one"):
         split_replies([reply("a", "train"), reply("a", "test")], 0)

@@ -68,8 +68,9 @@ def test_too_few_groups_of_a_class_are_told_of_the_detectors_they_concern() -> N
         SPANS.model_copy(update={"groups": 40, "detector": "d", "f1": 0.5, "f1_ci95": None}),
     )
     reason = (
-        "what fewer than 6 groups bear out (for AUROC: groups with positives, and with negatives) has no "
-        "interval, nor has what is the same in every resample of the groups."
+        "what fewer than 6 groups bear out (for AUROC and balanced accuracy: groups with positives, and with "
+        "negatives) has no interval, nor has what more than 5% of the resamples of the groups leave "
+        "undefined, or what is the same in all of them."
     )
     assert render_interval_notes(REPORT.model_copy(update={"rows": rows})) == [
         f"response level, b: {reason}",

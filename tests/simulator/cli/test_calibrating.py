@@ -54,7 +54,11 @@ def test_a_run_is_corrected_by_the_calibration_of_the_detector_that_judged_it(
         *(*model, "--replay", RECORDINGS / "planted" / "halludetect.jsonl.gz"),
     )
     assert (ended.code, ended.err) == (0, "")
-    [said] = json.loads(ended.out)["detectors"]
+    told = json.loads(ended.out)
+    assert [note.partition(".")[0] for note in told["notes"]] == [
+        "the clean twins are sentences copied from the documents"
+    ]
+    [said] = told["detectors"]
     assert (said["before"], said["before_protocol"], said["coverage"]) == (4.0, "tuned", 1.0)
     assert said["threshold"] == pytest.approx(2.175, abs=0.001)
     assert said["balanced_accuracy"] == pytest.approx(0.835, abs=0.001)

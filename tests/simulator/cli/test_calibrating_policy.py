@@ -62,6 +62,11 @@ def test_a_policy_gets_thresholds_that_pass_grounded_replies(
     written = load_policy(str(out))
     assert written.decision(["pregnancy"], {"pregnancy": 0.3}, False).threshold == 0.431
     assert written.decision(["asylum"], {}, False) == load_policy(str(strict)).decision(["asylum"], {}, False)
+    assert out.read_text().startswith(
+        "# Thresholds of topics by `hallulab calibrate --policy`: with the detector direct-judge,\n"
+        "# at most 10% of the grounded replies that they were fitted to reach those of: pregnancy.\n"
+        "# All others are as they were.\n"
+    )
     again = hallulab(
         *(*command, "--model", "m", "--replay", recording, "--quiet"), "--out", tmp_path / "other.yaml"
     )

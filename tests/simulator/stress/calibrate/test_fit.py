@@ -107,6 +107,14 @@ def test_failures_and_abstentions_do_not_count_as_replies() -> None:
     )
 
 
+def test_replies_with_the_same_name_are_each_judged_by_the_other_parts() -> None:
+    # As where `--data` names a file twice.
+    once = separated(20, 5)
+    found = fit_threshold(evaluation(once.replies * 2, *once.judgements * 2), seed=0)
+    assert isinstance(found, FittedThreshold)
+    assert dict(found.held_out) == {"sensitivity": 1.0, "specificity": 1.0, "balanced_accuracy": 1.0}
+
+
 def test_each_data_set_counts_the_same_whatever_its_size() -> None:
     # In the small set, all wrong replies score 0.4, like the clean ones of the large set.
     small = [reply(f"s{n}", True, f"g{n % 5}", "small") for n in range(20)]
