@@ -87,8 +87,10 @@ def _list_unmeasured(
         if old_totals[key].scored and not totals[key].scored:
             yield _refuse("no turn of the run is scored, and a failure is never clean", *key)
         elif line.is_blind and old_totals[key].personas >= line.personas_needed:
+            # Where few are in both, the runs are compared unpaired, and the line counts no persona.
+            few = f"only {line.personas}" if line.personas else "too few"
             yield _refuse(
-                f"of the baseline's {old_totals[key].personas} personas only {line.personas} are scored in "
+                f"of the baseline's {old_totals[key].personas} personas {few} are scored in "
                 f"the run, {line.personas_needed} needed: run them, or {ANEW}",
                 *key,
             )

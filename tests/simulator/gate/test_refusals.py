@@ -65,6 +65,19 @@ def test_a_run_that_lost_the_personas_that_the_test_needs() -> None:
     ]
 
 
+def test_a_run_of_which_few_personas_are_the_baselines() -> None:
+    before, now = (
+        found({"bot": {(f"p{number}", 0): [0] for number in range(start, start + 20)}}, name)
+        for name, start in (("before", 0), ("now", 15))
+    )
+    assert refusals(judge(now, before)) == [
+        (
+            "bot by d",
+            f"of the baseline's 20 personas too few are scored in the run, 6 needed: run them, or {ANEW}",
+        )
+    ]
+
+
 def test_other_personas() -> None:
     before, now = (
         found({"bot": {(f"{name}{number}", 0): [0] for number in range(8)} | {("asha", 0): [0]}}, name)
