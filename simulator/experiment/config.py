@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal, Self
 
@@ -219,8 +219,7 @@ class Experiment(Frozen):
     @field_validator("chatbots", "detectors")
     @classmethod
     def _names_differ(cls, components: tuple[Component, ...]) -> tuple[Component, ...]:
-        counts = Counter(component.name for component in components)
-        twice = sorted(name for name, count in counts.items() if count > 1)
+        twice = sorted(_list_repeated(component.name for component in components))
         if twice:
             raise ValueError(f"the name {twice[0]!r} stands twice; give each its own `name`")
         return components
@@ -228,8 +227,7 @@ class Experiment(Frozen):
     @field_validator("personas")
     @classmethod
     def _personas_differ(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        counts = Counter(names or ())
-        twice = [name for name, count in counts.items() if count > 1]
+        twice = _list_repeated(names or ())
         if twice:
             raise ValueError(f"{twice[0]!r} stands twice; name each once, or raise `repeats`")
         return names
@@ -323,7 +321,7 @@ class Experiment(Frozen):
         if unknown:
             raise ValueError(f"`user.models` names {unknown[0]!r}, which is not under `models`")
         served = [self.served_name(name) for name in dict.fromkeys(self.user.models)]
-        twice = [name for name, number in Counter(served).items() if number > 1]
+        twice = _list_repeated(served)
         if twice:
             raise ValueError(
                 f"two of `user.models` are served as {twice[0]!r}, so that no conversation could say which "
@@ -349,6 +347,11 @@ class Experiment(Frozen):
     def served_name(self, name: str) -> str:
         """Return the name that a model of `models`, or the default one, is served under."""
         return self.models[name].model if name in self.models else self.model or DEFAULT_CPU_MODEL
+
+
+def _list_repeated(names: Iterable[str]) -> list[str]:
+    """Return the names that stand more than once, each once, in their order."""
+    return [name for name, number in Counter(names).items() if number > 1]
 
 
 def choose_concurrency(known: Mapping[str, Any]) -> int | Literal["auto"]:
