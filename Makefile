@@ -28,7 +28,7 @@ test: $(STAMP) browser  ## the tests that one waits for, on all cores
 	$(BIN)/python -m pytest
 
 test-slow: $(STAMP) browser  ## the same protection bought again and more thoroughly: whole commands, the full table, more kills and fuzz
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow --junit-xml=.pytest_cache/slow.xml
 	HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest tests/fuzz
 
 soak: $(STAMP)  ## large runs, and faults; then the fuzz tests with fifty times as many examples, in memory where the system has a folder for that

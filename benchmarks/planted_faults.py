@@ -112,7 +112,6 @@ def run_tests(folder: Path, tests: Set[str], tier: str) -> str | None:
     command += ["-n", PROCESSES, "--dist", "worksteal", "--timeout", "300"]
     command += ["-m", "not live"] if tier == "slow" else []
     command += [f"--deselect={name}" for name in NOT_BY_CODE]
-    command += ["--any-duration"] if (folder / "tests" / "durations.py").exists() else []
     try:
         ended = subprocess.run(
             [*command, f"@{chosen}"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from tests.simulator.command_line import CodeAndError, CommandLine
 if TYPE_CHECKING:
     from hallulab.simulator.runs.folder import RunFolder
 
-pytest_plugins = ["tests.duration_limit", "tests.edited_code"]
+pytest_plugins = ["tests.edited_code"]
 
 # A busy machine makes no test wrong, and no input slow to make. The tests that one waits for try the same
 # examples every time, so that a change fails them or nothing does; the other tiers try new ones.
@@ -32,13 +33,17 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let scikit-learn and torch use one thread each, except beside a real model server, which inherits this.
+    """Make this process and those that it starts as every machine has them: one thread, and SIGINT heard.
 
-    Each core has a process that tests. More threads wait for one another, spinning: to train `combined` on
-    twenty replies took five times as long. The libraries read the variable when they are loaded.
+    Each core has a process that tests. More threads of scikit-learn and torch wait for one another, spinning:
+    to train `combined` on twenty replies took five times as long. The libraries read the variable when they
+    are loaded. A real model server would inherit it.
     """
     if config.option.markexpr != "live":
         os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # A shell has what it starts in the background ignore SIGINT, and so would every command that a test
+    # interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
