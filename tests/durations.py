@@ -1,7 +1,7 @@
 """How long the tests took: `python -m tests.durations NAME=REPORT... > tests/durations.md` writes the page.
 
-A report is one that `pytest --junit-xml` writes; `make test-slow` leaves its own in `.pytest_cache`. The page is
-to be read. No test is held to its seconds, which are another machine's, or a busy one's.
+A report is one that `pytest --junit-xml` writes; `make test-slow` leaves its own in `.pytest_cache`. The page
+is to be read. No test is held to its seconds, which are another machine's, or a busy one's.
 """
 
 from __future__ import annotations

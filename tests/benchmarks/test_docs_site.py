@@ -73,7 +73,7 @@ def test_the_search_finds_a_word_in_brackets_without_a_server(shown: webdriver.C
     field = shown.find_element(By.CSS_SELECTOR, "input.md-search__input")
     field.click()
     field.send_keys("jackknife")
-    WebDriverWait(shown, 20).until(
+    WebDriverWait(shown, 120).until(
         lambda page: page.find_elements(By.CSS_SELECTOR, '.md-search-result__link[href*="corrected-numbers"]')
     )
 

@@ -11,7 +11,7 @@ from hallulab.scenarios.errors import OperationalError
 
 
 def test_works_go_on_at_the_same_time_and_return_in_order() -> None:
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=120)
 
     def work(name: str) -> str:
         both.wait()

@@ -41,7 +41,7 @@ def test_a_detached_grandchild_ends_when_our_process_is_killed(grandchild: str) 
         assert parent.stdout.readline() == b"ready\n"
         parent.send_signal(signal.SIGKILL)
         # The pipe ends when the last process that could write to it, the grandchild, has ended.
-        assert parent.communicate(timeout=30)[0] == b""
+        assert parent.communicate(timeout=120)[0] == b""
 
 
 def test_stopping_ends_command_and_grandchild() -> None:
@@ -60,7 +60,7 @@ def test_the_command_ends_when_its_supervisor_is_killed() -> None:
         assert process.stdout.readline() == b"ready\n"
         process.kill()
         # The pipe ends when the command has ended.
-        assert process.communicate(timeout=30)[0] == b""
+        assert process.communicate(timeout=120)[0] == b""
 
 
 def test_the_command_is_told_before_its_children_so_that_it_does_not_end_by_itself() -> None:

@@ -187,7 +187,7 @@ def test_a_second_process_waits_for_the_first_and_says_so(index: Path, tmp_path:
     )
     with building(tmp_path / "weights" / "toy", silent):
         second.start()
-        assert waits.wait(30)
+        assert waits.wait(120)
         assert got == []
     second.join(30)
     assert got == [tmp_path / "weights" / "toy"]

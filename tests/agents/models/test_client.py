@@ -21,6 +21,7 @@ from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import UsageError
 from hallulab.testing.scripted import ScriptedTransport, completion, scripted_pool
 from tests.agents.models.endpoints import LOCAL, QUESTION, Dead, in_turn, pool_at, refusal
+from tests.virtual_time import at_once
 
 
 async def test_equal_calls_cost_one_request_and_are_booked_twice() -> None:
@@ -129,6 +130,7 @@ class Silent(httpx2.AsyncBaseTransport):
         raise AssertionError
 
 
+@at_once
 async def test_a_silent_server_runs_into_the_time_limit() -> None:
     pool = pool_at(Silent(), timeout_s=0.01, attempts=2)
     session = pool.session("chatbot")
@@ -140,8 +142,9 @@ async def test_a_silent_server_runs_into_the_time_limit() -> None:
     assert "did not answer in time" in (session.calls[0].error or "")
 
 
-async def test_no_try_begins_that_could_end_after_the_deadline() -> None:
-    """The deadline is three time limits; two went by, and a little more."""
+@at_once
+async def test_no_try_begins_that_could_end_after_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hallulab.agents.models.client.DEADLINE", 2.9)  # time limits; two went by
     transport = Silent()
     pool = pool_at(transport, timeout_s=0.2, attempts=9)
     with pytest.raises(ModelError, match="did not answer in time"):
@@ -149,6 +152,7 @@ async def test_no_try_begins_that_could_end_after_the_deadline() -> None:
     assert transport.tries == 2
 
 
+@at_once
 async def test_pauses_count_towards_the_deadline() -> None:
     pool, transport = scripted_pool(lambda _: refusal(503), timeout_s=5.0, backoff=wait_fixed(11))
     with pytest.raises(ModelError, match="status 503"):
@@ -156,6 +160,7 @@ async def test_pauses_count_towards_the_deadline() -> None:
     assert len(transport.requests) == 1
 
 
+@at_once
 async def test_waiting_for_others_does_not_count_towards_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -329,15 +334,15 @@ async def test_an_endpoint_may_answer_under_another_name_of_the_model() -> None:
     assert await pool.session("user").text("goal", QUESTION) == "Yes."
 
 
+@at_once
 async def test_a_server_that_says_when_to_come_again_is_asked_then_however_often() -> None:
     def busy(body: dict[str, Any]) -> httpx2.Response:
         return httpx2.Response(429, headers={"Retry-After": "0.01"}, json={"error": {"message": "slow down"}})
 
     pool, transport = scripted_pool(in_turn(*[busy({})] * 5, "Because."), attempts=2)
-    started = time.perf_counter()
     assert await pool.session("chatbot").text("generate", QUESTION) == "Because."
     assert len(transport.requests) == 6
-    assert time.perf_counter() - started >= 0.05
+    assert time.perf_counter() == pytest.approx(0.05)
 
 
 async def test_a_server_that_says_to_come_after_the_deadline_is_not_waited_for() -> None:

@@ -18,6 +18,7 @@ from hallulab.agents.models.endpoints import Endpoint, Limits, Replicas, staying
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.testing.scripted import ScriptedTransport, completion
+from tests.virtual_time import at_once
 
 URLS = ("http://a/v1", "http://b/v1", "http://c/v1")
 
@@ -260,6 +261,7 @@ class Slow(Two):
 
 
 @pytest.mark.parametrize(("limits", "most"), [(Limits(requests=2), 2), (None, 6)])
+@at_once
 async def test_each_endpoint_has_its_own_limit(limits: Limits | None, most: int) -> None:
     transport = Slow()
     pool = pool_of(transport, limits=limits)
@@ -268,6 +270,7 @@ async def test_each_endpoint_has_its_own_limit(limits: Limits | None, most: int)
     assert sum(one.answered for one in pool.replicas) == 12
 
 
+@at_once
 async def test_one_endpoint_alone_may_have_limits() -> None:
     transport = Slow()
     endpoint = Endpoint("scripted", BOTH[0])
@@ -277,6 +280,7 @@ async def test_one_endpoint_alone_may_have_limits() -> None:
     assert pool.replicas == ()
 
 
+@at_once
 async def test_a_call_took_no_longer_for_having_waited_for_its_turn() -> None:
     pool = pool_of(Two(), limits=Limits(requests=1))
     [first, *_] = pool.replicas
@@ -286,4 +290,4 @@ async def test_a_call_took_no_longer_for_having_waited_for_its_turn() -> None:
         await asyncio.sleep(0.3)
         assert not asked.done()
     await asked
-    assert session.calls[0].latency_s < 0.3
+    assert session.calls[0].latency_s == 0.0

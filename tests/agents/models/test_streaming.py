@@ -269,7 +269,7 @@ async def test_stopping_in_mid_stream_closes_the_connection() -> None:
         begun = asyncio.Event()
         with watching(lambda progress: begun.set() if progress.text else None):
             task = asyncio.create_task(pool.session("chatbot").text("generate", QUESTION))
-        await asyncio.wait_for(begun.wait(), 20)
+        await asyncio.wait_for(begun.wait(), 120)
         assert not closed.is_set()
         task.cancel()
         await asyncio.wait([task])

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from hallulab.agents.models.work import WorkUnderWay, waiting_for_model
+from tests.virtual_time import at_once
 
 
 @asynccontextmanager
@@ -39,16 +40,19 @@ async def all_wait(work: WorkUnderWay) -> bool:
     return True
 
 
+@at_once
 async def test_without_work_nothing_is_waited_for() -> None:
     assert await all_wait(WorkUnderWay())
 
 
+@at_once
 async def test_pieces_that_have_asked_all_wait() -> None:
     work = WorkUnderWay()
     async with asking(work), asking(work):
         assert await all_wait(work)
 
 
+@at_once
 async def test_a_piece_that_does_something_else_is_waited_for() -> None:
     work = WorkUnderWay()
     async with asking(work), asking(work) as answer:
@@ -57,6 +61,7 @@ async def test_a_piece_that_does_something_else_is_waited_for() -> None:
         assert not await all_wait(work)
 
 
+@at_once
 async def test_a_piece_that_ended_is_not_waited_for() -> None:
     work = WorkUnderWay()
     async with asking(work) as answer:
@@ -64,6 +69,7 @@ async def test_a_piece_that_ended_is_not_waited_for() -> None:
     assert await all_wait(work)
 
 
+@at_once
 async def test_a_piece_waits_as_long_as_one_of_its_questions_is_open() -> None:
     work = WorkUnderWay()
     with work.piece(), waiting_for_model():
@@ -72,11 +78,13 @@ async def test_a_piece_waits_as_long_as_one_of_its_questions_is_open() -> None:
         assert await all_wait(work)
 
 
+@at_once
 async def test_a_question_outside_any_piece_is_none() -> None:
     with waiting_for_model():
         assert await all_wait(WorkUnderWay())
 
 
+@at_once
 async def test_a_piece_that_never_goes_on_is_waited_for_only_so_long() -> None:
     work = WorkUnderWay(patience_s=0.01)
     with work.piece():
@@ -84,6 +92,7 @@ async def test_a_piece_that_never_goes_on_is_waited_for_only_so_long() -> None:
 
 
 @pytest.mark.parametrize("turns", [1, 10])
+@at_once
 async def test_a_piece_that_follows_after_a_few_turns_is_waited_for(turns: int) -> None:
     work = WorkUnderWay()
     begun = False

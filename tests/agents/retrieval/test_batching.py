@@ -13,14 +13,14 @@ def test_an_item_that_is_cancelled_while_it_waits_is_not_done() -> None:
 
     def work(items: Sequence[int]) -> list[int]:
         entered.set()
-        assert release.wait(30)
+        assert release.wait(120)
         done.append(list(items))
         return [item * 10 for item in items]
 
     with ThreadPoolExecutor(1) as thread:
         batches = Batches(work, thread, largest=8)
         first = batches.submit(1)
-        assert entered.wait(30)
+        assert entered.wait(120)
         cancelled, last = batches.submit(2), batches.submit(3)
         assert cancelled.cancel()
         release.set()

@@ -38,7 +38,7 @@ class Held(HashedWords):
 
     def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
         self.entered.set()
-        assert self.release.wait(30)
+        assert self.release.wait(120)
         return super().queries(texts)
 
 

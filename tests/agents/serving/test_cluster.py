@@ -135,7 +135,7 @@ def read_urls(process: subprocess.Popen[str]) -> list[str]:
 
 def wait_until_free(port: int) -> None:
     """Wait until nothing listens at two ports any more."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not (is_free(port) and is_free(port + 1)):
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -159,7 +159,7 @@ def test_the_command_prints_its_urls_and_however_it_ends_the_servers_end_too(
         urls = [process.stdout.readline().strip() for _ in range(replicas)]
         supervisors = _children_of(process.pid)
         process.send_signal(number)
-        process.wait(30)
+        process.wait(120)
     assert len(supervisors) == len(set(urls)) == replicas
     for supervisor in supervisors:
         _wait_for_end(supervisor)

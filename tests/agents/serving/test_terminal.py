@@ -50,7 +50,7 @@ def test_quiet_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_steps_of_two_threads_are_announced_once_each(capsys: pytest.CaptureFixture[str]) -> None:
-    turn = threading.Barrier(2, timeout=30)
+    turn = threading.Barrier(2, timeout=120)
 
     def work(step: str, show: Listener) -> None:
         for done in range(3):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -191,12 +191,12 @@ async def test_the_served_model_is_asked_through_our_ledger() -> None:
     assert [(span.start, span.text) for span in judgement.spans] == [(None, "A B")]
 
 
-async def test_a_cancelled_judgement_ends_its_worker() -> None:
+async def test_a_cancelled_judgement_ends_its_worker(tmp_path: Path) -> None:
     peer = made()
     await judged(peer, "Fine.")
     worker = peer._worker
-    task = asyncio.create_task(judged(peer, "Sleep now."))
-    await asyncio.sleep(0.2)
+    task = asyncio.create_task(judged(peer, f"Sleep {tmp_path / 'begun'}"))
+    await asyncio.to_thread(wait_for, (tmp_path / "begun").exists)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -204,16 +204,16 @@ async def test_a_cancelled_judgement_ends_its_worker() -> None:
     assert worker._process.poll() is not None
 
 
-def wait_for_worker(peer: PeerDetector) -> None:
-    """Wait until the worker's process has been started."""
-    while peer._worker is None:
+def wait_for(happened: Callable[[], bool]) -> None:
+    """Wait until something has happened."""
+    while not happened():
         time.sleep(0.01)
 
 
 async def test_after_a_reply_that_was_cancelled_while_the_worker_loads_the_next_is_judged() -> None:
     peer = made(weights="slow/model")
     task = asyncio.create_task(judged(peer, "Fine."))
-    await asyncio.to_thread(wait_for_worker, peer)
+    await asyncio.to_thread(wait_for, lambda: peer._worker is not None)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -222,14 +222,15 @@ async def test_after_a_reply_that_was_cancelled_while_the_worker_loads_the_next_
 
 
 async def test_cancelling_a_reply_that_waits_for_its_turn_leaves_the_other_alone(
-    detector: PeerDetector, starts: Starts
+    detector: PeerDetector, starts: Starts, tmp_path: Path
 ) -> None:
     await judged(detector, "Fine.")
-    first = asyncio.create_task(judged(detector, "Nap."))
+    first = asyncio.create_task(judged(detector, f"Nap {tmp_path / 'enough'}"))
     await asyncio.sleep(0.1)
     waiting = asyncio.create_task(judged(detector, "Sleep."))
     await asyncio.sleep(0.1)
     waiting.cancel()
+    (tmp_path / "enough").touch()
     assert (await first).outcome == "scored"
     assert (await judged(detector, "Fine.")).outcome == "scored"
     assert starts.count == 1

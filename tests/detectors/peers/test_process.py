@@ -72,14 +72,14 @@ def nobody(prompts: Sequence[PeerPrompt]) -> tuple[str, ...]:
 
 def test_replies_are_judged_one_after_the_other_whatever_packages_print(shared: PeerProcess) -> None:
     for id in ("1", "2"):
-        said = shared.judge(request("Fine größer 🏊 \ud800.", id), nobody, 20)
+        said = shared.judge(request("Fine größer 🏊 \ud800.", id), nobody, 120)
         assert isinstance(said, Judged)
         assert (said.id, said.score, said.spans and said.spans[0].end) == (id, 0.75, 16)
 
 
 def test_what_a_reply_raises_is_of_that_reply_only(shared: PeerProcess) -> None:
-    assert shared.judge(request("Raise"), nobody, 20) == Failed(id="1", error="ValueError: too long")
-    assert isinstance(shared.judge(request("Fine"), nobody, 20), Judged)
+    assert shared.judge(request("Raise"), nobody, 120) == Failed(id="1", error="ValueError: too long")
+    assert isinstance(shared.judge(request("Fine"), nobody, 120), Judged)
 
 
 def test_the_served_models_answers_come_through_us(shared: PeerProcess) -> None:
@@ -101,7 +101,7 @@ def test_what_asking_the_model_raises_is_raised_and_the_worker_goes_on(shared: P
 
     with pytest.raises(KeyError, match="no model"):
         shared.judge(request("Ask_model"), refuse, 20)
-    assert isinstance(shared.judge(request("Fine", "2"), nobody, 20), Judged)
+    assert isinstance(shared.judge(request("Fine", "2"), nobody, 120), Judged)
 
 
 def test_the_worker_gets_what_its_packages_read_and_no_other_variable(
@@ -121,7 +121,7 @@ def test_the_worker_gets_what_its_packages_read_and_no_other_variable(
         os.environ[name] = value
     body = "print(json.dumps({'id': '1', 'abstained': json.dumps(dict(os.environ))}), flush=True)"
     with running(script(body)) as worker:
-        said = worker.judge(request("Fine"), nobody, 20)
+        said = worker.judge(request("Fine"), nobody, 120)
     assert isinstance(said, Abstained)
     given = json.loads(said.abstained)
     assert {name: value for name, value in given.items() if name in os.environ} == {
@@ -146,8 +146,8 @@ def test_a_worker_that_stops_reading_is_ended() -> None:
 def test_a_worker_that_never_stops_talking_loses_its_listener() -> None:
     said = "{'id': '1', 'abstained': 'x'}"
     with running(script(f"while True: print(json.dumps({said}), flush=True)")) as worker:
-        assert worker.judge(request("Fine"), nobody, 20) == Abstained(id="1", abstained="x")
-        worker._process.wait(20)
+        assert worker.judge(request("Fine"), nobody, 120) == Abstained(id="1", abstained="x")
+        worker._process.wait(120)
         assert worker._lines.qsize() <= 4 + 1
 
 
@@ -157,7 +157,7 @@ def test_the_last_words_of_a_long_complaint_are_told() -> None:
         running(script(body)) as worker,
         pytest.raises(WorkerError, match=r"^its worker ended with exit code 1 \(no memory\)$"),
     ):
-        worker.judge(request("Fine"), nobody, 20)
+        worker.judge(request("Fine"), nobody, 120)
 
 
 def test_a_worker_that_we_stop_says_so_while_it_loads() -> None:
@@ -220,7 +220,7 @@ def test_a_computing_worker_ends_when_our_process_is_killed() -> None:
 
 
 def _wait(until: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not until():
         assert time.monotonic() < deadline
         time.sleep(0.05)

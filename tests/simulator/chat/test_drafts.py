@@ -193,7 +193,7 @@ async def test_a_reply_that_is_stopped_in_mid_stream_is_not_kept_and_the_convers
                 saying = asyncio.create_task(
                     chat.say("Endless?", lambda draft: begun.set() if draft.text else None)
                 )
-                await asyncio.wait_for(begun.wait(), 20)
+                await asyncio.wait_for(begun.wait(), 120)
                 saying.cancel()
                 await asyncio.wait([saying])
                 assert saying.cancelled()

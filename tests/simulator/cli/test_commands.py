@@ -181,10 +181,10 @@ def test_view_serves_until_it_is_interrupted(tmp_path: Path) -> None:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        with browser.open(address, timeout=20) as answer:
+        with browser.open(address, timeout=120) as answer:
             page = answer.read().decode()
         process.send_signal(signal.SIGINT)
-        rest, told = process.communicate(timeout=20)
+        rest, told = process.communicate(timeout=120)
     assert ">run</a>" in page
     assert (process.returncode, rest, told) == (0, "", "")
     assert not run.page.exists()
@@ -198,7 +198,7 @@ def test_view_stops_its_runs_when_it_is_interrupted(tmp_path: Path) -> None:
         address = process.stdout.readline().strip()
         base = address.split("/?")[0]
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        browser.open(address, timeout=20).close()
+        browser.open(address, timeout=120).close()
         form = {"chatbots": ["vanilla"], "model": "m", "base_url": "http://127.0.0.1:9/v1"}
         given = {"Origin": base, "x-hallulab": "1"}
         browser.open(

@@ -75,7 +75,7 @@ def show(chromium: webdriver.Chrome, tmp_path: Path, html: str) -> None:
     chromium.get(address)
     # On a busy machine the first page of a browser may be there before its script has run.
     ready = "return document.readyState === 'complete' && location.href === arguments[0]"
-    WebDriverWait(chromium, 30).until(lambda browser: browser.execute_script(ready, address))
+    WebDriverWait(chromium, 120).until(lambda browser: browser.execute_script(ready, address))
 
 
 def find(chromium: webdriver.Chrome, selector: str) -> list[webdriver.remote.webelement.WebElement]:
@@ -125,7 +125,7 @@ def test_words_are_coloured_by_their_scores_and_sentences_have_their_evidence(
     show(chromium, tmp_path, render_page(report, [chat], [verdict], flaws={}, personas={}))
     [opener] = [one for one in find(chromium, "summary") if one.text == "Words and evidence by d"]
     opener.click()
-    WebDriverWait(chromium, 30).until(lambda browser: find(browser, ".heat span"))  # drawn after the click
+    WebDriverWait(chromium, 120).until(lambda browser: find(browser, ".heat span"))  # drawn after the click
     colours = [one.value_of_css_property("background-color") for one in find(chromium, ".heat span")]
     assert [one.text for one in find(chromium, ".heat span")] == ["It ", "opens ", "at ", "9."]
     assert colours[0] == colours[2]

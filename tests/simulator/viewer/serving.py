@@ -41,7 +41,7 @@ class Served:
             f"{self.base}{path}", headers={"Cookie": f"{access.cookie}={access.token}"}
         )
         try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
+            with urllib.request.urlopen(request, timeout=120) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -76,7 +76,7 @@ def serving(
     server = make_server(runs, listening, ready.set, talked=talked, launcher=launcher)
     thread = threading.Thread(target=server.run, args=([listening.socket],), daemon=True)
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(120)
     try:
         with patch.object(findings, "WAIT_S", 60):  # a slow machine shall not change what a page has
             yield Served(listening, runs)

@@ -64,7 +64,7 @@ def post(served: Served, path: str, body: Any, **headers: str | None) -> tuple[i
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     request = urllib.request.Request(f"{served.base}{path}", data=data, headers=sent)
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as error:
         text = error.read().decode()
@@ -205,7 +205,7 @@ def test_other_pages_write_nothing(served: Served, path: str, headers: dict[str,
 
 def test_a_client_that_still_sends_sees_the_refusal_and_no_reset(served: Served) -> None:
     body = b"x" * 200_000
-    with closing(HTTPConnection("127.0.0.1", served.listening.access.port, timeout=20)) as client:
+    with closing(HTTPConnection("127.0.0.1", served.listening.access.port, timeout=120)) as client:
         client.putrequest("POST", f"/runs/{id_of(served, 'small')}/marks")
         for name, value in (("content-length", str(len(body))), ("connection", "close")):
             client.putheader(name, value)

@@ -122,7 +122,7 @@ def test_a_run_grows_while_its_page_is_open(
     go(page, served, f"/runs/{run.id}")
     expect(page.locator("#counts li").first).to_have_text(f"{held} conversations")
     append(run.folder.conversations, [conversation(f"d{held}", ["x"], persona="persona-d")])
-    expect(page.locator("#counts li").first).to_have_text(f"{held + 1} conversations", timeout=15_000)
+    expect(page.locator("#counts li").first).to_have_text(f"{held + 1} conversations", timeout=60_000)
 
 
 def test_a_run_that_grows_before_its_page_listens_is_shown_as_it_is(
@@ -136,7 +136,7 @@ def test_a_run_that_grows_before_its_page_listens_is_shown_as_it_is(
 
     page.route("**/events", grow_first, times=1)
     go(page, served, f"/runs/{run.id}")
-    expect(page.locator("#counts li").first).to_have_text(f"{held + 1} conversations", timeout=15_000)
+    expect(page.locator("#counts li").first).to_have_text(f"{held + 1} conversations", timeout=60_000)
 
 
 @pytest.mark.parametrize(

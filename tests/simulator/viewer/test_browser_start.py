@@ -26,7 +26,7 @@ from tests.simulator.viewer.serving import Served, serving
 pytestmark = needs_chromium
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
-CHECKED_MS = 20_000
+CHECKED_MS = 60_000
 RUN_MS = 120_000
 
 

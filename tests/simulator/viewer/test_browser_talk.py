@@ -202,7 +202,7 @@ def test_only_the_page_itself_begins_a_conversation(
         headers={"Cookie": f"{access.cookie}={access.token}", **given},
     )
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(request, timeout=20)
+        urllib.request.urlopen(request, timeout=120)
     assert refused.value.code == status
     refused.value.close()
 

@@ -22,7 +22,7 @@ def test_a_page_that_follows_a_run_does_not_hold_up_the_server(
             f"{served.base}/runs/{served.runs.list()[0].id}/events",
             headers={"Cookie": f"{access.cookie}={access.token}"},
         )
-        stream = urllib.request.urlopen(request, timeout=20)
+        stream = urllib.request.urlopen(request, timeout=120)
         assert stream.readline() == b"event: grown\n"
         rest: list[bytes] = []
         reader = threading.Thread(target=lambda: rest.append(stream.read()))

@@ -114,7 +114,7 @@ def test_the_second_stop_kills(runs: Path, launchers: list[Launcher]) -> None:
     assert launch.code is None
     assert standing_of(launcher, launch.folder).state == "stopping"
     launch.stop()
-    wait_for(lambda: launch.code == 128 + signal.SIGKILL, 8)
+    wait_for(lambda: launch.code == 128 + signal.SIGKILL)
 
 
 def test_an_error_is_told_as_the_terminal_does(runs: Path, launchers: list[Launcher]) -> None:
