@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import functools
 import io
 import json
 import os
@@ -23,12 +22,11 @@ from types import FrameType
 from typing import Any
 from unittest.mock import patch
 
-import typer.main
 from hypothesis import settings
 
 from hallulab.scenarios.text.wording import clean_for_terminal
 from hallulab.simulator.cli.main import main
-from tests.simulator.command_line import Ended
+from tests.simulator.command_line import Ended, get_command
 
 TIERS = {"test": 1 / 6, "slow": 1, "soak": 50}
 """Profile of hypothesis → its share of a fuzz test's examples: `make test`, `make test-slow`, `make soak`."""
@@ -47,11 +45,6 @@ def examples(number: int) -> settings:
     """Settings of a fuzz test: so many examples in `make test-slow`, more or fewer in the other tiers."""
     tier = TIERS[os.environ.get("HYPOTHESIS_PROFILE", "test")]
     return settings(max_examples=max(FEWEST, round(number * tier)))
-
-
-_command_line = functools.cache(typer.main.get_command)
-"""The parser of a command line. A command makes it anew; for one after the other in one process that would
-take most of the time."""
 
 
 class Hangs(BaseException):
@@ -73,7 +66,7 @@ def ended(*arguments: str | Path) -> Ended:
     started = time.process_time()
     with (
         patch.multiple(sys, argv=argv, stdout=out, stderr=err),
-        patch("typer.main.get_command", _command_line),
+        patch("typer.main.get_command", get_command),
         _time_limit(),
     ):
         code = _exit_code()
