@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import os
@@ -17,6 +18,7 @@ import sys
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -26,6 +28,7 @@ from hypothesis import settings
 
 from hallulab.scenarios.text.wording import clean_for_terminal
 from hallulab.simulator.cli.main import main
+from tests.heavy_libraries import HEAVY
 from tests.simulator.command_line import Ended, get_command
 
 TIERS = {"test": 1 / 6, "slow": 1, "soak": 50}
@@ -37,8 +40,11 @@ FEWEST = 6
 LIMIT_S = 10.0
 """Seconds of processor time that a command may take on a few kilobytes."""
 
+_NOT_FUZZED = {"torch", "transformers", "sentence_transformers", "autogen_ext"}
+"""Heavy libraries that no command imports which is checked here."""
+
 HANGS_S = 120.0
-"""Seconds on the clock after which a command is ended: the first one imports for many, on a busy machine."""
+"""Seconds on the clock after which a command is ended, on a busy machine, too."""
 
 
 def examples(number: int) -> settings:
@@ -49,6 +55,13 @@ def examples(number: int) -> settings:
 
 class Hangs(BaseException):
     """The time is over. No `Exception`: whoever turns failures into data would go on."""
+
+
+@functools.cache
+def import_what_comes_late() -> None:
+    """Import what commands import late: that takes seconds of processor time, which are not a command's."""
+    for name in sorted(HEAVY - _NOT_FUZZED):
+        import_module(name)
 
 
 def ended(*arguments: str | Path) -> Ended:
@@ -63,6 +76,7 @@ def ended(*arguments: str | Path) -> Ended:
     """
     out, err = _utf8("strict"), _utf8("backslashreplace")
     argv = ["hallulab", *map(str, arguments)]
+    import_what_comes_late()
     started = time.process_time()
     with (
         patch.multiple(sys, argv=argv, stdout=out, stderr=err),
