@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.opening import read_file
 from hallulab.simulator.cli.console import print_json, print_lines
 from hallulab.simulator.cli.options import AsJson, RunArgument, split_names
 from hallulab.simulator.options.groups import ModelOptions
@@ -135,7 +136,7 @@ def show_report(
         raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
     made = write_reports(folder, journals, scenario, measured or CorrectionData())
     if as_json:
-        print_json(folder.report.read_text(encoding="utf-8"))
+        print_json(read_file(folder.report).decode())
     else:
         print_report(made)
         print_lines(f"\nreport: {folder.page}")
