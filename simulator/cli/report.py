@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -88,7 +90,7 @@ def view(
     from hallulab.simulator.viewer.launching import Launcher
     from hallulab.simulator.viewer.offers import load_start_source
     from hallulab.simulator.viewer.runs import ShownRuns
-    from hallulab.simulator.viewer.serve import listen, make_server
+    from hallulab.simulator.viewer.serve import listen, make_server, serve
     from hallulab.simulator.viewer.talks import load_talk_source
 
     shown = paths or [Path("runs")]
@@ -103,12 +105,16 @@ def view(
         if browser:
             webbrowser.open(listening.address)
 
+    whole = True
     try:
-        with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
-            make_server(runs, listening, tell, labelling, talked, launcher).run([listening.socket])
+        whole = serve(make_server(runs, listening, tell, labelling, talked, launcher), listening)
     finally:
         for stopped in launcher.close():
             print_lines(f"stopped: {stopped.path}. Its page resumes it, and so does the same `hallulab run`.")
+    if not whole:  # Python would wait for a thread that hangs
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+        os._exit(0)
 
 
 def show_report(

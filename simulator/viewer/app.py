@@ -68,6 +68,7 @@ def make_app(
         launcher: starts runs; None: none can be started.
     """
     from starlette.applications import Starlette
+    from starlette.requests import ClientDisconnect
     from starlette.routing import Route
 
     starting = StartingPages(runs, launcher or Launcher(NOTHING_OFFERED), _render)
@@ -86,7 +87,12 @@ def make_app(
             *TalkingPages(runs, talked, _render).list_routes(),
             *starting.list_routes(),
         ],
-        exception_handlers={UsageError: _tell, OperationalError: _tell},
+        exception_handlers={
+            UsageError: _tell,
+            OperationalError: _tell,
+            OSError: _tell_system_error,
+            ClientDisconnect: _leave,
+        },
     )
     policy = build_policy([*_read_scripts().values()], [_style()])
     return Guard(app, access, policy)
@@ -114,6 +120,15 @@ def _style() -> str:
 
 async def _tell(request: Request, error: Exception) -> Response:
     return refuse(str(error), 500)
+
+
+async def _tell_system_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, OSError)
+    return refuse(f"{error.filename or 'A file'}: {error.strerror or error}.", 500)
+
+
+async def _leave(request: Request, error: Exception) -> Response:
+    return refuse("The request was not sent to its end.")
 
 
 class Pages:
