@@ -133,8 +133,8 @@ def serve(server: uvicorn.Server, listening: Listening) -> bool:
         finally:
             ended.set()
 
-    threading.Thread(target=run, name="viewer", daemon=True).start()
     with suppress(KeyboardInterrupt):  # how it is meant to end
+        threading.Thread(target=run, name="viewer", daemon=True).start()
         ended.wait()
     server.should_exit = True
     with suppress(KeyboardInterrupt):  # whoever asks twice does not want to wait
