@@ -22,7 +22,7 @@ from hallulab.simulator.viewer.guard import Access, Guard, build_policy
 from hallulab.simulator.viewer.index import Rate
 from hallulab.simulator.viewer.launching import Launcher
 from hallulab.simulator.viewer.offers import NOTHING_OFFERED
-from hallulab.simulator.viewer.requests import refuse, refuse_address
+from hallulab.simulator.viewer.requests import refuse, refuse_address, register_turns
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, look_at_files
 from hallulab.simulator.viewer.side_pages import list_side_routes
 from hallulab.simulator.viewer.starting import StartingPages
@@ -71,6 +71,7 @@ def make_app(
     from starlette.requests import ClientDisconnect
     from starlette.routing import Route
 
+    register_turns()
     starting = StartingPages(runs, launcher or Launcher(NOTHING_OFFERED), _render)
     pages = Pages(runs, labelling, starting)
     app = Starlette(
@@ -80,7 +81,7 @@ def make_app(
             Route("/runs/{run}/live", pages.show_live),
             Route("/runs/{run}/conversations", pages.show_list),
             Route("/runs/{run}/conversations/{chat}", pages.show_conversation),
-            Route("/runs/{run}/conversations/{chat}/{direction}/{turn:int}", pages.find_flagged),
+            Route("/runs/{run}/conversations/{chat}/{direction}/{turn:turn}", pages.find_flagged),
             Route("/runs/{run}/events", pages.stream_events),
             *LabellingPages(runs, labelling, _render).list_routes(),
             *list_side_routes(runs, _render),
