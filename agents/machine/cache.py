@@ -18,6 +18,7 @@ from pathlib import Path
 
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.files.data_files import expand_home
+from hallulab.scenarios.files.opening import open_file, read_file
 from hallulab.scenarios.transcript import Frozen
 
 
@@ -129,7 +130,7 @@ _BLOCK = 1 << 20
 def compute_sha256(path: Path) -> str:
     """Return the hexadecimal sha256 of a file, read in blocks."""
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with open_file(path) as file:
         while block := file.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
@@ -190,7 +191,7 @@ def _unchanged(path: Path, entry: Mapping[str, int | str] | None, sha256: str) -
 def _read_checksums(folder: Path) -> dict[str, dict[str, int | str]]:
     """Return the recorded checksums by file; empty if the file is missing or torn."""
     try:
-        recorded = json.loads((folder / CHECKSUM_FILE).read_text(encoding="utf-8"))
+        recorded = json.loads(read_file(folder / CHECKSUM_FILE).decode())
     except (OSError, ValueError):
         return {}
     return recorded if isinstance(recorded, dict) else {}

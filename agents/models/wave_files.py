@@ -25,6 +25,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_atomically, write_lines
 from hallulab.scenarios.files.data_files import read_json
 from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.files.opening import open_file, read_file
 from hallulab.scenarios.transcript import Frozen
 
 Service = Literal["vllm", "api"]
@@ -189,8 +190,8 @@ class WaveStore:
         state_file = self._folder / f"wave-{number:04}.json"
         wave_input = self._folder / f"wave-{number:04}-input.jsonl"
         try:
-            state = WaveState.model_validate_json(state_file.read_bytes())
-            with wave_input.open("rb") as lines:
+            state = WaveState.model_validate_json(read_file(state_file))
+            with open_file(wave_input) as lines:
                 ids = [json.loads(line)["custom_id"] for line in lines]
         except FileNotFoundError:
             state, ids = WaveState(service="vllm", base_url="", model="", requests=0, token=""), []
@@ -212,7 +213,7 @@ class WaveStore:
         if id not in self._answers:
             return None
         path, place = self._answers[id]
-        with path.open("rb") as file:
+        with open_file(path) as file:
             file.seek(place)
             return _read_result(json.loads(file.readline()))
 
@@ -292,8 +293,9 @@ def clear_waves(folder: Path) -> None:
 def _make_safe(wave: Wave, redaction: Redaction) -> Iterator[str]:
     """Yield the lines of raw results without keys, one for each request."""
     found: set[str] = set()
-    with wave.raw.open(encoding="utf-8", errors="replace") as raw:
-        for text in raw:
+    with open_file(wave.raw) as raw:
+        for data in raw:
+            text = data.decode(errors="replace")
             try:
                 line = redaction.value(read_json(text, redaction.text))
             except ValueError:
@@ -307,7 +309,7 @@ def _make_safe(wave: Wave, redaction: Redaction) -> Iterator[str]:
 def _read_lines(output: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yield the place of each line of an output, its request and the line."""
     place = 0
-    with output.open("rb") as file:
+    with open_file(output) as file:
         for number, text in enumerate(file, start=1):
             try:
                 line = json.loads(text)

@@ -42,6 +42,7 @@ from hallulab.agents.serving.flags import (
     measure_total_memory,
 )
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.transcript import Frozen
 
 
@@ -74,7 +75,7 @@ def server_environment(
     """
     kind = kind or detect_machine_kind()
     requirements = requirements or Path(__file__).with_name(f"server-constraints-{kind}.txt")
-    text = requirements.read_text(encoding="utf-8")
+    text = read_file(requirements).decode()
     install = ["-r", str(requirements)]
     listed = sum(1 for line in text.splitlines() if line.strip() and not line.startswith("#"))
     # The CPU file lists everything: what it leaves out must not be installed.
@@ -317,7 +318,7 @@ def configuration(source: Path | str) -> Mapping[str, Any]:
     vLLM then asks the hub itself and reports the error.
     """
     if isinstance(source, Path):
-        folder_config: dict[str, Any] = json.loads((source / "config.json").read_text(encoding="utf-8"))
+        folder_config: dict[str, Any] = json.loads(read_file(source / "config.json").decode())
         return folder_config
     from transformers import PretrainedConfig
 

@@ -20,6 +20,7 @@ from hallulab.agents.machine.cache import Listener, StepProgress, disk_errors, s
 from hallulab.agents.machine.supervised import start_supervised
 from hallulab.agents.serving.prepare import PreparedModel, prepare
 from hallulab.scenarios.errors import OperationalError
+from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.transcript import Frozen
 
 LOOPBACK = "127.0.0.1"
@@ -228,7 +229,7 @@ async def is_healthy(port: int) -> bool:
 
 def end_of_log(log: Path) -> str:
     """Return the log's path and last lines, after the error that seems to be the cause."""
-    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    lines = [line for line in read_file(log).decode(errors="replace").splitlines() if line.strip()]
     # vLLM's processes fail one after another; the last one only says that another failed before.
     causes = [line for line in lines if _RAISED.match(line)]
     cause = f"Its first error: {causes[0].strip()}\n" if causes and causes[0] not in lines[-LOG_TAIL:] else ""

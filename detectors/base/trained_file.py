@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from zipfile import ZIP_DEFLATED, BadZipFile
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.opening import read_file
 
 Model = TypeVar("Model")
 
@@ -52,7 +53,7 @@ def read_trained(
     if not path.is_file():
         raise UsageError(f"{path}: no such trained model. Train one, or leave the option `model` out.")
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}.") from error
     try:

@@ -40,6 +40,7 @@ from hallulab.detectors.halludetect.evidence import (
     search_doubled,
 )
 from hallulab.detectors.halludetect.strategies import HARMLESS, RatedSentence, compute_severity
+from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.text.spans import Region, compute_unknown_share, split_words
 from hallulab.scenarios.transcript import Frozen, TurnView
 
@@ -143,7 +144,7 @@ def find_mixture(model: str | None) -> Mixture | None:
 
 @cache
 def _load_mixtures() -> Mapping[str, Mixture]:
-    found = yaml.safe_load(FILE.read_text(encoding="utf-8")) or {}
+    found = yaml.safe_load(read_file(FILE)) or {}
     return TypeAdapter(dict[str, Mixture]).validate_python(found)
 
 

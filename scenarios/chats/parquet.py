@@ -16,6 +16,7 @@ from hallulab.scenarios.chats.openai import build_openai_line, read_openai
 from hallulab.scenarios.chats.record import KEY, PARTS, Marked, build_chat_context
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.opening import open_file
 from hallulab.scenarios.transcript import Conversation
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(path) as file:
+        with open_file(path) as opened, parquet.ParquetFile(opened) as file:
             if "messages" not in file.schema_arrow.names:
                 raise UsageError(f"{path}: no column `messages`. Name the column with the messages so.")
             for batch in file.iter_batches(batch_size=_BATCH):

@@ -18,6 +18,7 @@ from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record, read_records
 from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.files.opening import open_file
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.scenarios.text.chunking import split_into_chunks
 from hallulab.scenarios.transcript import Frozen, Passage
@@ -83,7 +84,8 @@ def _load_parquet_rows(path: Path) -> list[dict[str, object]]:
     import pyarrow.parquet
 
     try:
-        rows: list[dict[str, object]] = pyarrow.parquet.read_table(path).to_pylist()
+        with open_file(path) as file:
+            rows: list[dict[str, object]] = pyarrow.parquet.read_table(file).to_pylist()
     except (OSError, pyarrow.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise UsageError(f"{path}: cannot be read as Parquet ({reason}). Download it again.") from error

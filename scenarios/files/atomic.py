@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.opening import open_stream, read_file
 
 
 @contextmanager
@@ -47,7 +48,8 @@ def write_whole_file(path: Path) -> Iterator[Path]:
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         if target.exists() and not target.is_file():
-            yield target
+            with open_stream(target):  # held open, so that a reader sees no end before there is one
+                yield target
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         # A file of that name, perhaps a link to elsewhere, is left from a process that has ended.
@@ -88,7 +90,7 @@ def write_together(texts: Mapping[Path, str]) -> None:
     path = files[0][0]
     try:
         for path, data in files:
-            if path.is_file() and path.read_bytes() == data:
+            if path.is_file() and read_file(path) == data:
                 continue
             if path.is_file() or not path.exists():
                 target = Path(os.path.realpath(path))
@@ -96,7 +98,8 @@ def write_together(texts: Mapping[Path, str]) -> None:
             elif path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             else:
-                path.write_bytes(data)
+                with open_stream(path) as stream:
+                    stream.write(data)
         for path, made in beside.items():
             made.replace(path)
     except OSError as error:

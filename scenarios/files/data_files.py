@@ -19,40 +19,43 @@ from pydantic import BaseModel, ValidationError
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import MAX_DEPTH, TOO_DEEP, drop_torn_line, parse_lines
+from hallulab.scenarios.files.opening import open_file, open_given
 
 Model = TypeVar("Model", bound=BaseModel)
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def read_text(path: Path, largest: int | None = None) -> str:
+def read_text(path: Path, largest: int | None = None, *, given: bool = False) -> str:
     """Return the text of a UTF-8 file, with `\\n` as line end, without a byte order mark.
 
     Args:
         largest: bytes that it may have; None: any number.
+        given: whether a person named it on the command line, and it may be a pipe (`open_given`).
 
     Raises:
         UsageError: the file cannot be read, is too large or is not UTF-8.
     """
     try:
-        data = read_bytes(path, largest)
+        data = read_bytes(path, largest, given=given)
         return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise UsageError(f"{path}, line {line}: the text is not UTF-8. Save the file as UTF-8.") from error
 
 
-def read_bytes(path: Path, largest: int | None = None) -> bytes:
+def read_bytes(path: Path, largest: int | None = None, *, given: bool = False) -> bytes:
     """Return the content of a file.
 
     Args:
         largest: bytes that it may have; None: any number.
+        given: as for `read_text`.
 
     Raises:
         UsageError: the file cannot be read or is too large.
     """
     try:
-        with path.open("rb") as file:
+        with (open_given if given else open_file)(path) as file:
             data = file.read() if largest is None else file.read(largest + 1)
     except OSError as error:
         raise _make_unreadable_error(path, error) from error
@@ -183,7 +186,7 @@ def _check_lines(
 def open_to_read(path: Path) -> Iterator[BinaryIO]:
     """Open a file to read its bytes; raise UsageError where it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             yield file
     except OSError as error:
         raise _make_unreadable_error(path, error) from error

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.opening import open_descriptor, open_file
 
 MAX_DEPTH = 100
 """Nested lists and objects at most; ours have fewer than ten levels."""
@@ -188,7 +189,7 @@ def read_placed_lines(path: Path) -> Iterator[tuple[int, int, Any]]:
         raise UsageError(f"{path}: this is a folder. Name a file.")
     if not path.is_file():
         raise UsageError(f"{path}: this is no file. Put the file there, or delete it.")
-    with path.open("rb") as file:
+    with open_file(path) as file:
         place = 0
         for number, line in enumerate(drop_torn_line(file, path), start=1):
             if line.strip():
@@ -261,7 +262,7 @@ class LineWriter:
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._descriptor = open_descriptor(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, devices=True)
             self._end_last_line()
         except OSError as error:
             raise OperationalError(f"cannot write {path}: {error.strerror}.") from error

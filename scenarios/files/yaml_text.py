@@ -35,13 +35,18 @@ _UNREADABLE = (ValueError, LookupError, AttributeError, ArithmeticError)
 """The library raises these for a value that does not fit its tag, such as `!!int ""`."""
 
 
-def read_yaml(path: Path, schema: str) -> YamlText:
+def read_yaml(path: Path, schema: str, *, given: bool = False) -> YamlText:
     """Read a YAML file; see `YamlText`.
+
+    Args:
+        path: the file.
+        schema: as for `YamlText`.
+        given: whether a person named the file on the command line, and it may be a pipe.
 
     Raises:
         UsageError: it cannot be read, is larger than `LARGEST`, or `YamlText` refuses it.
     """
-    return YamlText(path, read_text(path, LARGEST), schema=schema)
+    return YamlText(path, read_text(path, LARGEST, given=given), schema=schema)
 
 
 def read_value(text: str) -> Any:

@@ -21,6 +21,7 @@ from pydantic import Field
 from hallulab.scenarios.components import describe_exception
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_bytes, read_text, replace_surrogates
+from hallulab.scenarios.files.opening import name_kind
 from hallulab.scenarios.files.yaml_text import YamlText
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.transcript import Frozen
@@ -55,7 +56,7 @@ class Boundary:
         except OSError as error:
             raise UsageError(f"{path}: cannot be read ({error.strerror}). Correct or remove it.") from error
         if not stat.S_ISREG(mode):
-            raise UsageError(f"{path}: is {_name_kind(mode)}, no file. Put a file there, or remove it.")
+            raise UsageError(f"{path}: is {name_kind(mode)}, no file. Put a file there, or remove it.")
 
 
 ANYWHERE = Boundary(None)
@@ -72,14 +73,6 @@ def list_entries(folder: Path) -> list[Path]:
         return sorted(folder.iterdir())
     except OSError as error:
         raise UsageError(f"{folder}: cannot be read ({error.strerror}). Correct or remove it.") from error
-
-
-def _name_kind(mode: int) -> str:
-    if stat.S_ISDIR(mode):
-        return "a folder"
-    if stat.S_ISFIFO(mode):
-        return "a pipe"
-    return "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
 @contextmanager

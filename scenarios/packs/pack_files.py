@@ -16,6 +16,7 @@ from pydantic import Field
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_folder, is_there
+from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.packs.documents import ANYWHERE, SCHEMA, Boundary, DocumentDefaults, read_documents
 from hallulab.scenarios.packs.pack import Identifier, Persona, Scenario, Specialist
@@ -259,6 +260,6 @@ def init_scenario(directory: Path) -> None:
         for source in sorted(path for path in _TEMPLATE.rglob("*") if path.is_file()):
             target = directory / source.relative_to(_TEMPLATE)
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(source.read_bytes())
+            target.write_bytes(read_file(source))
     except OSError as error:
         raise OperationalError(f"cannot write {error.filename or directory}: {error.strerror}.") from error

@@ -288,7 +288,7 @@ def read_standing_lines(folder: RunFolder) -> list[AnnotationLine]:
         UsageError: a line is wrong.
     """
     path = folder.annotations
-    return [line for _, line in read_annotations(path)] if path.is_file() else []
+    return [line for _, line in read_annotations(path)] if path.exists() else []
 
 
 def read_drawn(folder: RunFolder) -> dict[TurnPlace, DrawnTurn]:

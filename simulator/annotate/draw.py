@@ -71,7 +71,7 @@ def draw_turns(folder: RunFolder, options: DrawOptions) -> DrawnSheet:
     saved = folder.read_experiment()
     journals = folder.read_journals().current(saved)
     looked, number = Annotations(), 1
-    if folder.annotations.is_file():
+    if folder.annotations.exists():
         found = read_annotated_turns(folder.annotations, journals.conversations, folder.find_held)
         looked = count_annotations(found.turns)
         lines = [line for _, line in read_annotations(folder.annotations)]

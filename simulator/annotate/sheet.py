@@ -158,7 +158,7 @@ def add_sheet(folder: RunFolder, path: Path) -> Added:
     text = read_yaml(path, SCHEMA)
     sheet = text.check(Sheet)
     with folder.claimed(), folder.labelling():
-        known = read_annotations(folder.annotations) if folder.annotations.is_file() else []
+        known = read_annotations(folder.annotations) if folder.annotations.exists() else []
         there = {line.slot: line for _, line in known}
         filled = [(at, turn) for at, turn in enumerate(sheet.turns) if turn.spans is not None]
         replies = find_replies({turn.place for _, turn in filled}, folder.read_conversations())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from hallulab.agents.retrieval.embeddings import Embedder, SentenceEmbedder, top
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.users.personas import About, write_about
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.opening import copy_file
 from hallulab.scenarios.packs.documents import Boundary, DocumentDefaults, find_document_files, read_documents
 from hallulab.scenarios.packs.pack import Document, Scenario
 from hallulab.scenarios.packs.pack_files import (
@@ -194,7 +194,7 @@ def _write(wanted: PackRequest, about: About, making: PersonaBatch, how: str) ->
             for source in find_document_files(wanted.documents):
                 copy = folder / "documents" / source.relative_to(wanted.documents)
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, copy)
+                copy_file(source, copy)
             described = render_scenario_file(name, about.model_dump(mode="json"), how)
             (folder / "scenario.yaml").write_text(described, encoding="utf-8")
             (folder / "personas.yaml").write_text(render_personas_file(blocks, how), encoding="utf-8")

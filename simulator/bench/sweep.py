@@ -106,7 +106,7 @@ def load_sweep(path: Path) -> Sweep:
     Raises:
         UsageError: it is missing or something in it is wrong; names file, line and remedy.
     """
-    return read_yaml(path, SCHEMA).check(Sweep)
+    return read_yaml(path, SCHEMA, given=True).check(Sweep)
 
 
 def list_configurations(sweep: Sweep) -> list[Component]:

@@ -14,6 +14,7 @@ from typing import Any
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.json_text import LineWriter
+from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.simulator.runs.folder import RunFolder
@@ -85,7 +86,7 @@ def open_journal(path: Path, saved: SavedExperiment) -> Iterator[LiveJournal]:
     folder = RunFolder(path)
     with folder.claimed():
         joined = _join(folder, saved)
-        earlier = folder.conversations.read_text(encoding="utf-8") if folder.conversations.is_file() else ""
+        earlier = read_file(folder.conversations).decode() if folder.conversations.is_file() else ""
         journal = LiveJournal(folder, joined, earlier)
         try:
             yield journal

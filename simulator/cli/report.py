@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.opening import read_file
 from hallulab.simulator.cli.console import print_json, print_lines
 from hallulab.simulator.cli.options import AsJson, RunArgument, split_names
 from hallulab.simulator.options.groups import ModelOptions
@@ -87,7 +90,7 @@ def view(
     from hallulab.simulator.viewer.launching import Launcher
     from hallulab.simulator.viewer.offers import load_start_source
     from hallulab.simulator.viewer.runs import ShownRuns
-    from hallulab.simulator.viewer.serve import listen, make_server
+    from hallulab.simulator.viewer.serve import listen, make_server, serve
     from hallulab.simulator.viewer.talks import load_talk_source
 
     shown = paths or [Path("runs")]
@@ -102,12 +105,16 @@ def view(
         if browser:
             webbrowser.open(listening.address)
 
+    whole = True
     try:
-        with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
-            make_server(runs, listening, tell, labelling, talked, launcher).run([listening.socket])
+        whole = serve(make_server(runs, listening, tell, labelling, talked, launcher), listening)
     finally:
         for stopped in launcher.close():
             print_lines(f"stopped: {stopped.path}. Its page resumes it, and so does the same `hallulab run`.")
+    if not whole:  # Python would wait for a thread that hangs
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+        os._exit(0)
 
 
 def show_report(
@@ -135,7 +142,7 @@ def show_report(
         raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
     made = write_reports(folder, journals, scenario, measured or CorrectionData())
     if as_json:
-        print_json(folder.report.read_text(encoding="utf-8"))
+        print_json(read_file(folder.report).decode())
     else:
         print_report(made)
         print_lines(f"\nreport: {folder.page}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from hallulab.agents.machine.cache import building, replacing, silent
 from hallulab.agents.models.adaptive import AdaptiveLimits
 from hallulab.agents.models.model import ModelPool
+from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.executors import LocalExecutor
@@ -58,4 +59,4 @@ def place_vectors(folder: Path, files: Mapping[str, bytes]) -> None:
 def read_vectors(folder: Path) -> dict[str, bytes] | None:
     """Return the files of the documents' vectors by their names; None if nobody has made them."""
     files = [path for path in folder.rglob("*") if path.is_file()]
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files} or None
+    return {path.relative_to(folder).as_posix(): read_file(path) for path in files} or None

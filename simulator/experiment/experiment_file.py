@@ -43,7 +43,7 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     Raises:
         UsageError: the file is missing, empty, malformed or has a wrong field.
     """
-    text = None if path is None else read_yaml(path, _SCHEMA)
+    text = None if path is None else read_yaml(path, _SCHEMA, given=True)
     if text is not None and not text.data:
         raise UsageError(
             f"{path} is empty. Name in it what to run ({_SCHEMA}), or leave it out for the defaults."

@@ -266,7 +266,7 @@ class _RunReporter:
         """Count what annotators found in the turns that they looked at; nothing without a file."""
         given = self._measured.annotations
         path = given or self._folder.annotations
-        if given is None and not path.is_file():
+        if given is None and not path.exists():
             return Annotations()
         found = read_annotated_turns(path, conversations(), self._folder.find_held)
         pairs = tuple(compare_annotators(found.turns))

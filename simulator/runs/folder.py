@@ -17,6 +17,7 @@ from hallulab.scenarios.datasets.annotations import TurnPlace
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically, write_together
 from hallulab.scenarios.files.json_text import LineWriter
+from hallulab.scenarios.files.opening import open_descriptor
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.runs.experiment_json import SavedExperiment, read_saved
@@ -105,7 +106,7 @@ class RunFolder:
         self.refuse_links_out((*self.files, self.pages, self.waves))
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.path, os.O_RDONLY)
+            handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             raise OperationalError(f"cannot write {self.path}: {error.strerror}.") from error
         try:
@@ -137,7 +138,7 @@ class RunFolder:
         self.refuse_links_out([self.marks, self.annotations])
         with _labelling:
             try:
-                handle = os.open(self.marks, os.O_RDWR | os.O_CREAT, 0o644)
+                handle = open_descriptor(self.marks, os.O_RDWR | os.O_CREAT)
             except OSError as error:
                 raise OperationalError(f"cannot write {self.marks}: {error.strerror}.") from error
             try:
@@ -151,7 +152,7 @@ class RunFolder:
     def is_claimed(self) -> bool:
         """Whether somebody writes here (`claimed`). It takes a lock for a moment to find out."""
         try:
-            handle = os.open(self.path, os.O_RDONLY)
+            handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError:
             return False
         try:

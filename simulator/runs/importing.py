@@ -16,6 +16,7 @@ from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_whole_folder
 from hallulab.scenarios.files.json_text import LineWriter
+from hallulab.scenarios.files.opening import copy_file
 from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, DocumentDefaults, read_documents
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario, locate_pack
@@ -176,7 +177,12 @@ async def import_chats(
         if not counts.conversations:
             raise UsageError(f"{path}: no conversation in it has a reply, so there is nothing to judge.")
         if about.documents is not None:
-            shutil.copytree(about.documents, place / DOCUMENTS, ignore=shutil.ignore_patterns(".*"))
+            shutil.copytree(
+                about.documents,
+                place / DOCUMENTS,
+                ignore=shutil.ignore_patterns(".*"),
+                copy_function=copy_file,
+            )
         beside.write_experiment(_build_saved_experiment(counts, about, scenario))
     return counts
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.opening import open_file
 from hallulab.simulator.runs.folder import refuse_overwriting
 
 _RESULTS = (b'{\n  "rows": [', b"detector,level,", b"<!doctype html>")
@@ -53,7 +54,7 @@ def _is_data_file(folder: Path, path: Path) -> bool:
     """Return whether a file lies in a folder of data, and is no earlier result of ours."""
     if not path.is_file() or Path(os.path.realpath(folder)) not in Path(os.path.realpath(path)).parents:
         return False
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return not file.read(16).startswith(_RESULTS)
 
 

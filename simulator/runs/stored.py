@@ -13,6 +13,7 @@ from typing import BinaryIO, Generic, TypeVar, overload
 from pydantic import BaseModel, ValidationError
 
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.opening import open_file
 from hallulab.simulator.experiment.experiment_file import describe
 
 Line = TypeVar("Line", bound=BaseModel)
@@ -97,7 +98,7 @@ class LazyJournal(Sequence[Line], Generic[Line]):
                 path = self._paths[0 if self._files is None else self._files[position]]
                 try:
                     if path not in files:  # there may be no file as long as no line is asked for
-                        files[path] = opened.enter_context(path.open("rb"))
+                        files[path] = opened.enter_context(open_file(path))
                     files[path].seek(self._places[position])
                     line = files[path].readline()
                 except OSError as error:

@@ -84,8 +84,8 @@ class LabellingPages:
 
         return [
             Route("/runs/{run}/labels", self.show_labels),
-            Route("/runs/{run}/settle/{chat}/{turn:int}", self.show_conflict),
-            Route("/runs/{run}/settle/{chat}/{turn:int}/marks", self.tell_decision),
+            Route("/runs/{run}/settle/{chat}/{turn:turn}", self.show_conflict),
+            Route("/runs/{run}/settle/{chat}/{turn:turn}/marks", self.tell_decision),
             Route("/runs/{run}/numbers", self.tell_numbers),
             Route("/runs/{run}/conversations/{chat}/marks", self.tell_marks),
             Route("/runs/{run}/marks", self.take_key, methods=["POST"]),

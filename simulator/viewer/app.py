@@ -22,7 +22,7 @@ from hallulab.simulator.viewer.guard import Access, Guard, build_policy
 from hallulab.simulator.viewer.index import Rate
 from hallulab.simulator.viewer.launching import Launcher
 from hallulab.simulator.viewer.offers import NOTHING_OFFERED
-from hallulab.simulator.viewer.requests import refuse, refuse_address
+from hallulab.simulator.viewer.requests import refuse, refuse_address, register_turns
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, look_at_files
 from hallulab.simulator.viewer.side_pages import list_side_routes
 from hallulab.simulator.viewer.starting import StartingPages
@@ -68,8 +68,10 @@ def make_app(
         launcher: starts runs; None: none can be started.
     """
     from starlette.applications import Starlette
+    from starlette.requests import ClientDisconnect
     from starlette.routing import Route
 
+    register_turns()
     starting = StartingPages(runs, launcher or Launcher(NOTHING_OFFERED), _render)
     pages = Pages(runs, labelling, starting)
     app = Starlette(
@@ -79,14 +81,19 @@ def make_app(
             Route("/runs/{run}/live", pages.show_live),
             Route("/runs/{run}/conversations", pages.show_list),
             Route("/runs/{run}/conversations/{chat}", pages.show_conversation),
-            Route("/runs/{run}/conversations/{chat}/{direction}/{turn:int}", pages.find_flagged),
+            Route("/runs/{run}/conversations/{chat}/{direction}/{turn:turn}", pages.find_flagged),
             Route("/runs/{run}/events", pages.stream_events),
             *LabellingPages(runs, labelling, _render).list_routes(),
             *list_side_routes(runs, _render),
             *TalkingPages(runs, talked, _render).list_routes(),
             *starting.list_routes(),
         ],
-        exception_handlers={UsageError: _tell, OperationalError: _tell},
+        exception_handlers={
+            UsageError: _tell,
+            OperationalError: _tell,
+            OSError: _tell_system_error,
+            ClientDisconnect: _leave,
+        },
     )
     policy = build_policy([*_read_scripts().values()], [_style()])
     return Guard(app, access, policy)
@@ -114,6 +121,15 @@ def _style() -> str:
 
 async def _tell(request: Request, error: Exception) -> Response:
     return refuse(str(error), 500)
+
+
+async def _tell_system_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, OSError)
+    return refuse(f"{error.filename or 'A file'}: {error.strerror or error}.", 500)
+
+
+async def _leave(request: Request, error: Exception) -> Response:
+    return refuse("The request was not sent to its end.")
 
 
 class Pages:

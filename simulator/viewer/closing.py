@@ -1,4 +1,4 @@
-"""End the streams that pages follow when the server ends.
+"""End the streams that pages follow when the server ends, and tell failures in one sentence each.
 
 A server waits for open answers, and cancels those that do not end: a traceback for each page that is open.
 """
@@ -6,10 +6,14 @@ A server waits for open answers, and cancels those that do not end: a traceback 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import MutableMapping
 from typing import Any
 
+from hallulab.scenarios.components import describe_exception
 from hallulab.simulator.viewer.guard import App, Receive, Scope, Send
+
+_log = logging.getLogger(__name__)
 
 
 class ClosingStreams:
@@ -29,6 +33,15 @@ class ClosingStreams:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request of ASGI; what is written is left to its end."""
+        try:
+            await self._serve(scope, receive, send)
+        except asyncio.CancelledError:
+            if not self._closing.is_set():
+                raise
+        except Exception as error:  # noqa: BLE001 - the client has its answer; a traceback helps nobody
+            _log.warning("the page %s cannot be made: %s", scope.get("path"), describe_exception(error))
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope.get("method") != "GET":
             await self._app(scope, receive, send)
             return

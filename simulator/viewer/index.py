@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from hallulab.agents.machine.cache import locate_cache
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.files.opening import open_file
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import build_header
@@ -259,7 +260,7 @@ class RunIndex:
     def _is_same(self, name: str, inode: int, done: int, ending: str) -> bool:
         """Return whether a journal only grew since it was read."""
         try:
-            with (self._folder.path / name).open("rb") as file:
+            with open_file(self._folder.path / name) as file:
                 return os.fstat(file.fileno()).st_ino == inode and _identify_ending(file, done) == ending
         except OSError:
             return False
@@ -274,7 +275,7 @@ class RunIndex:
 
     def _ends_behind(self, path: Path, place: int) -> bool:
         """Return whether a whole line stands behind that place."""
-        with path.open("rb") as file:
+        with open_file(path) as file:
             file.seek(place)
             return file.readline().endswith(b"\n")
 
@@ -286,7 +287,7 @@ class RunIndex:
             if len(found) >= LINES_A_STEP:
                 break
             place = done.get(path.name, 0)
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 file.seek(place)
                 while len(found) < LINES_A_STEP and (line := file.readline()).endswith(b"\n"):
                     if line.strip():
@@ -306,7 +307,7 @@ class RunIndex:
     def _read_at(self, name: str, place: int) -> bytes:
         path = self._folder.path / name
         try:
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 file.seek(place)
                 return file.readline()
         except OSError as error:

@@ -17,6 +17,7 @@ import psutil
 from hallulab.agents.machine.supervised import start_supervised, stop_supervised
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically
+from hallulab.scenarios.files.opening import open_file
 from hallulab.scenarios.text.wording import clean_for_terminal
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.runs.folder import RunFolder
@@ -105,7 +106,7 @@ class Launch:
     def read_last_line(self) -> str:
         """Return the last line that it printed; empty: it printed none."""
         try:
-            with self._log.open("rb") as log:
+            with open_file(self._log) as log:
                 log.seek(max(0, self._log.stat().st_size - READ_BYTES))
                 lines = log.read().decode(errors="replace").splitlines()
         except OSError:

@@ -116,7 +116,7 @@ def read_labels(folder: RunFolder, replies: Mapping[TurnPlace, str]) -> Annotate
         UsageError: a line is wrong.
     """
     path = folder.annotations
-    lines = leave_out_unknown(read_annotations(path)) if path.is_file() else []
+    lines = leave_out_unknown(read_annotations(path)) if path.exists() else []
     return locate_annotations(path, lines, replies, folder.find_held)
 
 

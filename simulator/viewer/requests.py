@@ -11,6 +11,19 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 
+def register_turns() -> None:
+    """Let addresses have `{turn:turn}`: the index of a turn, of nine digits at most.
+
+    Larger ones are in no conversation, and neither the index nor Python takes all of them.
+    """
+    from starlette.convertors import IntegerConvertor, register_url_convertor
+
+    class TurnConvertor(IntegerConvertor):
+        regex = "[0-9]{1,9}"
+
+    register_url_convertor("turn", TurnConvertor())
+
+
 async def read_object(request: Request) -> dict[str, Any]:
     """Return the JSON object that a page sent; an empty one, if it sent something else."""
     try:

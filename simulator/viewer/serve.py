@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,10 @@ HOST = "127.0.0.1"
 
 PORT = 8765
 """The port, if it is free and no other one is asked for."""
+
+
+END_S = 1.5
+"""Seconds after Ctrl-C in which open answers may end."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ def make_server(
     talked: TalkSource | None = None,
     launcher: Launcher | None = None,
 ) -> uvicorn.Server:
-    """Make the server; `run` of it, with the socket, serves until Ctrl-C.
+    """Make the server; `serve` runs it.
 
     Args:
         runs: what is shown.
@@ -95,7 +101,9 @@ def make_server(
     app = ClosingStreams(make_app(runs, listening.access, labelling, talked, launcher))
     config = uvicorn.Config(
         app,
-        log_level="warning",
+        # Clients that break off or send nonsense are no news; failures of ours are told by `ClosingStreams`.
+        log_level="critical",
+        http="h11",  # bounds the size of a request's head
         access_log=False,
         lifespan="off",
         ws="none",
@@ -104,3 +112,35 @@ def make_server(
         timeout_graceful_shutdown=1,
     )
     return Server(config)
+
+
+def serve(server: uvicorn.Server, listening: Listening) -> bool:
+    """Serve until Ctrl-C or SIGTERM, and `END_S` longer at most.
+
+    The server runs in a thread of its own: whatever hangs there, this one hears the signal.
+
+    Returns:
+        Whether nothing hangs. Else the process would not end by itself.
+    """
+    ended = threading.Event()
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            server.run([listening.socket])
+        except BaseException as error:  # noqa: BLE001 - raised below, in the thread that can tell it
+            failed.append(error)
+        finally:
+            ended.set()
+
+    with suppress(KeyboardInterrupt):  # how it is meant to end
+        threading.Thread(target=run, name="viewer", daemon=True).start()
+        ended.wait()
+    server.should_exit = True
+    with suppress(KeyboardInterrupt):  # whoever asks twice does not want to wait
+        ended.wait(END_S)
+    if failed:
+        raise failed[0]
+    return ended.is_set() and not any(
+        not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()
+    )

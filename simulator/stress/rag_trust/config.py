@@ -198,7 +198,7 @@ def load_stress(path: Path | None, flags: Mapping[str, Any]) -> StressConfig:
     Raises:
         UsageError: the file is missing, malformed or has a wrong field.
     """
-    text = None if path is None else read_yaml(path, _SCHEMA)
+    text = None if path is None else read_yaml(path, _SCHEMA, given=True)
     given = {name: value for name, value in flags.items() if value is not None}
     values = {**(text.data if text else {}), **given}
     try:

@@ -105,7 +105,7 @@ def test_too_large_a_text_is_refused_before_it_is_parsed() -> None:
 
 def test_of_a_file_no_more_is_read_than_is_taken() -> None:
     with pytest.raises(UsageError) as caught:
-        read_yaml(Path("/dev/zero"), "docs/x.md")
+        read_yaml(Path("/dev/zero"), "docs/x.md", given=True)
     assert str(caught.value) == "/dev/zero: has more than 1,000,000 bytes. Split it, or name another file."
 
 
