@@ -19,7 +19,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -31,7 +31,7 @@ from hallulab.agents.models.redaction import remove_keys
 from hallulab.chatbots.bot_process import Bot, BotProcess, require_bot
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors, format_chat, turn_seed
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, retrieve_evidence, validate_reply
-from hallulab.scenarios.components import read_options
+from hallulab.scenarios.components import LeadsTo, read_options
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file
 from hallulab.scenarios.transcript import Frozen, Message, Passage
@@ -43,9 +43,9 @@ FOREIGN = "python object"
 class CallableOptions(Frozen):
     """Where the bot is, and which Python runs it."""
 
-    target: str = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+    target: Annotated[str, LeadsTo("code")] = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
     """`module:attribute`, such as `my_bot:answer`."""
-    python: str | None = Field(default=None, min_length=1)
+    python: Annotated[str | None, LeadsTo("code")] = Field(default=None, min_length=1)
     """The Python that runs it, such as `.venv/bin/python`; None: ours."""
 
 
@@ -197,9 +197,9 @@ class EndpointOptions(Frozen):
     model: str | None = None
     """With `base_url`: the endpoint's name of the bot. Without: a name under `models`; None: the experiment's
     model."""
-    base_url: BaseUrl | None = None
+    base_url: Annotated[BaseUrl | None, LeadsTo("address")] = None
     """The bot's OpenAI-compatible base URL, ending in `/v1`."""
-    api_key_env: str | None = None
+    api_key_env: Annotated[str | None, LeadsTo("variable")] = None
     """Environment variable with the endpoint's key; only with `base_url`."""
     system: str | None = None
     """A system prompt to send first, if the bot needs one."""

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from pydantic import ValidationError
 
 from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.files.data_files import explain_error
 from hallulab.scenarios.transcript import Frozen
+
+Target = Literal["served", "embedding", "weights", "file", "policy", "pack", "code", "address", "variable"]
+"""Where a text of an experiment leads to: a model to serve, one that makes vectors, other weights (each a
+name or a folder), a file, a policy or a pack (built in, or a path), code of the user's, an endpoint, or a
+variable of the environment."""
+
+
+@dataclass(frozen=True)
+class LeadsTo:
+    """Marks a text of a schema that leads out of the experiment. One without it is text, or a name in it."""
+
+    target: Target
+    """Where to."""
+
 
 Factory = TypeVar("Factory")
 Made = TypeVar("Made")

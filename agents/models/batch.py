@@ -175,7 +175,9 @@ class BatchTransport(PatientTransport):
     def _share_out(self, waiting: _Waiting) -> Iterator[tuple[Wave, str, _Waiting]]:
         """Yield waves with their keys and requests: those under way at an API, and new ones."""
         for wave in list(self._store.open):
-            part = {id: waiting.pop(id) for id in wave.ids & waiting.keys()}
+            # Its file may be a stranger's: what is asked of one address, with its key, goes to no other.
+            to = (wave.state.base_url, wave.state.model)
+            part = {id: waiting.pop(id) for id in wave.ids & waiting.keys() if waiting[id][1][:2] == to}
             if part:
                 yield wave, next(iter(part.values()))[1].api_key, part
         groups: dict[_Addressee, list[Asked]] = defaultdict(list)

@@ -44,15 +44,22 @@ class Endpoint:
     api_key_env: str | None = None
     """Environment variable that holds the key. None: OPENAI_API_KEY for a remote host, no key on loopback."""
 
+    @property
+    def variable(self) -> str | None:
+        """The environment variable whose value is sent as the key; None: no key is."""
+        if self.api_key_env is None and (not self.base_url or is_loopback(self.base_url)):
+            return None
+        return self.api_key_env or "OPENAI_API_KEY"
+
     def api_key(self) -> str:
         """Read the key from the environment at the moment of use; it is never stored or logged.
 
         Raises:
             UsageError: the variable is not set, or its value does not fit into a header.
         """
-        if self.api_key_env is None and (not self.base_url or is_loopback(self.base_url)):
+        variable = self.variable
+        if variable is None:
             return NO_KEY
-        variable = self.api_key_env or "OPENAI_API_KEY"
         key = os.environ.get(variable, "").strip()
         if not key:
             raise UsageError(

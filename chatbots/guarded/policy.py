@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PlainValidator, ValidationError, field_validator, model_validator
 
+from hallulab.scenarios.components import LeadsTo
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_there
 from hallulab.scenarios.files.json_text import digest
@@ -295,7 +296,7 @@ class GuardedOptions(Frozen):
     """The chatbot that is wrapped: a kind, or `{kind, options}`."""
     detector: DetectorPart = DetectorPart(kind="metarag")
     """The detector that judges each draft: a kind, or `{kind, options, model}`."""
-    policy: str = "metarag"
+    policy: Annotated[str, LeadsTo("policy")] = "metarag"
     """Name of a built-in policy, or path of a YAML file, from the working directory."""
 
     @field_validator("chatbot")

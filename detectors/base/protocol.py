@@ -17,7 +17,7 @@ from hallulab.agents.served_model import ClaimCheck, read_claim_check
 from hallulab.scenarios.components import describe_exception
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.transcript import Judgement, TurnView
+from hallulab.scenarios.transcript import Frozen, Judgement, TurnView
 
 ThresholdProtocol = Literal["published", "untuned", "tuned", "calibrated", "given"]
 """Where a threshold comes from. `published`: the paper, and scores are made as there. `untuned`: the paper,
@@ -49,6 +49,8 @@ class Detector(ABC):
     KIND: ClassVar[str | None] = None
     """The name under which a detector of this package is registered; None: it is none. Others are registered
     by an entry point."""
+    OPTIONS: ClassVar[type[Frozen] | None] = None
+    """The class of its options; None: nobody knows them."""
     VERSION: ClassVar[int] = 1
     """Raised by the author when verdicts change for a reason that code, options, prompts and models do not
     show. Part of `version`."""

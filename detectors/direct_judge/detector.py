@@ -48,6 +48,7 @@ class DirectJudgeDetector(ServedDetector):
     """
 
     KIND = "direct-judge"
+    OPTIONS = DirectJudgeOptions
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", DirectJudgeOptions, context.options)

@@ -30,8 +30,7 @@ class EvidenceChainDetector(TrainedDetector[ChainModel]):
     """One of the six methods."""
 
     def __init__(self, name: str, context: DetectorContext) -> None:
-        schema = TrainedOptions if self.method in ("lr", "rf") else RuleOptions
-        options = read_options(f"detector {name}", schema, context.options)
+        options = read_options(f"detector {name}", self.OPTIONS, context.options)
         read = set(options.context) if isinstance(options, TrainedOptions) else set[str]()
         self.traits = replace(self.traits, reads_origin=bool(read - {"task"}))
         super().__init__(
@@ -92,6 +91,7 @@ class RegressionChain(EvidenceChainDetector):
     """Logistic regression over coverage, retrieval and mismatch features (EvidenceChain-LR)."""
 
     KIND = "evidence-chain-lr"
+    OPTIONS = TrainedOptions
     method = "lr"
 
 
@@ -99,6 +99,7 @@ class ForestChain(EvidenceChainDetector):
     """Random forest over coverage, retrieval and mismatch features (EvidenceChain-RF)."""
 
     KIND = "evidence-chain-rf"
+    OPTIONS = TrainedOptions
     method = "rf"
 
 

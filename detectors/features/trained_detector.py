@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -23,6 +23,7 @@ from hallulab.detectors.features.batch import (
 from hallulab.detectors.features.features import Attribution
 from hallulab.detectors.features.judgements import LevelThresholds, Scores, judge_blocks
 from hallulab.detectors.features.matching import DocumentFrequency
+from hallulab.scenarios.components import LeadsTo
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import LabelledReply
@@ -36,7 +37,7 @@ class RuleOptions(Frozen):
     """Score from which a reply is flagged; None: the one that was tuned."""
     attribution: Attribution = "tfidf"
     """The score by which a sentence is attributed to a chunk; TF-IDF is the paper's best (Table 9)."""
-    model: str | None = None
+    model: Annotated[str | None, LeadsTo("file")] = None
     """File of a model trained elsewhere; None: the model in the package."""
 
 
@@ -70,6 +71,7 @@ class TrainedDetector(PolicyDetector, TrainableDetector, Generic[Model]):
         model: the first model.
     """
 
+    OPTIONS: ClassVar[type[RuleOptions]] = RuleOptions
     traits = Traits(needs_model=False, batch=True)
 
     def __init__(self, name: str, options: RuleOptions, model: Model) -> None:

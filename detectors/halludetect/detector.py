@@ -80,6 +80,7 @@ class HalluDetectDetector(ServedDetector):
     """
 
     KIND = "halludetect"
+    OPTIONS = HalluDetectOptions
     traits = Traits(probabilities=False)
     """A severity is no probability."""
 

@@ -36,6 +36,7 @@ class LexicalDetector(PolicyDetector):
     """
 
     KIND = "lexical"
+    OPTIONS = LexicalOptions
     traits = Traits(needs_model=False)
 
     def __init__(self, name: str, context: DetectorContext) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -38,7 +38,7 @@ from hallulab.detectors.logic_graph.segmentation import (
     split_documents,
 )
 from hallulab.detectors.logic_graph.weights import HhemScorer, RerankScorer
-from hallulab.scenarios.components import read_options
+from hallulab.scenarios.components import LeadsTo, read_options
 from hallulab.scenarios.text.spans import split_words
 from hallulab.scenarios.transcript import Frozen, Judgement, Passage, TurnView, Unit
 
@@ -98,11 +98,11 @@ class LogicGraphOptions(Frozen):
     """τ: groups count by softmax(r / τ) (`relevance: embedding`; ours). None: by r̃ₖ = rₖ / Σ rⱼ, as in the
     paper. The paper's reranker says 0.4 of one group and 8.7 of another (table 8); cosines of 0.3 and 0.6
     would count nearly the same (docs/methods.md)."""
-    embedding_model: str = "all-minilm-l6-v2"
+    embedding_model: Annotated[str, LeadsTo("embedding")] = "all-minilm-l6-v2"
     """Makes the vectors; see `hallulab.agents.retrieval.embeddings.SentenceEmbedder`."""
-    hhem_model: str = "vectara/hallucination_evaluation_model"
+    hhem_model: Annotated[str, LeadsTo("weights")] = "vectara/hallucination_evaluation_model"
     """Folder or hub name of HHEM-2.1-Open."""
-    reranker_model: str = "mixedbread-ai/mxbai-rerank-base-v2"
+    reranker_model: Annotated[str, LeadsTo("weights")] = "mixedbread-ai/mxbai-rerank-base-v2"
     """Folder or hub name of the reranker."""
     max_group_characters: int = Field(default=12000, ge=100)
     """A longer group is cut; the judgement is then marked truncated. Only without A or with a long T_t."""
@@ -126,6 +126,7 @@ class LogicGraphDetector(ServedDetector):
     """
 
     KIND = "logic-graph"
+    OPTIONS = LogicGraphOptions
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", LogicGraphOptions, context.options)

@@ -95,6 +95,7 @@ class MetaRagDetector(ServedDetector):
     """
 
     KIND = "metarag"
+    OPTIONS = MetaRagOptions
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", MetaRagOptions, context.options)

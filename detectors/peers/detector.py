@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -40,7 +40,7 @@ from hallulab.detectors.peers.process import (
     locate_peer_python,
     read_peer_requirements,
 )
-from hallulab.scenarios.components import read_options
+from hallulab.scenarios.components import LeadsTo, read_options
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file, is_there
 from hallulab.scenarios.files.json_text import digest
@@ -59,7 +59,7 @@ _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 class PeerOptions(Frozen):
     """Options of every peer."""
 
-    weights: str | None = Field(default=None, min_length=1)
+    weights: Annotated[str | None, LeadsTo("weights")] = Field(default=None, min_length=1)
     """Folder with the model's files, or its name on the model hub. None: the published model on the hub."""
     threshold: float | None = Field(default=None, gt=0.0, le=1.0)
     """Score from which a reply, and what is flagged in it, is hallucinated. None: the published one."""
@@ -89,13 +89,12 @@ class PeerDetector(Detector):
     """How large these are."""
     threshold: float
     traits = Traits(needs_model=False)
-    schema: ClassVar[type[PeerOptions]] = PeerOptions
-    """Its options."""
+    OPTIONS: ClassVar[type[PeerOptions]] = PeerOptions
     model_options: ClassVar[tuple[str, ...]] = ("weights",)
     """The options that name a model: a folder, or a name on the hub."""
 
     def __init__(self, name: str, context: DetectorContext) -> None:
-        options = read_options(f"detector {name}", self.schema, context.options)
+        options = read_options(f"detector {name}", self.OPTIONS, context.options)
         self.name = name
         self._context = context
         self._timeout_s = options.timeout_s
@@ -283,7 +282,7 @@ class LettuceDetectDetector(PeerDetector):
 class HhemOptions(PeerOptions):
     """Options of the detector `hhem`."""
 
-    foundation: str | None = Field(default=None, min_length=1)
+    foundation: Annotated[str | None, LeadsTo("weights")] = Field(default=None, min_length=1)
     """Folder or hub name of the T5 whose tokenizer and shape the model has. None: the one that `config.json`
     beside the weights names."""
     sentences: bool = False
@@ -297,7 +296,7 @@ class HhemDetector(PeerDetector):
     published = 0.5
     weights = "vectara/hallucination_evaluation_model"
     weights_size = "about 0.5 GB"
-    schema = HhemOptions
+    OPTIONS = HhemOptions
     model_options = ("weights", "foundation")
 
 

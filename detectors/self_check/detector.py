@@ -63,6 +63,7 @@ class SelfCheckDetector(ServedDetector):
     """
 
     KIND = "self-check"
+    OPTIONS = SelfCheckOptions
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", SelfCheckOptions, context.options)

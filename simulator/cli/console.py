@@ -8,8 +8,9 @@ import json
 import logging
 import os
 import re
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
@@ -136,3 +137,23 @@ class _Lines(logging.Handler):
         if line not in self._said:
             self._said.add(line)
             print(line, file=sys.stderr)
+
+
+def ask_at_terminal(about: str, lines: Sequence[str]) -> bool:
+    """Ask at the terminal whether the user agrees; without one nobody does.
+
+    Args:
+        about: what the lines are.
+        lines: what is agreed to.
+    """
+    if not (sys.stdin and sys.stderr and sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    for line in (about, *(f"  {line}" for line in lines)):
+        print_lines(line, err=True)
+    print("Is it to be so? [y/N] ", end="", file=sys.stderr, flush=True)
+    # An event loop that runs takes Ctrl-C for itself, and does not end the wait for a line.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -18,8 +18,15 @@ import typer
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.text.wording import clean_for_terminal
 from hallulab.simulator import cli
-from hallulab.simulator.cli.console import OutputError, forget_unwritten, guard_output, show_warnings
+from hallulab.simulator.cli.console import (
+    OutputError,
+    ask_at_terminal,
+    forget_unwritten,
+    guard_output,
+    show_warnings,
+)
 from hallulab.simulator.cli.options import PassingOn
+from hallulab.simulator.experiment.agreement import asking_by
 
 ORDER = (
     *("serve", "run", "simulate", "detect", "branch", "report", "compare", "baseline", "gate"),
@@ -119,7 +126,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _raise_interrupt)
     gc.set_threshold(*COLLECTED_AFTER)
     try:
-        with show_warnings(), guard_output():
+        with show_warnings(), guard_output(), asking_by(ask_at_terminal):
             arguments = _expand_home_folders(sys.argv[1:])
             add_commands_of_others(arguments)
             app(arguments)

@@ -74,6 +74,10 @@ def view(
         str | None,
         typer.Option(help="Endpoint that serves it; without it the model is served here."),
     ] = None,
+    api_key_env: Annotated[
+        str | None,
+        typer.Option(help="Environment variable with the endpoint's key; by default OPENAI_API_KEY."),
+    ] = None,
     annotator: Annotated[
         str, typer.Option(metavar="NAME", help="Who labels turns, unless the page says another name.")
     ] = "",
@@ -94,7 +98,7 @@ def view(
     from hallulab.simulator.viewer.talks import load_talk_source
 
     shown = paths or [Path("runs")]
-    options = ModelOptions(config=experiment, model=model, base_url=base_url)
+    options = ModelOptions(config=experiment, model=model, base_url=base_url, api_key_env=api_key_env)
     talked, launcher = load_talk_source(options, shown), Launcher(load_start_source(options, shown))
     runs = ShownRuns(shown)
     labelling = Labelling(name_annotator(annotator), guideline)

@@ -9,10 +9,11 @@ from typing import Any
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.simulator.experiment.config import ALL_CHATBOTS, Experiment
-from hallulab.simulator.experiment.experiment_file import load_experiment, put_over
+from hallulab.simulator.experiment.experiment_file import load_experiment, load_unchecked, put_over
 from hallulab.simulator.experiment.fixed_prefix import find_branching
 from hallulab.simulator.experiment.manifest import load_experiment_to_judge
 from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.experiment.recipients import UserWords, find_run_folder, list_recipients
 from hallulab.simulator.experiment.run import Conduct, run_experiment
 from hallulab.simulator.options.commands import BranchOptions, DetectOptions, RunOptions, SimulateOptions
 from hallulab.simulator.options.groups import read_whole_numbers, to_path
@@ -139,9 +140,9 @@ async def detect_from_options(options: DetectOptions) -> tuple[RunFolder, Scenar
     folder = RunFolder(Path(options.folder))
     folder.require()
     fields = {**options.collect_model_fields(), "detectors": options.detectors}
-    experiment = load_saved_experiment(folder, options.config_path, fields)
+    experiment, words = load_saved_experiment(folder, options.config_path, fields)
     settings = RunSettings.from_options(options, batch=options.batch)
-    return folder, await run_experiment(experiment, folder, settings, simulate=False)
+    return folder, await run_experiment(experiment, folder, settings, simulate=False, words=words)
 
 
 async def branch_from_options(options: BranchOptions) -> tuple[RunFolder, Scenario]:
@@ -158,10 +159,12 @@ async def branch_from_options(options: BranchOptions) -> tuple[RunFolder, Scenar
     old, new = RunFolder(Path(options.run)), RunFolder(to_path(options.out) or name_folder_by_time())
     branching = find_branching(old, options.source, chosen)
     fields = {**options.collect_model_fields(), "detectors": options.detectors}
-    experiment = load_saved_experiment(old, options.config_path, fields, options.chatbots, _ANSWERING)
+    experiment, words = load_saved_experiment(old, options.config_path, fields, options.chatbots, _ANSWERING)
     check_outputs({}, folders={"--out": new.path})
     settings = RunSettings.from_options(options, options.fresh, batch=options.batch)
-    return new, await run_experiment(experiment, new, settings, simulate=True, branching=branching)
+    return new, await run_experiment(
+        experiment, new, settings, simulate=True, branching=branching, words=words
+    )
 
 
 def load_saved_experiment(
@@ -170,8 +173,8 @@ def load_saved_experiment(
     flags: Mapping[str, Any],
     chatbots: Sequence[str] | None = None,
     fields: frozenset[str] = _JUDGING,
-) -> Experiment:
-    """Return the experiment of a saved run, to go on with.
+) -> tuple[Experiment, UserWords]:
+    """Return the experiment of a saved run, to go on with, and whom the user has named of those it asks.
 
     Args:
         run: its folder.
@@ -183,16 +186,20 @@ def load_saved_experiment(
     Raises:
         UsageError: folder or file are at fault, or only the folder names a chatbot that is not ours.
     """
-    file = load_experiment(config, {})
+    file = load_unchecked(config, {})
     given = file.model_dump(mode="json", exclude_unset=True)
     values = load_experiment_to_judge(run, given.get("scenario"))
     values.pop("until_decided", None)  # it decided which conversations there are
     values = put_over(values, {name: given[name] for name in given.keys() & fields})
-    values = put_over(values, {name: value for name, value in flags.items() if value is not None})
+    own = {name: value for name, value in flags.items() if value is not None}
+    values = put_over(values, own)
+    theirs = config is not None and find_run_folder(config) is not None
+    told = {} if theirs else {name: given[name] for name in given.keys() & (fields | {"chatbots"})}
+    words = UserWords(list_recipients(load_unchecked(None, put_over(told, own))), run.experiment)
     if chatbots is not None:
         known = {bot["name"]: bot for bot in values["chatbots"]}
         values["chatbots"] = [known.get(name, name) for name in chatbots]
-    if "chatbots" in fields - given.keys():
+    if "chatbots" in fields and (theirs or "chatbots" not in given):
         for bot in values["chatbots"]:
             # The folder may be a stranger's, and such a chatbot could name any program.
             if not isinstance(bot, str) and bot["kind"] not in ALL_CHATBOTS:
@@ -201,4 +208,4 @@ def load_saved_experiment(
                     f"({bot['kind']}), which a run folder alone does not start. Give the experiment file "
                     "that names it with -c, or leave it out with --chatbots."
                 )
-    return load_experiment(None, values).with_places_of(file)
+    return load_unchecked(None, values).with_places_of(file), words

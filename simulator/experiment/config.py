@@ -25,6 +25,7 @@ from hallulab.agents.users.personas import DEFAULT_MANNERS, JOINT, OWN, load_man
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
 from hallulab.chatbots.guarded.policy import find_wrapped_chatbot
 from hallulab.scenarios.attacks.attack import Attack
+from hallulab.scenarios.components import LeadsTo
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Frozen, Seed
 from hallulab.simulator.experiment.deciding import MaybeUntilDecided, require_decidable
@@ -69,11 +70,11 @@ class Component(Frozen):
 class ModelSettings(Frozen):
     """A model by name: where it is served."""
 
-    model: str
+    model: Annotated[str, LeadsTo("served")]
     """Name it is served under."""
-    base_url: BaseUrl | None = None
+    base_url: Annotated[BaseUrl | None, LeadsTo("address")] = None
     """OpenAI-compatible endpoint; None: the experiment's own."""
-    api_key_env: str | None = None
+    api_key_env: Annotated[str | None, LeadsTo("variable")] = None
     """Environment variable with the key; None: the experiment's, if its endpoint is asked."""
 
 
@@ -112,7 +113,7 @@ class Experiment(Frozen):
 
     model_config = ConfigDict(use_attribute_docstrings=True)  # the viewer's form shows them
 
-    scenario: str = DEFAULT_SCENARIO
+    scenario: Annotated[str, LeadsTo("pack")] = DEFAULT_SCENARIO
     """Name of a built-in pack, or path of a pack's folder or YAML file. In an experiment file a relative path
     begins at the file's folder, otherwise at the working directory."""
     chatbots: tuple[Component, ...] = Field(
@@ -121,15 +122,15 @@ class Experiment(Frozen):
     """The chatbots under test."""
     detectors: tuple[Component, ...] = tuple(Component(name=name, kind=name) for name in DEFAULT_DETECTORS)
     """The judges."""
-    model: str | None = None
+    model: Annotated[str | None, LeadsTo("served")] = None
     """The model that plays every role without one of its own."""
-    base_url: BaseUrl | None = None
+    base_url: Annotated[BaseUrl | None, LeadsTo("address")] = None
     """Where it is served; None: hallulab serves it itself."""
-    base_urls: tuple[BaseUrl, ...] = ()
+    base_urls: Annotated[tuple[BaseUrl, ...], LeadsTo("address")] = ()
     """Several endpoints that serve it, in place of `base_url`, which is then the first of them."""
     endpoint_limits: Limits | None = None
     """What each of these endpoints is asked at most; None: `concurrency` alone is the limit."""
-    api_key_env: str | None = None
+    api_key_env: Annotated[str | None, LeadsTo("variable")] = None
     """Environment variable with the endpoint's key."""
     models: dict[str, ModelSettings] = Field(default_factory=dict)
     """Further models, for `roles` and for detectors' options."""
@@ -164,7 +165,7 @@ class Experiment(Frozen):
     """Passages retrieved for a query (HalluDetect section 4.1)."""
     attack: Attack | None = None
     """What is done to documents and users; None: nothing."""
-    embedding_model: str = "all-minilm-l6-v2"
+    embedding_model: Annotated[str, LeadsTo("embedding")] = "all-minilm-l6-v2"
     """Catalogue name, path or hub name of a sentence-transformers model."""
     concurrency: Concurrency = Field(default_factory=lambda known: choose_concurrency(known))
     """Model requests under way at once; `auto` by default where the default model is on another machine."""

@@ -16,6 +16,7 @@ from hallulab.scenarios.files.yaml_text import YamlText, read_yaml
 from hallulab.scenarios.packs.pack_files import locate_pack
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.deciding import join_deciding
+from hallulab.simulator.experiment.recipients import UserWords, find_run_folder, list_recipients
 
 _SCHEMA = "docs/experiment.md"
 
@@ -36,13 +37,24 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     """Read an experiment file and put the flags that were given (not None) over it.
 
     A model of the catalogue may have other defaults than `Experiment`'s (`CatalogueModel.experiment`).
+    A file in a run folder may be a stranger's: whom it names and the flags do not is asked only if the user
+    agrees (`hallulab.simulator.experiment.recipients`).
 
     >>> load_experiment(None, {"model": "smollm2-135m"}).max_turns
     2
 
     Raises:
-        UsageError: the file is missing, empty, malformed or has a wrong field.
+        UsageError: the file is missing, empty, malformed or has a wrong field, or the user does not agree.
     """
+    experiment = load_unchecked(path, flags)
+    if path is not None and find_run_folder(path) is not None:
+        named = list_recipients(load_unchecked(None, flags))
+        UserWords(named, path).require(experiment, list_recipients(experiment))
+    return experiment
+
+
+def load_unchecked(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
+    """Do as `load_experiment`, for callers that check themselves whom the user has named."""
     text = None if path is None else read_yaml(path, _SCHEMA, given=True)
     if text is not None and not text.data:
         raise UsageError(

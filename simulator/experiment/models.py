@@ -17,8 +17,7 @@ from tenacity import wait_none
 from hallulab.agents.machine.cache import Listener
 from hallulab.agents.models.adaptive import AUTO, AdaptiveLimits, AdaptiveTransport
 from hallulab.agents.models.batch import BatchTransport
-from hallulab.agents.models.endpoints import Endpoint
-from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
+from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.transport import PatientTransport, make_network
 from hallulab.agents.models.watched_pool import WatchedPool
@@ -29,6 +28,7 @@ from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.experiment.batch import EVERYTHING, check_batch_apis, serve_waves
 from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.recipients import collect_endpoints
 from hallulab.simulator.options.groups import BatchService, RecordingOptions, WorkerOptions, to_path
 
 if TYPE_CHECKING:
@@ -247,15 +247,9 @@ def _build_pool(
     recording: Recording,
     transport: httpx2.AsyncBaseTransport | None,
 ) -> ModelPool:
-    assert experiment.model is not None
     patient = isinstance(transport, PatientTransport)
-    url = experiment.base_url or ""
-    endpoints = {DEFAULT_MODEL: Endpoint(experiment.model, url, experiment.api_key_env)}
-    for name, model in experiment.models.items():
-        key = model.api_key_env if model.base_url else model.api_key_env or experiment.api_key_env
-        endpoints[name] = Endpoint(model.model, model.base_url or url, key)
     return made(
-        endpoints,
+        collect_endpoints(experiment),
         recording=recording,
         concurrency=EVERYTHING if patient else experiment.at_once,
         backoff=wait_none() if patient else None,

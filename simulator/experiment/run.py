@@ -13,6 +13,7 @@ from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.experiment.manifest import check_folder, warn_of_made_anew, write_manifest
 from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.plan import Job, Plan, plan
+from hallulab.simulator.experiment.recipients import UserWords, list_asked, list_foreign
 from hallulab.simulator.experiment.request import RunRequest, load_request
 from hallulab.simulator.experiment.stage import Performance, open_stage
 from hallulab.simulator.runs.audit_log import read_chain
@@ -31,6 +32,7 @@ async def run_experiment(
     judge: bool = True,
     branching: Branching | None = None,
     conduct: Conduct | None = None,
+    words: UserWords | None = None,
 ) -> Scenario:
     """Run an experiment into its folder, and return the pack that it was run with.
 
@@ -42,6 +44,7 @@ async def run_experiment(
         settings: how it is run.
         simulate: see `RunRequest`, like `judge` and `branching`.
         conduct: has the conversations held and judged; None: all that are planned, at once.
+        words: whom the user has named, where the experiment is a run folder's; None: all of it is the user's.
 
     Raises:
         UsageError: the experiment has a contradiction, or does not fit the folder.
@@ -49,7 +52,11 @@ async def run_experiment(
     """
     folder.refuse_recording(settings.record)
     request = load_request(experiment, folder, simulate, judge, branching)
+    if words is not None:
+        words.require(request.experiment, list_foreign(request.experiment, chatbots=simulate))
     async with open_stage(request, settings) as stage:
+        if words is not None and stage.asks_model and not stage.pool.recording.replaying:
+            words.require(request.experiment, list_asked(request.experiment, chatbots=simulate))
         if simulate and not settings.fresh:
             check_folder(request.experiment, request.scenario, folder, branching)
         with folder.claimed():

@@ -16,6 +16,7 @@ from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.plan import plan
+from hallulab.simulator.experiment.recipients import Recipient, list_recipients, list_unnamed
 from hallulab.simulator.experiment.request import load_request
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.viewer.form import (
@@ -46,6 +47,8 @@ class AskedRun:
     """How many conversations it is to hold."""
     sentences: tuple[str, ...]
     """What it would do, in sentences."""
+    unnamed: tuple[Recipient, ...] = ()
+    """Those that it would ask and that the command line does not name: each has to be confirmed."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,7 @@ def read_asked_run(source: StartSource, given: Mapping[str, Any]) -> AskedRun:
         write_yaml(experiment),
         number,
         _describe(request.experiment, number, folder),
+        list_unnamed(list_recipients(experiment), list_recipients(source.experiment)),
     )
 
 

@@ -6,11 +6,14 @@ command goes on.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from subprocess import DEVNULL, Popen
+from tempfile import TemporaryFile
 
 import psutil
 
@@ -20,6 +23,7 @@ from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.opening import open_file
 from hallulab.scenarios.text.wording import clean_for_terminal
 from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.recipients import VIEW_FILE
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.viewer.asked_run import AskedRun, write_yaml
 from hallulab.simulator.viewer.offers import StartSource
@@ -28,8 +32,11 @@ from hallulab.simulator.viewer.places import name_new_folders
 MOST_RUNS = 3
 """Runs under way at once."""
 
-FILE = "view-experiment.yaml"
-"""The experiment file, in the run folder."""
+FILE = VIEW_FILE
+"""The experiment file in the run folder, for people: the command gets it from us, so no other is read."""
+
+GIVEN = "/dev/stdin"
+"""Where the command reads it."""
 
 LOG = "view-run.log"
 """What the command printed, likewise."""
@@ -64,11 +71,12 @@ class Launch:
             for path in (file, self._log):
                 path.unlink(missing_ok=True)  # it may be a link to elsewhere
             write_atomically(file, yaml)
-            with self._log.open("xb") as log:
+            with self._log.open("xb") as log, _open_text(yaml) as given:
                 self._process: Popen[bytes] = start_supervised(
-                    [*command, "run", "-c", str(file), "--out", str(folder.path)],
+                    [*command, "run", "-c", GIVEN, "--out", str(folder.path)],
                     output=DEVNULL,
                     errors=log.fileno(),
+                    reads=given,
                 )
         except OSError as error:
             raise OperationalError(f"cannot write {folder.path}: {error.strerror}.") from error
@@ -111,7 +119,17 @@ class Launch:
                 lines = log.read().decode(errors="replace").splitlines()
         except OSError:
             return ""
-        return clean_for_terminal(next((line.strip() for line in reversed(lines) if line.strip()), ""))
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return clean_for_terminal(last.replace(GIVEN, FILE))
+
+
+@contextmanager
+def _open_text(text: str) -> Iterator[int]:
+    """Yield a descriptor of a file with the text, which no folder holds and nobody else can write."""
+    with TemporaryFile() if sys.platform != "linux" else os.fdopen(os.memfd_create(FILE), "w+b") as file:
+        file.write(text.encode())
+        file.seek(0)
+        yield file.fileno()
 
 
 class Launcher:

@@ -6,32 +6,23 @@ choice, and what runs code comes from the experiment file on the command line al
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.chatbots.registry import list_chatbot_names, read_chatbot_options
-from hallulab.detectors.registry import find_detector, list_detector_names
+from hallulab.detectors.registry import list_detector_names
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import expand_home, is_there
-from hallulab.scenarios.packs.pack_files import list_built_in_packs
 from hallulab.simulator.chat.command import load_live_experiment
 from hallulab.simulator.experiment.config import Component, Experiment
+from hallulab.simulator.experiment.leads import RUNNING_CODE, Lead, list_component_leads, list_leads
 from hallulab.simulator.options.groups import ModelOptions
 from hallulab.simulator.viewer.form import FormError
 from hallulab.simulator.viewer.places import choose_folder, list_scenarios
 
-RUNNING_CODE = frozenset({"callable", "autogen"})
-"""Kinds of chatbots that are other people's code."""
-
-LONGEST_PATH = 255
-"""Characters up to which a text may be a path."""
-
-_VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_BRIEF = 100
+"""Characters of a text that a sentence shows."""
 
 _FROM_FILE = "Name it in an experiment file, and start the viewer with --experiment FILE."
 
@@ -94,20 +85,18 @@ def require_offered(experiment: Experiment, known: Experiment) -> None:
     Raises:
         FormError: it does; or a component is not registered, or an option of a chatbot is wrong.
     """
-    if experiment.scenario not in (known.scenario, *list_built_in_packs()):
-        raise FormError("scenario", f"this page starts no pack of another folder. {_FROM_FILE}")
-    for bot in experiment.chatbots:
-        if bot not in known.chatbots:
-            _require_harmless("chatbots", bot, lambda bot: read_chatbot_options(bot.kind, bot.options))
-    for judge in experiment.detectors:
-        if judge not in known.detectors:
-            _require_harmless("detectors", judge, lambda judge: find_detector(judge.kind))
-    _require_no_folders(experiment, known)
-    for field, name in _list_variables(experiment):
-        if not _VARIABLE.fullmatch(name):
-            raise FormError(
-                field, "this is no name of an environment variable. Give its name, never the key."
-            )
+    own = {(lead.target, lead.value) for lead in list_leads(known)}
+    found = [lead for lead in list_leads(experiment) if (lead.target, lead.value) not in own]
+    for field in ("chatbots", "detectors"):
+        for component in getattr(experiment, field):
+            if component not in getattr(known, field):
+                try:
+                    found += list_component_leads(field, component)
+                except UsageError as error:
+                    raise FormError(field, str(error)) from error
+    for lead in found:
+        if not lead.is_harmless:
+            raise FormError(lead.field, _explain(lead))
 
 
 def require_key(experiment: Experiment) -> None:
@@ -133,58 +122,18 @@ def _is_ready(kind: str) -> bool:
     return kind not in RUNNING_CODE
 
 
-def _require_harmless(field: str, component: Component, find: Callable[[Component], object]) -> None:
-    texts = list(_iterate_texts(component.options))
-    if RUNNING_CODE & {component.kind, *texts}:
-        raise FormError(field, f"{component.name} runs code of yours, which no page may start. {_FROM_FILE}")
-    path = next(filter(_is_path, texts), None)
-    if path is not None:
-        raise FormError(field, f"{component.name}: an option is a path, {path!r}. {_FROM_FILE}")
-    try:
-        find(component)
-    except UsageError as error:
-        raise FormError(field, str(error)) from error
-
-
-def _require_no_folders(experiment: Experiment, known: Experiment) -> None:
-    """Check that no model is loaded from a folder that the command line does not name."""
-    own = {known.model, known.embedding_model, *(one.model for one in known.models.values())}
-    loaded = [("embedding_model", experiment.embedding_model)]
-    if experiment.base_url is None:
-        loaded.append(("model", experiment.model or ""))
-        loaded += [("models", one.model) for one in experiment.models.values() if one.base_url is None]
-    for field, name in loaded:
-        if name not in own and _is_path(name):
-            raise FormError(field, f"this page loads no model from a folder, {name!r}. {_FROM_FILE}")
-
-
-def _list_variables(experiment: Experiment) -> Iterator[tuple[str, str]]:
-    """Yield the names of variables with keys, and the fields that they stand in."""
-    if experiment.api_key_env is not None:
-        yield "api_key_env", experiment.api_key_env
-    for one in experiment.models.values():
-        if one.api_key_env is not None:
-            yield "models", one.api_key_env
-    for bot in experiment.chatbots:
-        if isinstance(name := bot.options.get("api_key_env"), str):
-            yield "chatbots", name
-
-
-def _iterate_texts(value: Any) -> Iterator[str]:
-    """Yield the texts in a value of JSON, without keys."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _iterate_texts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _iterate_texts(inner)
-
-
-def _is_path(text: str) -> bool:
-    """Return whether a text leads to a file or a folder."""
-    if not text or len(text) > LONGEST_PATH or not text.isprintable():
-        return False
-    parts = text.replace(os.sep, "/").split("/")
-    return text.startswith(("/", "~", "./")) or ".." in parts or is_there(expand_home(text))
+def _explain(lead: Lead) -> str:
+    """Say in a sentence why a page does not start what leads somewhere."""
+    said = repr(lead.value if len(lead.value) <= _BRIEF else f"{lead.value[:_BRIEF]}…")
+    match lead.target:
+        case "variable":
+            return "this is no name of an environment variable. Give its name, never the key."
+        case "pack":
+            return f"this page starts no pack of another folder. {_FROM_FILE}"
+        case "code":
+            return f"{lead.component} runs code of yours, which no page may start. {_FROM_FILE}"
+        case "unknown":
+            return f"{lead.component}: nobody knows what the option {said} leads to. {_FROM_FILE}"
+    if lead.component:
+        return f"{lead.component}: an option is a path, {said}. {_FROM_FILE}"
+    return f"this page loads no model from a folder, {said}. {_FROM_FILE}"

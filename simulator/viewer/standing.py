@@ -10,6 +10,7 @@ from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.plan import count_users
+from hallulab.simulator.experiment.recipients import Recipient, list_recipients, list_unnamed
 from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.simulator.viewer.launching import Launch, Launcher
 from hallulab.simulator.viewer.offers import require_offered
@@ -50,6 +51,8 @@ class RunStanding:
     """What there is to say, in a sentence or two; empty: nothing."""
     can_resume: bool
     """Whether the page can go on with it."""
+    unnamed: tuple[Recipient, ...] = ()
+    """Those that going on would ask and that the command line does not name: each has to be confirmed."""
 
     @property
     def is_watched(self) -> bool:
@@ -106,6 +109,7 @@ class StandingKeeper:
             line if state in ("running", "stopping") else "",
             " ".join(filter(None, (_describe_state(state, launch, line), refusal))),
             is_over and not refusal,
+            self.list_unnamed(experiment) if is_over and not refusal else (),
         )
 
     def find_experiment(self, run: ShownRun) -> Experiment | None:
@@ -123,6 +127,10 @@ class StandingKeeper:
         except UsageError as error:
             return str(error)
         return ""
+
+    def list_unnamed(self, experiment: Experiment) -> tuple[Recipient, ...]:
+        """Return those whom an experiment asks and the command line does not name, for confirmation."""
+        return list_unnamed(list_recipients(experiment), list_recipients(self._launcher.source.experiment))
 
     def _count_planned(self, id: str, experiment: Experiment) -> int | None:
         """Return how many conversations there shall be; None where that is in a pack which is not offered."""

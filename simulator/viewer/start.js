@@ -8,6 +8,8 @@
   const button = document.getElementById("start-run");
   const sentences = document.getElementById("sentences");
   const copied = document.getElementById("copied");
+  const recipients = document.getElementById("recipients");
+  const confirming = document.getElementById("confirming");
   let asked = 0;
   let timer = null;
 
@@ -55,10 +57,27 @@
     control.focus();
   }
 
+  function listRecipients(found) {
+    const boxes = [...confirming.querySelectorAll("input")];
+    if (boxes.map((box) => box.value).join() === found.map(({ mark }) => mark).join()) return; // keeps the focus
+    const ticked = new Set(boxes.filter((box) => box.checked).map((box) => box.value));
+    const lines = found.map(({ mark, sentence }) => {
+      const box = Object.assign(document.createElement("input"), { type: "checkbox", name: "confirmed", value: mark });
+      box.dataset.list = "";
+      box.checked = ticked.has(mark);
+      const label = document.createElement("label");
+      label.append(box, ` ${sentence}`);
+      return label;
+    });
+    confirming.replaceChildren(...lines);
+    recipients.hidden = found.length === 0;
+  }
+
   function show(told, reach = false) {
     if (told.sentence === undefined) clear();
     else complain(told, reach);
     yaml.value = told.yaml || "";
+    if (told.recipients) listRecipients(told.recipients);
     const lines = told.sentences || ["A field is not right yet."];
     sentences.replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
   }
@@ -89,6 +108,7 @@
       return;
     }
     button.disabled = false;
+    if (told.field === "confirmed") await check(); // lists what is to be confirmed
     show(told, true);
   });
 

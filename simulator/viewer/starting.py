@@ -6,11 +6,13 @@ import asyncio
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.recipients import Recipient
 from hallulab.simulator.report.html import make_environment
 from hallulab.simulator.viewer.asked_run import AskedRun, fill_form, read_asked_run
 from hallulab.simulator.viewer.form import FormError
@@ -20,11 +22,15 @@ from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 from hallulab.simulator.viewer.standing import RunStanding, StandingKeeper
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
+
+
+CONFIRMED = "confirmed"
+"""The field of a form with the marks of recipients that a person has confirmed."""
 
 
 class StartingPages:
@@ -94,6 +100,7 @@ class StartingPages:
         from starlette.responses import JSONResponse
 
         given = await read_object(request)
+        given.pop(CONFIRMED, None)
         try:
             asked = await asyncio.to_thread(read_asked_run, self._launcher.source, given)
         except FormError as error:
@@ -106,7 +113,9 @@ class StartingPages:
 
         given = await read_object(request)
         try:
+            confirmed = given.pop(CONFIRMED, [])
             asked = await asyncio.to_thread(read_asked_run, self._launcher.source, given)
+            _require_confirmed(asked.unnamed, confirmed)
             folder = await asyncio.to_thread(self._launcher.start, asked)
         except FormError as error:
             return JSONResponse(_complain(error), 400)
@@ -136,9 +145,13 @@ class StartingPages:
         launch.stop()
         return self._show_part(run, self.find_standing(run))
 
-    def resume(self, request: Request) -> Response:
-        """Go on with a run that has ended, or was ended."""
-        run = self._runs.get(request.path_params["run"])
+    async def resume(self, request: Request) -> Response:
+        """Go on with a run that has ended, or was ended; `confirmed` are marks of recipients."""
+        confirmed = parse_qs((await request.body()).decode(errors="replace")).get(CONFIRMED, [])
+        return await asyncio.to_thread(self._resume, request.path_params["run"], confirmed)
+
+    def _resume(self, id: str, confirmed: Collection[str]) -> Response:
+        run = self._runs.get(id)
         experiment = None if run is None else self._standings.find_experiment(run)
         standing = None if run is None else self.find_standing(run)
         if run is None or experiment is None or standing is None:
@@ -146,6 +159,9 @@ class StartingPages:
         refusal = self._standings.find_refusal(experiment)
         if refusal:
             return refuse(refusal, 403)
+        lacking = _find_unconfirmed(self._standings.list_unnamed(experiment), confirmed)
+        if lacking:
+            return self._show_part(run, standing, lacking)
         try:
             self._launcher.resume(run.folder, experiment)
         except UsageError as error:
@@ -165,6 +181,22 @@ def _read_personas(scenario: str) -> Sequence[Persona]:
         return ()
 
 
+def _require_confirmed(unnamed: Sequence[Recipient], confirmed: Any) -> None:
+    lacking = _find_unconfirmed(unnamed, confirmed if isinstance(confirmed, list) else [])
+    if lacking:
+        raise FormError(CONFIRMED, lacking)
+
+
+def _find_unconfirmed(unnamed: Sequence[Recipient], confirmed: Collection[str]) -> str:
+    """Return the first recipient that was not confirmed, in a sentence; empty: all were."""
+    lacking = next((one for one in unnamed if one.mark not in confirmed), None)
+    return (
+        ""
+        if lacking is None
+        else f"Confirm first that {lacking.describe()}: the command line does not say so."
+    )
+
+
 def _complain(error: FormError) -> dict[str, Any]:
     sentence = str(error)
     word = re.match(r"[a-z_]+", sentence)
@@ -174,4 +206,9 @@ def _complain(error: FormError) -> dict[str, Any]:
 
 
 def _describe(asked: AskedRun) -> dict[str, Any]:
-    return {"yaml": asked.yaml, "conversations": asked.conversations, "sentences": asked.sentences}
+    return {
+        "yaml": asked.yaml,
+        "conversations": asked.conversations,
+        "sentences": asked.sentences,
+        "recipients": [{"mark": one.mark, "sentence": one.describe()} for one in asked.unnamed],
+    }

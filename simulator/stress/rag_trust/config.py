@@ -29,6 +29,7 @@ from hallulab.simulator.experiment.config import (
     choose_concurrency,
 )
 from hallulab.simulator.experiment.experiment_file import place_error
+from hallulab.simulator.experiment.recipients import UserWords, find_run_folder, list_recipients
 
 Dimension = Literal["factuality", "robustness", "accountability"]
 
@@ -196,7 +197,8 @@ def load_stress(path: Path | None, flags: Mapping[str, Any]) -> StressConfig:
     """Read a stress file and put the flags that were given (not None) over it.
 
     Raises:
-        UsageError: the file is missing, malformed or has a wrong field.
+        UsageError: the file is missing, malformed or has a wrong field; or it lies in a run folder, and the
+            user does not agree to whom it names.
     """
     text = None if path is None else read_yaml(path, _SCHEMA, given=True)
     given = {name: value for name, value in flags.items() if value is not None}
@@ -205,6 +207,9 @@ def load_stress(path: Path | None, flags: Mapping[str, Any]) -> StressConfig:
         config = StressConfig.model_validate(values)
     except ValidationError as error:
         raise place_error(error, text, path, given, _SCHEMA) from error
+    if path is not None and find_run_folder(path) is not None:
+        named = list_recipients(StressConfig.model_validate(given).experiment)
+        UserWords(named, path).require(config.experiment, list_recipients(config.experiment))
     if config.data is None:
         raise UsageError("no data: give HotpotQA's folder with --data, or as `data` in the stress file.")
     folder = expand_home(config.data)

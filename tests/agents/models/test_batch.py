@@ -189,3 +189,31 @@ async def test_what_was_asked_before_the_waves_is_known_later(tmp_path: Path) ->
     assert runner.one_by_one == 1
     assert WaveStore(tmp_path, fresh=False).open == []
     assert os.listdir(tmp_path) == ["wave-0000-output.jsonl"]
+
+
+class Forwarding(Runner):
+    """Notes which address each wave goes to, and with which key; fails at first, so that the wave is open."""
+
+    service: Service = "api"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[tuple[str, str]] = []
+
+    async def run(self, wave: Wave, api_key: str) -> None:
+        self.sent.append((wave.state.base_url, api_key))
+        if len(self.sent) == 1:
+            raise OperationalError("killed")
+        await super().run(wave, api_key)
+
+
+@pytest.mark.parametrize("address", [LOCAL, "http://evil.example/v1"])
+async def test_a_wave_of_a_folder_names_no_address_for_a_key(tmp_path: Path, address: str) -> None:
+    runner = Forwarding()
+    with pytest.raises(OperationalError, match="killed"):
+        await answers(runner, tmp_path, "one")
+    state = tmp_path / "wave-0001.json"
+    state.write_text(json.dumps({**json.loads(state.read_text()), "base_url": address}))
+    assert await answers(runner, tmp_path, "one") == ["ONE"]
+    assert {url for url, _ in runner.sent} == {LOCAL}
+    assert (tmp_path / "wave-0002-output.jsonl").exists() == (address != LOCAL)

@@ -170,5 +170,5 @@ def test_a_flag_takes_the_place_of_a_saved_runs_addresses(
     whole = json.loads(folder.experiment.read_text())
     whole["experiment"] |= saved
     folder.experiment.write_text(json.dumps(whole))
-    experiment = load_saved_experiment(folder, None, flag)
+    experiment, _ = load_saved_experiment(folder, None, flag)
     assert (experiment.base_url, experiment.base_urls) == expected

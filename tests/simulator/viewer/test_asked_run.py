@@ -138,6 +138,23 @@ REFUSED = [
     ({"model": "a/../../b"}, "model", "this page loads no model from a folder, 'a/../../b'."),
     ({"embedding_model": "~/evil"}, "embedding_model", "this page loads no model from a folder, '~/evil'."),
     ({"models": "{big: {model: ./evil}}"}, "models", "this page loads no model from a folder, './evil'."),
+    (
+        {"embedding_model": "x" * 300},
+        "embedding_model",
+        f"this page loads no model from a folder, '{'x' * 100}\u2026'.",
+    ),
+    ({"model": "we\u200bights"}, "model", "this page loads no model from a folder, 'we\\u200bights'."),
+    ({"model": "we\nights"}, "model", "this page loads no model from a folder, 'we\\nights'."),
+    (
+        {"detectors.more": '- {name: x, kind: hhem, options: {weights: "we\\u200bights"}}'},
+        "detectors",
+        "x: an option is a path, 'we\\u200bights'.",
+    ),
+    (
+        {"detectors.more": "- {name: x, kind: logic-graph, options: {reranker_model: ./mine}}"},
+        "detectors",
+        "x: an option is a path, './mine'.",
+    ),
     ({"api_key_env": "sk-secret"}, "api_key_env", "this is no name of an environment variable."),
     ({"out": "/etc"}, "", "unknown field `out`."),
     ({"server_flags": "--x"}, "", "unknown field `server_flags`."),
