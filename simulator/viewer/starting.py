@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.packs.pack import Persona
-from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.report.html import make_environment
 from hallulab.simulator.viewer.asked_run import AskedRun, fill_form, read_asked_run
@@ -160,7 +160,7 @@ class StartingPages:
 
 def _read_personas(scenario: str) -> Sequence[Persona]:
     try:
-        return load_scenario(scenario).personas
+        return load_without_documents(scenario).personas
     except UsageError:  # the form says so
         return ()
 
