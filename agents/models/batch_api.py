@@ -7,6 +7,7 @@ or that carries its token.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from hallulab.agents.models.redaction import Redaction, make_redaction, remove_keys
-from hallulab.agents.models.transport import is_retryable
+from hallulab.agents.models.transport import LARGEST, is_retryable
 from hallulab.agents.models.wave_files import CHAT, Service, Wave
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.opening import open_file
@@ -32,7 +33,18 @@ LONGEST_PAUSE_S = 60.0
 OUTAGE_S = 3600.0
 """Seconds for which an endpoint may not answer while a batch is waited for."""
 
+TRIES_AGAIN = 4
+"""Tries of a request after the first, except of one that creates a batch."""
+
+LARGEST_FILE = 1 << 32
+"""Bytes of a batch's results at most, if its requests are so many that their answers could be more."""
+
 _TOKEN = "hallulab_wave"  # noqa: S105 - the name of a field, no password
+_BLOCK = 1 << 16
+"""Bytes of a download that are looked at together."""
+
+_HEADERS = ("Content-Type", "Retry-After")
+"""What is read of an answer's headers."""
 _ENDED = frozenset({"completed", "expired", "cancelled"})
 """States of a batch that has results, if not of all requests."""
 _PAGES = 5
@@ -43,7 +55,7 @@ class ApiRunner:
     """The batch API of OpenAI-compatible endpoints.
 
     Args:
-        timeout_s: limit of one request in seconds, except up- and downloads.
+        timeout_s: limit of one try of a request, in seconds; of up- and downloads for each `LARGEST` bytes.
         network: sends the requests.
         pause: waits for so many seconds.
     """
@@ -62,11 +74,8 @@ class ApiRunner:
 
     async def ask(self, request: httpx2.Request) -> httpx2.Response:
         """See `BatchRunner`."""
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                return await self._network.handle_async_request(request)
-        except TimeoutError as error:
-            raise httpx2.ReadTimeout(f"no answer within {self._timeout_s:g} s", request=request) from error
+        # Whoever reads the answer bounds its length.
+        return await _BoundedNetwork(self._network, self._timeout_s).handle_async_request(request)
 
     async def settle(self) -> None:
         """See `BatchRunner`."""
@@ -92,7 +101,8 @@ class ApiRunner:
     async def run(self, wave: Wave, api_key: str) -> None:
         """See `BatchRunner`."""
         redaction = make_redaction(api_key)
-        async with self._talking(wave.state.base_url, api_key) as client:
+        largest = min(len(wave.ids) * LARGEST, LARGEST_FILE)
+        async with self._talking(wave.state.base_url, api_key, largest) as client:
             submitted = wave.state.batch
             if submitted is None and wave.taken_up:
                 submitted = await self._find(client, wave)
@@ -116,7 +126,7 @@ class ApiRunner:
 
     async def _submit(self, client: AsyncOpenAI, wave: Wave) -> str:
         with open_file(wave.input) as file:
-            uploaded = await client.files.create(file=(wave.input.name, file), purpose="batch", timeout=None)
+            uploaded = await client.files.create(file=(wave.input.name, file), purpose="batch")
         # Without another try: one that was answered too late would be a second batch, which is paid, too.
         batch = await client.with_options(max_retries=0).batches.create(
             input_file_id=uploaded.id,
@@ -158,21 +168,31 @@ class ApiRunner:
             pause = min(1.5 * pause, LONGEST_PAUSE_S)
 
     @asynccontextmanager
-    async def _talking(self, base_url: str, api_key: str) -> AsyncIterator[AsyncOpenAI]:
+    async def _talking(
+        self, base_url: str, api_key: str, largest_file: int = LARGEST
+    ) -> AsyncIterator[AsyncOpenAI]:
         """Yield a client; tell its errors in one sentence without the key.
+
+        Args:
+            base_url: the endpoint.
+            api_key: its key.
+            largest_file: bytes of a file at most.
 
         Raises:
             OperationalError: the endpoint refuses, or does not answer.
         """
         from openai import AsyncOpenAI, OpenAIError
 
-        http = httpx2.AsyncClient(transport=_Anonymous(self._network), trust_env=False)
+        network = _BoundedNetwork(self._network, self._timeout_s, LARGEST, largest_file)
+        http = httpx2.AsyncClient(transport=network, trust_env=False)
         try:
             yield AsyncOpenAI(
-                base_url=base_url, api_key=api_key, timeout=self._timeout_s, http_client=http, max_retries=4
+                base_url=base_url, api_key=api_key, timeout=None, http_client=http, max_retries=TRIES_AGAIN
             )
         except (OpenAIError, httpx2.HTTPError) as error:
-            told = " ".join(remove_keys(str(error), api_key).split())[:300]
+            # The client says only that there was a connection error.
+            cause = error.__cause__ if isinstance(error.__cause__, httpx2.HTTPError) else error
+            told = " ".join(remove_keys(str(cause), api_key).split())[:300] or type(cause).__name__
             raise OperationalError(
                 f"the batch API of {base_url} failed: {told}. Run the command again; the run goes on, and "
                 "what was submitted is not submitted again."
@@ -183,28 +203,101 @@ class ApiRunner:
         await self._network.aclose()
 
 
-class _Anonymous(httpx2.AsyncBaseTransport):
-    """Sends requests without what the client tells of this machine, and leaves the connections open."""
+class _BoundedNetwork(httpx2.AsyncBaseTransport):
+    """Sends requests within limits and without what the client tells of this machine; connections stay open.
 
-    def __init__(self, network: httpx2.AsyncBaseTransport) -> None:
+    Args:
+        network: sends.
+        timeout_s: seconds until the whole answer is there, for each `LARGEST` bytes of request or answer.
+        largest: bytes of an answer at most.
+        largest_file: bytes of a file's content at most.
+    """
+
+    def __init__(
+        self,
+        network: httpx2.AsyncBaseTransport,
+        timeout_s: float,
+        largest: float = math.inf,
+        largest_file: float = math.inf,
+    ) -> None:
         self._network = network
+        self._timeout_s = timeout_s
+        self._largest, self._largest_file = largest, largest_file
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Answer a request; see `httpx2.AsyncBaseTransport`."""
         for name in list(request.headers):
             if name.lower().startswith(("x-stainless", "openai-")):
                 del request.headers[name]
         request.headers["User-Agent"] = "hallulab"
-        return await self._network.handle_async_request(request)
+        parts = 1 + int(request.headers.get("Content-Length", 0)) // LARGEST
+        until = asyncio.get_running_loop().time() + parts * self._timeout_s
+        async with self._in_time(until, request):
+            response = await self._network.handle_async_request(request)
+        headers = {name: response.headers[name] for name in _HEADERS if name in response.headers}
+        body = _Body(self._read(request, response, until), response)
+        return httpx2.Response(response.status_code, headers=headers, stream=body, request=request)
+
+    async def _read(
+        self, request: httpx2.Request, response: httpx2.Response, until: float
+    ) -> AsyncIterator[bytes]:
+        """Yield the body of an answer, unpacked.
+
+        Raises:
+            httpx2.RequestError: it does not come in time, or has too many bytes.
+        """
+        largest = self._largest_file if request.url.path.endswith("/content") else self._largest
+        chunks, size = aiter(response.aiter_bytes()), 0
+        while True:
+            async with self._in_time(until, request):
+                chunk = await anext(chunks, None)
+            if chunk is None:
+                return
+            if (size + len(chunk)) // LARGEST > size // LARGEST:
+                until = asyncio.get_running_loop().time() + self._timeout_s
+            size += len(chunk)
+            if size > largest:
+                raise httpx2.ReadError(f"an answer of more than {largest:,} bytes", request=request)
+            yield chunk
+
+    @asynccontextmanager
+    async def _in_time(self, until: float, request: httpx2.Request) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout_at(until):
+                yield
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout(f"no answer within {self._timeout_s:g} s", request=request) from error
+
+
+class _Body(httpx2.AsyncByteStream):
+    """The body of an answer.
+
+    Args:
+        chunks: its parts.
+        response: what they are read from; it is closed with the body.
+    """
+
+    def __init__(self, chunks: AsyncIterator[bytes], response: httpx2.Response) -> None:
+        self._chunks, self._response = chunks, response
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._chunks
+
+    async def aclose(self) -> None:
+        """Close the connection, or give it back."""
+        await self._response.aclose()
 
 
 async def _download(client: AsyncOpenAI, name: str, path: Path, redaction: Redaction) -> None:
     """Add the lines of a file at the API to a file here, without keys."""
     rest = b""
-    async with client.files.with_streaming_response.content(name, timeout=None) as response:
+    async with client.files.with_streaming_response.content(name) as response:
         with path.open("ab") as file:
-            async for chunk in response.iter_bytes():
+            async for chunk in response.iter_bytes(_BLOCK):
                 *lines, rest = (rest + chunk).split(b"\n")
                 file.writelines(_make_safe(line, redaction) for line in lines)
+                if len(rest) > LARGEST:
+                    raise httpx2.ReadError(f"a line of more than {LARGEST:,} bytes")
             file.write(_make_safe(rest, redaction))
 
 

@@ -221,9 +221,13 @@ async def wait_until_healthy(
 
 async def is_healthy(port: int) -> bool:
     """Return whether `GET /health` on loopback answers 200, without proxies of the environment."""
-    with suppress(httpx2.HTTPError):
-        async with httpx2.AsyncClient(trust_env=False, timeout=10) as client:
-            return (await client.get(f"http://{LOOPBACK}:{port}/health")).status_code == 200
+    with suppress(httpx2.HTTPError, TimeoutError):
+        async with (
+            asyncio.timeout(10),
+            httpx2.AsyncClient(trust_env=False, timeout=None) as client,
+            client.stream("GET", f"http://{LOOPBACK}:{port}/health") as answer,
+        ):
+            return answer.status_code == 200
     return False
 
 

@@ -5,6 +5,7 @@ It knows as much of OpenAI's `/v1/files` and `/v1/batches` as their client asks 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -41,6 +42,8 @@ class BatchApi:
         """Status of the answer to every request about files and batches; None: it answers them."""
         self.complaint = "no batches for you"
         """What it says then, and why batches fail."""
+        self.endless: tuple[str, bytes] | None = None
+        """End of a path, and what answers to requests for it repeat without end; None: all answers end."""
         self._files: dict[str, bytes] = {}
         self._made: list[dict[str, Any]] = []
         self._looked: dict[str, int] = {}
@@ -124,9 +127,18 @@ def serve_batch_api(
     class Protocol(StubProtocol):
         def respond(self, head: bytes, body: bytes) -> None:
             method, path, _ = head.decode().split(" ", 2)
+            if api.endless is not None and path.partition("?")[0].endswith(api.endless[0]):
+                self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n")
+                self._repeat(api.endless[1])
+                return
             status, said = api.respond(method, path, body)
             payload = said if isinstance(said, bytes) else json.dumps(said).encode()
             self._transport.write(http_response(payload, status))
+
+        def _repeat(self, part: bytes) -> None:
+            if not self._transport.is_closing():
+                self._transport.write(part)
+                asyncio.get_running_loop().call_later(0.005, self._repeat, part)
 
     with serve_protocol(Protocol) as url:
         api.url = url

@@ -5,24 +5,20 @@ A document's content is only data: no path is built from it.
 
 from __future__ import annotations
 
-import io
-import logging
 import os
 import re
 import stat
-import warnings
-import zipfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import Field
 
-from hallulab.scenarios.components import describe_exception
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_bytes, read_text, replace_surrogates
 from hallulab.scenarios.files.opening import name_kind
 from hallulab.scenarios.files.yaml_text import YamlText
+from hallulab.scenarios.packs.conversion import Conversion
+from hallulab.scenarios.packs.conversion_worker import CONVERTERS
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.transcript import Frozen
 
@@ -75,103 +71,13 @@ def list_entries(folder: Path) -> list[Path]:
         raise UsageError(f"{folder}: cannot be read ({error.strerror}). Correct or remove it.") from error
 
 
-@contextmanager
-def hide_log_and_warnings(library: str) -> Iterator[None]:
-    """Silence a library's log and warnings while the block runs. Its exceptions say enough.
-
-    Args:
-        library: beginning of its loggers' names.
-    """
-    logger = logging.getLogger(library)
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)
-
-
-LARGEST_UNPACKED = 200_000_000
-"""Bytes of a Word document's parts at most, unpacked."""
-
-_NOT_SAID = ("head", "script", "style", "template", "noscript", "img")
-"""Elements of a page that are no part of its text."""
-
-
-def read_converted(path: Path, largest: int) -> str:
-    """Return the text of a document of `READERS`.
-
-    Args:
-        path: the document; its suffix says how it is read.
-        largest: bytes at most.
-
-    Raises:
-        UsageError: it cannot be read, or is too large.
-    """
-    kind, library, read = READERS[path.suffix.lower()]
-    content = read_bytes(path, largest)
-    try:
-        with hide_log_and_warnings(library):
-            text = read(content)
-    except Exception as error:  # the libraries raise nearly any exception for a damaged file
-        raise UsageError(
-            f"{path}: cannot be read as {kind} ({describe_exception(error)}). "
-            "Repair or decrypt it, or convert it to text."
-        ) from error
-    # Broken fonts give lone surrogates.
-    return replace_surrogates(text).replace("\x00", "")
-
-
-def _convert_pdf(content: bytes) -> str:
-    from pypdf import PdfReader
-
-    return "\n\n".join(page.extract_text() for page in PdfReader(io.BytesIO(content)).pages)
-
-
-def _convert_html(content: bytes | str) -> str:
-    from bs4 import BeautifulSoup
-    from markdownify import ATX, MarkdownConverter
-
-    soup = BeautifulSoup(content, "html.parser")
-    for element in soup.find_all(_NOT_SAID):
-        element.extract()
-    plain = MarkdownConverter(
-        heading_style=ATX,
-        strip=["a", "b", "strong", "em", "i"],
-        escape_asterisks=False,
-        escape_underscores=False,
-    )
-    return str(plain.convert_soup(soup))
-
-
-def _convert_word(content: bytes) -> str:
-    import mammoth
-
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        unpacked = sum(member.file_size for member in archive.infolist())
-    if unpacked > LARGEST_UNPACKED:
-        raise ValueError(f"it has {unpacked:,} bytes unpacked, more than {LARGEST_UNPACKED:,}")
-    return _convert_html(mammoth.convert_to_html(io.BytesIO(content)).value)
-
-
-READERS: dict[str, tuple[str, str, Callable[[bytes], str]]] = {
-    ".pdf": ("PDF", "pypdf", _convert_pdf),
-    ".html": ("HTML", "bs4", _convert_html),
-    ".htm": ("HTML", "bs4", _convert_html),
-    ".docx": ("Word document", "mammoth", _convert_word),
-}
-"""Suffix → what the user reads, the library, and how it is read."""
-
-
 SCHEMA = "docs/scenario-packs.md"
 """Describes the files of a pack."""
 
 _TEXTS = (".md", ".txt")
 _PDF = ".pdf"
 
-SUFFIXES = (*_TEXTS, *READERS)
+SUFFIXES = (*_TEXTS, *CONVERTERS)
 """Suffixes of the files that are read."""
 
 KINDS = ", ".join(SUFFIXES[:-1]) + f" and {SUFFIXES[-1]}"
@@ -218,16 +124,17 @@ def read_documents(folder: Path, defaults: DocumentDefaults, boundary: Boundary)
     if not paths:
         raise UsageError(f"{folder}: no documents in it. Put {KINDS} files there.")
     documents: dict[str, Document] = {}
-    for relative in sorted(paths):
-        if replace_surrogates(relative) != relative:
-            raise UsageError(f"{paths[relative]}: the name of the file is not UTF-8. Rename it.")
-        name = relative.rpartition(".")[0]
-        if name in documents:
-            raise UsageError(
-                f"{paths[relative]}: another document is called {name} too. Rename one of the two files."
-            )
-        boundary.require_file(paths[relative])
-        documents[name] = _read_document(paths[relative], name, defaults)
+    with Conversion() as conversion:
+        for relative in sorted(paths):
+            if replace_surrogates(relative) != relative:
+                raise UsageError(f"{paths[relative]}: the name of the file is not UTF-8. Rename it.")
+            name = relative.rpartition(".")[0]
+            if name in documents:
+                raise UsageError(
+                    f"{paths[relative]}: another document is called {name} too. Rename one of the two files."
+                )
+            boundary.require_file(paths[relative])
+            documents[name] = _read_document(paths[relative], name, defaults, conversion)
     return tuple(documents.values())
 
 
@@ -252,10 +159,10 @@ def find_document_files(folder: Path) -> Iterable[Path]:
                 yield path
 
 
-def _read_document(path: Path, name: str, defaults: DocumentDefaults) -> Document:
+def _read_document(path: Path, name: str, defaults: DocumentDefaults, conversion: Conversion) -> Document:
     suffix = path.suffix.lower()
-    if suffix in READERS:
-        labels, body = DocumentLabels(), read_converted(path, LARGEST)
+    if suffix in CONVERTERS:
+        labels, body = DocumentLabels(), conversion.read(path, read_bytes(path, LARGEST))
     else:
         labels, body = _split_front_matter(path, read_text(path, LARGEST))
     heading = _HEADING.search(body) if suffix not in (_PDF, ".txt") else None

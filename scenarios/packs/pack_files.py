@@ -9,7 +9,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import yaml
 from pydantic import Field
@@ -17,9 +17,9 @@ from pydantic import Field
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_folder, is_there
 from hallulab.scenarios.files.opening import read_file
-from hallulab.scenarios.files.yaml_text import read_yaml
+from hallulab.scenarios.files.yaml_text import YamlText, read_yaml
 from hallulab.scenarios.packs.documents import ANYWHERE, SCHEMA, Boundary, DocumentDefaults, read_documents
-from hallulab.scenarios.packs.pack import Identifier, Persona, Scenario, Specialist
+from hallulab.scenarios.packs.pack import Document, Identifier, Persona, Scenario, Specialist
 from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.transcript import Frozen
 
@@ -117,26 +117,41 @@ def load_scenario(name_or_path: str | Path) -> Scenario:
     Raises:
         UsageError: there is no such pack, or something in it is wrong; names file, line and remedy.
     """
-    names = list_built_in_packs()
-    if str(name_or_path) in names:
-        return _load(_BUILT_IN / str(name_or_path) / SCENARIO_FILE, ANYWHERE)
-    path = expand_home(name_or_path)
-    if is_folder(path):
-        path = path / SCENARIO_FILE
-        if not is_there(path):
-            raise UsageError(
-                f"{path}: there is no such file, so the folder is no scenario pack. "
-                "`hallulab init-scenario DIR` writes one to start from."
+    pack = _read_pack(name_or_path)
+    file, yaml_text = pack.file, pack.yaml_text
+    folder = pack.path.parent / file.documents
+    if not is_folder(folder):
+        raise yaml_text.error(["documents"], f"there is no folder {folder}. Create it or correct the path.")
+    documents = read_documents(folder, file.document_defaults, pack.boundary)
+    for topic in file.identity_thresholds:
+        if topic not in {document.topic for document in documents}:
+            raise yaml_text.error(
+                ["identity_thresholds", topic],
+                "no document has this topic, so the threshold would never apply. Correct or remove it.",
             )
-    if not is_there(path):
-        raise UsageError(
-            f"{name_or_path}: no such scenario pack. Give the folder or YAML file of a pack, or one of: "
-            f"{', '.join(names)}."
-        )
-    return _load(path, Boundary(path.parent))
+    return _build_scenario(pack, documents)
 
 
-def _load(path: Path, boundary: Boundary) -> Scenario:
+def load_without_documents(name_or_path: str | Path) -> Scenario:
+    """Load a pack as if it had no documents: none is opened. See `load_scenario`."""
+    return _build_scenario(_read_pack(name_or_path), documents=())
+
+
+class _Pack(NamedTuple):
+    """A pack of which only the main file is read."""
+
+    path: Path
+    """The file."""
+    yaml_text: YamlText
+    """Its text, for errors."""
+    file: ScenarioFile
+    """Its content."""
+    boundary: Boundary
+    """The folder that the pack is read from."""
+
+
+def _read_pack(name_or_path: str | Path) -> _Pack:
+    path, boundary = _locate_scenario_file(name_or_path)
     boundary.require_file(path)
     yaml_text = read_yaml(path, SCHEMA)
     if yaml_text.data.get("schema", 1) != 1:
@@ -152,21 +167,38 @@ def _load(path: Path, boundary: Boundary) -> Scenario:
             ["specialists", repeated, "name"],
             f"another specialist is called {file.specialists[repeated].name} too. Rename one.",
         )
-    folder = path.parent / file.documents
-    if not is_folder(folder):
-        raise yaml_text.error(["documents"], f"there is no folder {folder}. Create it or correct the path.")
-    documents = read_documents(folder, file.document_defaults, boundary)
-    for topic in file.identity_thresholds:
-        if topic not in {document.topic for document in documents}:
-            raise yaml_text.error(
-                ["identity_thresholds", topic],
-                "no document has this topic, so the threshold would never apply. Correct or remove it.",
+    return _Pack(path, yaml_text, file, boundary)
+
+
+def _locate_scenario_file(name_or_path: str | Path) -> tuple[Path, Boundary]:
+    names = list_built_in_packs()
+    if str(name_or_path) in names:
+        return _BUILT_IN / str(name_or_path) / SCENARIO_FILE, ANYWHERE
+    path = expand_home(name_or_path)
+    if is_folder(path):
+        path = path / SCENARIO_FILE
+        if not is_there(path):
+            raise UsageError(
+                f"{path}: there is no such file, so the folder is no scenario pack. "
+                "`hallulab init-scenario DIR` writes one to start from."
             )
-    personas = path.parent / file.personas
+    if not is_there(path):
+        raise UsageError(
+            f"{name_or_path}: no such scenario pack. Give the folder or YAML file of a pack, or one of: "
+            f"{', '.join(names)}."
+        )
+    return path, Boundary(path.parent)
+
+
+def _build_scenario(pack: _Pack, documents: Sequence[Document]) -> Scenario:
+    file = pack.file
+    personas = pack.path.parent / file.personas
     if not is_there(personas):
-        raise yaml_text.error(["personas"], f"there is no file {personas}. Create it or correct the path.")
+        raise pack.yaml_text.error(
+            ["personas"], f"there is no file {personas}. Create it or correct the path."
+        )
     shared = file.model_dump(exclude={"schema_number", "documents", "document_defaults", "personas"})
-    return Scenario(**shared, documents=documents, personas=_load_personas(personas, boundary))
+    return Scenario(**shared, documents=tuple(documents), personas=_load_personas(personas, pack.boundary))
 
 
 def _load_personas(path: Path, boundary: Boundary) -> tuple[Persona, ...]:

@@ -35,7 +35,7 @@ from hallulab.agents.users.personas import MANNERS, names
 from hallulab.scenarios.chats.formats import format_of, read_chats
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona
-from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.transcript import Message
 from hallulab.simulator.authoring.personas import (
@@ -205,7 +205,7 @@ async def summarize_chat(chat: Sequence[Message], experiment: Experiment, settin
         UsageError: there is no such scenario, or the models do not fit together.
         OperationalError: server, endpoint or model failed.
     """
-    domain = load_scenario(experiment.scenario).domain
+    domain = load_without_documents(experiment.scenario).domain
     async with open_pool(experiment, open_recording(settings)) as pool, serve_models(pool, settings):
         session = pool.session("summarizer", experiment.seed, experiment.roles.get("user"))
         text = await summarize(session, chat, domain)

@@ -24,7 +24,7 @@ from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_lines, write_whole_file, write_whole_folder
 from hallulab.scenarios.files.json_text import read_lines
-from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import choose_noun, format_count, render_one_line
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.report.selection import (
@@ -140,7 +140,7 @@ def _find_pack_licence(saved: SavedExperiment | None) -> str:
     if saved is None or saved.experiment.scenario == SCENARIO:
         return "not stated"
     try:
-        return load_scenario(saved.experiment.scenario).licence or "not stated"
+        return load_without_documents(saved.experiment.scenario).licence or "not stated"
     except UsageError:
         return "not stated"
 

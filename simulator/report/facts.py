@@ -10,7 +10,7 @@ from hallulab.detectors.base.thresholds import find_fitted_by_version
 from hallulab.scenarios.attacks.attack import apply_attack, remove_user_orders
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona, Scenario
-from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.packs.pack_files import load_scenario, load_without_documents
 from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.decide.course import find_deciding
@@ -136,7 +136,7 @@ def get_personas(saved: SavedExperiment | None, scenario: Scenario | None) -> di
     if saved is None:
         return {}
     try:
-        scenario = scenario or load_scenario(saved.experiment.scenario)
+        scenario = scenario or load_without_documents(saved.experiment.scenario)
     except UsageError:
         return {}
     return {persona.id: persona for persona in scenario.personas}

@@ -31,7 +31,6 @@ from hallulab.simulator.report.facts import (
     build_facts,
     build_flaw_finder,
     get_personas,
-    load_pack,
     order_names,
 )
 from hallulab.simulator.report.sample import choose_shown
@@ -64,7 +63,7 @@ class ShardTask:
     annotations: Annotations
     """What annotators found."""
     scenario: Scenario | None
-    """The run's pack, if it was read already."""
+    """The run's pack; None: it is not here, or cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +110,9 @@ def count_part(part: ShardTask) -> Counted:
     if chatbots - set(part.chatbots) or {name for name, _ in judged} - set(part.detectors):
         return Counted(chatbots, judged, None)
     personas = get_personas(saved, part.scenario)
-    pack = load_pack(saved, part.scenario)
-    counts = RunCounts(build_facts(saved, part.chatbots, part.detectors, part.annotations, personas, pack))
+    counts = RunCounts(
+        build_facts(saved, part.chatbots, part.detectors, part.annotations, personas, part.scenario)
+    )
     flaws_of = build_flaw_finder(saved, personas)
     for conversation, found in journals.judged():
         counts.add(conversation, index_by_detector(found), flaws_of(conversation))
@@ -135,7 +135,7 @@ def count_shards(
         chatbots: names in the experiment; others are found.
         detectors: likewise.
         annotations: what annotators found.
-        scenario: the run's pack, if it was read already.
+        scenario: the run's pack; None: it is not here, or cannot be read.
 
     Raises:
         UsageError: a journal is damaged.

@@ -7,7 +7,7 @@ from typing import Literal
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
-from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.plan import count_users
 from hallulab.simulator.experiment.recipients import Recipient, list_recipients, list_unnamed
@@ -143,7 +143,9 @@ class StandingKeeper:
         if experiment.scenario not in self._launcher.source.scenarios:
             return None
         try:
-            return count_users(experiment, load_scenario(experiment.scenario)) * len(experiment.chatbots)
+            return count_users(experiment, load_without_documents(experiment.scenario)) * len(
+                experiment.chatbots
+            )
         except UsageError:
             return None
 

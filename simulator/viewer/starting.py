@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.packs.pack import Persona
-from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.recipients import Recipient
 from hallulab.simulator.report.html import make_environment
@@ -176,7 +176,7 @@ class StartingPages:
 
 def _read_personas(scenario: str) -> Sequence[Persona]:
     try:
-        return load_scenario(scenario).personas
+        return load_without_documents(scenario).personas
     except UsageError:  # the form says so
         return ()
 

@@ -140,6 +140,18 @@ def test_a_member_outside_of_the_wheel_is_refused(index: Path, tmp_path: Path) -
     assert not list(tmp_path.rglob("evil.bin"))
 
 
+def test_a_wheel_that_unpacks_to_more_than_the_file_has_is_refused(index: Path, tmp_path: Path) -> None:
+    make_wheel(index, "toy", {"toy/toy.bin": b"xy"})
+    source = WheelFiles(
+        requirements=("toy==1.0",),
+        files=(WheelFile(name="toy.bin", members="*.bin", sha256=sha256(b"x"), size=1),),
+    )
+    with pytest.raises(
+        OperationalError, match=r"^toy/toy\.bin: the wheels hold more than its 1 bytes\. Check"
+    ):
+        fetch("toy", source, cache=tmp_path)
+
+
 def test_a_wheel_without_the_file_is_said(index: Path, tmp_path: Path) -> None:
     make_wheel(index, "toy", {"toy/other.txt": b"x"})
     source = WheelFiles(

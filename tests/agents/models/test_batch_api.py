@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
 
+from hallulab.agents.models import batch_api
 from hallulab.agents.models.batch_api import ApiRunner
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.agents.models.wave_files import Asked, Wave, WaveResult, WaveStore
@@ -136,3 +139,99 @@ async def test_an_endpoint_without_a_batch_api_is_told_before_anything_starts(
     with pytest.raises(UsageError, match=rf"has no batch API \(status {status} at /batches\)\. Leave out"):
         await runner.check(api.url, KEY)
     await runner.aclose()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> ApiRunner:
+    """Each request has one try of 0.3 s."""
+    monkeypatch.setattr(batch_api, "TRIES_AGAIN", 0)
+    return ApiRunner(0.3, pause=Pauses())
+
+
+@pytest.mark.parametrize("path", ["/files", "/batches", "/batch_0", "/content"])
+async def test_an_answer_that_drips_without_end_ends_with_the_timeout(
+    api: BatchApi, tmp_path: Path, path: str, impatient: ApiRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.endless, api.looks = (path, b" "), 0
+    monkeypatch.setattr(batch_api, "OUTAGE_S", -1.0)
+    wave = WaveStore(tmp_path, fresh=False).write("api", api.url, questions(api, "a"))
+    with pytest.raises(
+        OperationalError,
+        match=r"^the batch API of \S+ failed: no answer within 0\.3 s\. Run the command again",
+    ):
+        await impatient.run(wave, KEY)
+    await impatient.aclose()
+    assert wave.input.exists()
+    assert wave.state.batch == (None if path in ("/files", "/batches") else "batch_0")
+
+
+async def test_a_look_for_the_token_ends_with_the_timeout(
+    api: BatchApi, tmp_path: Path, impatient: ApiRunner
+) -> None:
+    api.endless = "/batches", b" "
+    WaveStore(tmp_path, fresh=False).write("api", api.url, questions(api, "a"))
+    [taken_up] = WaveStore(tmp_path, fresh=False).open
+    with pytest.raises(OperationalError, match=r"no answer within 0\.3 s"):
+        await impatient.run(taken_up, KEY)
+    await impatient.aclose()
+
+
+async def test_a_check_and_a_question_before_the_waves_end_with_the_timeout(
+    api: BatchApi, impatient: ApiRunner
+) -> None:
+    api.endless = "", b" "
+    with pytest.raises(OperationalError, match=r"no answer within 0\.3 s"):
+        await impatient.check(api.url, KEY)
+    for method, path in (("GET", "models"), ("POST", "chat/completions")):
+        answer = await impatient.ask(httpx2.Request(method, f"{api.url}/{path}"))
+        with pytest.raises(httpx2.ReadTimeout, match=r"no answer within 0\.3 s"):
+            await answer.aread()
+    await impatient.aclose()
+
+
+@pytest.mark.parametrize(
+    ("path", "part", "told"),
+    [
+        ("/content", b"a" * 50 + b"\n", "2,000"),
+        ("/content", b"a" * 50, "1,000"),
+        ("/files", b" " * 50, "1,000"),
+    ],
+)
+async def test_an_answer_without_end_is_refused_and_a_batch_is_kept(
+    api: BatchApi, tmp_path: Path, path: str, part: bytes, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_api, "LARGEST", 1000)
+    monkeypatch.setattr(batch_api, "_BLOCK", 100)
+    monkeypatch.setattr(batch_api, "TRIES_AGAIN", 0)
+    api.endless = path, part
+    wave = WaveStore(tmp_path, fresh=False).write("api", api.url, questions(api, "a", "b"))
+    with pytest.raises(
+        OperationalError, match=rf"failed: an? (answer|line) of more than {told} bytes\. Run the"
+    ):
+        await run(wave)
+    assert (tmp_path / "wave-0001.json").exists()
+
+
+async def test_results_of_many_requests_are_bounded_together(
+    api: BatchApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_api, "LARGEST_FILE", 100)
+    wave = WaveStore(tmp_path, fresh=False).write("api", api.url, questions(api, "a", "b"))
+    with pytest.raises(OperationalError, match="an answer of more than 100 bytes"):
+        await run(wave)
+
+
+async def test_an_upload_has_the_timeout_for_each_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float] = []
+
+    def note(until: float) -> asyncio.Timeout:
+        limits.append(round(until - asyncio.get_running_loop().time(), -2))
+        return asyncio.Timeout(until)
+
+    monkeypatch.setattr(batch_api, "LARGEST", 100)
+    monkeypatch.setattr(batch_api.asyncio, "timeout_at", note)
+    answering = httpx2.MockTransport(lambda request: httpx2.Response(200, content=b"{}"))
+    runner = ApiRunner(1000.0, answering)
+    for size in (99, 250):
+        await runner.ask(httpx2.Request("POST", "http://x/v1/files", content=b"a" * size))
+    assert limits == [1000.0, 3000.0]

@@ -23,6 +23,7 @@ from hallulab.agents.serving.server import (
     serve_prepared,
 )
 from hallulab.scenarios.errors import OperationalError
+from hallulab.testing.endpoint import StubProtocol, serve_protocol
 from tests.agents.serving.fake_server import ANSWERS, FAILS, HANGS, fake_prepared
 
 
@@ -49,6 +50,15 @@ async def test_a_server_that_answers_is_served_and_ended(tmp_path: Path) -> None
     assert news[0].step == "starting the model server"
     assert is_free(int(served.base_url.split(":")[2].removesuffix("/v1")))
     assert server.process.returncode == 128 + signal.SIGTERM
+
+
+async def test_health_is_told_by_the_status_whatever_the_body_is() -> None:
+    class Endless(StubProtocol):
+        def respond(self, head: bytes, body: bytes) -> None:
+            self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+
+    with serve_protocol(Endless) as url:
+        assert await is_healthy(int(url.split(":")[2].removesuffix("/v1")))
 
 
 async def test_a_server_that_dies_shows_cause_and_end_of_its_log(tmp_path: Path) -> None:

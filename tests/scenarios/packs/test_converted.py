@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.packs import documents as converted
+from hallulab.scenarios.packs import conversion_worker as converted
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.testing.tiny_pack import make_pack
 
@@ -82,8 +82,8 @@ def test_a_word_document_that_unpacks_to_far_more_is_refused(
 ) -> None:
     word_file(documents / "bomb.docx", WORD.replace("Ten", "Ten " * 1000))
     monkeypatch.setattr(converted, "LARGEST_UNPACKED", 4000)
-    with pytest.raises(UsageError, match=r"bytes unpacked, more than 4,000"):
-        load_scenario(documents.parent)
+    with pytest.raises(ValueError, match=r"bytes unpacked, more than 4,000"):
+        converted.CONVERTERS[".docx"][1]((documents / "bomb.docx").read_bytes())
 
 
 def test_entities_of_a_word_document_open_no_files(documents: Path, tmp_path: Path) -> None:

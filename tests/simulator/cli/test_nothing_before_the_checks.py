@@ -9,7 +9,8 @@ from unittest.mock import patch
 import pytest
 
 from hallulab.scenarios.files.json_text import read_placed_lines
-from hallulab.scenarios.packs.pack_files import _load
+from hallulab.scenarios.packs import conversion
+from hallulab.scenarios.packs.documents import read_documents
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing.tiny_pack import URL, flags, make_pack
 from tests.builders import conversation, scored
@@ -88,7 +89,7 @@ def test_journals_are_read_before_and_after_judging_and_the_pack_once(
     assert code_and_error(*judge)[0] == 0
     with (
         patch("hallulab.simulator.runs.journals.read_placed_lines", wraps=read_placed_lines) as lines,
-        patch("hallulab.scenarios.packs.pack_files._load", wraps=_load) as packs,
+        patch("hallulab.scenarios.packs.pack_files.read_documents", wraps=read_documents) as packs,
     ):
         assert code_and_error(*judge)[0] == 0
     both = [damaged.verdicts, damaged.conversations]
@@ -169,4 +170,19 @@ def test_a_report_that_contradicts_itself_is_refused_first(
     damaged.verdicts.write_text("".join(one.model_dump_json() + "\n" for one in doubled))
     before = written(tmp_path)
     assert code_and_error("report", damaged.path)[0] == 2
+    assert written(tmp_path) == before
+
+
+def test_a_document_that_breaks_its_bounds_is_named_and_nothing_is_written(
+    code_and_error: CodeAndError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack = make_pack(tmp_path / "pack")
+    (pack / "documents" / "large.html").write_bytes(b"<br>" * 60_000)
+    monkeypatch.setattr(conversion, "MEMORY", 48 << 20)
+    before = written(tmp_path)
+    assert code_and_error(*flags(pack, "--out", tmp_path / "run")) == (
+        2,
+        f"error: {pack}/documents/large.html: cannot be read as HTML (it takes more than 48 MiB of memory). "
+        "Convert it to text, or remove it.\n",
+    )
     assert written(tmp_path) == before
