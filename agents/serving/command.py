@@ -25,6 +25,7 @@ from hallulab.agents.serving.prepare import PreparedModel, prepare
 from hallulab.agents.serving.server import STARTUP_TIMEOUT, serve_prepared
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.wording import choose_noun, format_count
+from hallulab.scenarios.text.words import parse_whole_number
 
 OnAnswer = Callable[[Sequence[str]], None]
 """Is told the base URLs of servers that answer."""
@@ -120,9 +121,10 @@ def _given(flags: Sequence[str], name: str, short: str) -> int:
         spelt, _, value = flag.partition("=")
         if spelt.replace("_", "-") in (name, short):
             text = value or (flags[place + 1] if place + 1 < len(flags) else "")
-            if not text.isdecimal() or int(text) < 1:
+            number = parse_whole_number(text)
+            if not number:
                 raise UsageError(f"{flag}: give the number of cards, such as {name}=2.")
-            found = int(text)
+            found = number
     return found
 
 

@@ -29,7 +29,7 @@ from hallulab.scenarios.files.data_files import read_text
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.text.items import find_items
 from hallulab.scenarios.text.wording import render_one_line, shorten_line
-from hallulab.scenarios.text.words import TOKEN, read_word
+from hallulab.scenarios.text.words import TOKEN, match_any, read_word
 from hallulab.scenarios.transcript import Frozen, Message
 
 MAX_TOKENS = 320
@@ -45,7 +45,7 @@ _LABELS: dict[str, Literal["user", "assistant"]] = {
     "ai": "assistant",
 }
 _NO_MESSAGE = 'not of the form {"role": "user" or "assistant", "content": "…"}.'
-_LABEL = re.compile(rf"^\s*({'|'.join(_LABELS)})\s*:\s*(.*)$", re.IGNORECASE)
+_LABEL = re.compile(rf"^\s*({match_any(_LABELS)})\s*:\s*(.*)$", re.IGNORECASE)
 
 
 async def summarize(session: Session, chat: Sequence[Message], domain: str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import pairwise
+from functools import cached_property, lru_cache
+from itertools import accumulate, pairwise
 
 from hallulab.detectors.explanations.evidence import (
     EvidenceIndex,
@@ -30,6 +31,11 @@ _NO_CLAIM = re.compile(
 evidence."""
 CLAUSE_END = re.compile(r"[,;:(]|\b(?:because|so|if|when|which|unless|although)\b", re.IGNORECASE)
 """Where a clause ends."""
+LONG = 400
+"""Words from which a stretch is so long (a list, a table, an attack) that an item is compared by the words
+near it."""
+REACH = 60
+"""Words before, and after, an item that are near it."""
 
 
 @dataclass(frozen=True)
@@ -85,20 +91,63 @@ class ComparedSentence:
 
     def inside(self, place: Region) -> list[Token]:
         """Return the words of a stretch."""
-        return [token for token in self.tokens if place.start <= token.start and token.end <= place.end]
+        first, after = self.find_words(place)
+        return list(self.tokens[first:after])
 
     def around(self, item: Item, place: Region | None = None) -> frozenset[str]:
-        """Return the stems of the content words around an item, in a stretch or in the whole sentence."""
-        tokens = self.inside(place) if place else self.tokens
+        """Return the stems of the content words around an item, in a stretch or in the whole sentence.
+
+        Of more than `LONG` words, only those in `REACH` of the item count.
+        """
+        first, after = self.find_words(place) if place else (0, len(self.tokens))
+        if after - first > LONG:
+            touched = self.find_words(Region(item.start, item.end))
+            first, after = max(first, min(touched) - REACH), min(after, max(touched) + REACH)
         return collect_content_stems(
-            token for token in tokens if token.end <= item.start or item.end <= token.start
+            token for token in self.tokens[first:after] if token.end <= item.start or item.end <= token.start
         )
 
     def clause(self, item: Item) -> Region:
         """Return the clause that holds an item."""
-        start = max((m.end() for m in CLAUSE_END.finditer(self.text, 0, item.start)), default=0)
-        after = CLAUSE_END.search(self.text, item.end)
-        return Region(start, after.start() if after else len(self.text))
+        starts, ends = self._clause_ends
+        before, after = bisect_right(ends, item.start), bisect_left(starts, item.end)
+        return Region(
+            ends[before - 1] if before else 0, starts[after] if after < len(starts) else len(self.text)
+        )
+
+    def find_words(self, place: Region) -> tuple[int, int]:
+        """Return the places of the first word in a stretch and of the first one after it."""
+        starts, ends = self._edges
+        return bisect_left(starts, place.start), bisect_right(ends, place.end)
+
+    @cached_property
+    def _edges(self) -> tuple[list[int], list[int]]:
+        return [token.start for token in self.tokens], [token.end for token in self.tokens]
+
+    @cached_property
+    def _clause_ends(self) -> tuple[list[int], list[int]]:
+        found = [match.span() for match in CLAUSE_END.finditer(self.text)]
+        return [start for start, _ in found], [end for _, end in found]
+
+    @cached_property
+    def item_ends(self) -> list[int]:
+        """Where the items end, in order."""
+        return [item.end for item in self.items]
+
+    @cached_property
+    def main_words(self) -> Region:
+        """What the sentence claims, see `choose_main_words`."""
+        return choose_main_words(self)
+
+    @cached_property
+    def lacking(self) -> dict[tuple[frozenset[str], Region | None], Region | None]:
+        """What `find_lacking` found: an item after the other asks for the same."""
+        return {}
+
+    @cached_property
+    def rivals(self) -> dict[frozenset[str], Sentence | None]:
+        """Stems → the evidence sentence that has most of them, likewise."""
+        return {}
 
     @property
     def held(self) -> frozenset[str]:
@@ -198,9 +247,20 @@ def find_lacking(
         within: where to look; None: everywhere.
         outside: stretches that it may not touch.
     """
+    if not outside and (held, within) in claim.lacking:
+        return claim.lacking[held, within]
+    place = _find_densest(claim, held, within or Region(0, len(claim.text)), outside)
+    if not outside:
+        claim.lacking[held, within] = place
+    return place
+
+
+def _find_densest(
+    claim: ComparedSentence, held: frozenset[str], within: Region, outside: Sequence[Region]
+) -> Region | None:
     until = _find_condition_end(claim)
     best, found = 0.0, None
-    for run in _split_runs(claim, within or Region(0, len(claim.text)), outside):
+    for run in _split_runs(claim, within, outside):
         values = [
             _weigh_word(claim, token, held) * (IN_CONDITION if token.end <= until else 1.0) for token in run
         ]
@@ -222,10 +282,13 @@ def _find_condition_end(claim: ComparedSentence) -> int:
 def _split_runs(claim: ComparedSentence, within: Region, outside: Sequence[Region]) -> list[list[Token]]:
     """Return runs of neighbouring words that may be in one stretch."""
     runs: list[list[Token]] = [[]]
-    for token in claim.tokens:
-        if any(token.start < other.end and other.start < token.end for other in outside):
+    starts = sorted(other.start for other in outside)
+    # How far those that begin up to each one reach.
+    reach = [*accumulate((other.end for other in sorted(outside)), max, initial=0)]
+    for token in claim.inside(within):
+        if reach[bisect_left(starts, token.end)] > token.start:
             runs.append([])
-        elif within.start <= token.start and token.end <= within.end:
+        else:
             runs[-1].append(token)
     return runs
 
@@ -275,7 +338,11 @@ def _goes_on(claim: ComparedSentence, token: Token, following: Token) -> bool:
 
 def widen_to_items(claim: ComparedSentence, start: int, end: int) -> Region:
     """Widen a stretch to all items that it touches, and to a closing quotation mark."""
-    touched = [item for item in claim.items if item.start < end and start < item.end]
+    touched = []
+    for place in range(bisect_right(claim.item_ends, start), len(claim.items)):
+        if claim.items[place].start >= end:
+            break
+        touched.append(claim.items[place])
     start = min([start, *(item.start for item in touched)])
     end = max([end, *(item.end for item in touched)])
     if claim.text[start:end].count('"') % 2 and claim.text[end : end + 1] == '"':

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import log
 
 from hallulab.scenarios.text.items import Item, find_items, name_parts
@@ -93,7 +93,18 @@ class EvidenceIndex:
 
     def weight(self, stem: str) -> float:
         """Return how much a word tells: its smoothed inverse document frequency over the sentences."""
-        return log((1 + len(self.sentences)) / (1 + self.counts.get(stem, 0))) + 1
+        return self._weights.get(stem, self._unknown)
+
+    @cached_property
+    def _weights(self) -> Mapping[str, float]:
+        return {stem: self._weigh_count(count) for stem, count in self.counts.items()}
+
+    @cached_property
+    def _unknown(self) -> float:
+        return self._weigh_count(0)
+
+    def _weigh_count(self, count: int) -> float:
+        return log((1 + len(self.sentences)) / (1 + count)) + 1
 
     def weigh(self, wanted: Iterable[str]) -> WantedWords:
         """Return the different words wanted with their weights, to be compared with many sentences."""
@@ -131,18 +142,48 @@ class EvidenceIndex:
         """Return the sentences and titles that have the item: a name by its words, others by their key."""
         if item.kind == "name":
             words = frozenset(item.key.split())
-            return [sentence for sentence in self.sentences if words <= sentence.stems]
+            return [one for one in _find_rarest(words, self._by_stem) if words <= one.stems]
         if item.kind == "date":
-            return [
-                sentence for sentence in self.sentences if any(_is_in(item, one) for one in sentence.items)
-            ]
-        loose = item.kind == "number"
-        return [one for one in self.sentences if item.key in (one.numbers if loose else one.keys)]
+            words = frozenset(item.key.split())
+            near = _find_rarest(words, self._by_date)
+            # A date says as much or more: `June 2026` is in `12 June 2026`.
+            return [one for one in near if any(words <= date for date in _list_dates(one))]
+        return self._by_number.get(item.key, []) if item.kind == "number" else self._by_key.get(item.key, [])
+
+    @cached_property
+    def _by_stem(self) -> Holders:
+        return self._index(lambda one: one.stems)
+
+    @cached_property
+    def _by_date(self) -> Holders:
+        return self._index(lambda one: frozenset[str]().union(*_list_dates(one)))
+
+    @cached_property
+    def _by_number(self) -> Holders:
+        return self._index(lambda one: one.numbers)
+
+    @cached_property
+    def _by_key(self) -> Holders:
+        return self._index(lambda one: one.keys)
+
+    def _index(self, read: Callable[[Sentence], Iterable[str]]) -> Holders:
+        found: Holders = defaultdict(list)
+        for sentence in self.sentences:
+            for word in read(sentence):
+                found[word].append(sentence)
+        return found
 
 
-def _is_in(date: Item, known: Item) -> bool:
-    """Return whether another date says as much or more: `June 2026` is in `12 June 2026`."""
-    return known.kind == "date" and set(date.key.split()) <= set(known.key.split())
+Holders = defaultdict[str, list[Sentence]]
+"""Word or key → the sentences that have it, in order. Each sentence is read once, not once for each item."""
+
+
+def _find_rarest(words: Iterable[str], holders: Holders) -> list[Sentence]:
+    return min((holders.get(word, []) for word in words), key=len)
+
+
+def _list_dates(sentence: Sentence) -> list[frozenset[str]]:
+    return [frozenset(item.key.split()) for item in sentence.items if item.kind == "date"]
 
 
 def read_tokens(text: str) -> tuple[Token, ...]:
@@ -173,10 +214,10 @@ def read_evidence(texts: tuple[str, ...]) -> EvidenceIndex:
             for part, tokens, own, items in parts
         ]
     counts = Counter(stem for sentence in found for stem in sentence.own)
-    passages = tuple(
-        frozenset[str]().union(*(sentence.own for sentence in found if sentence.passage == position))
-        for position in range(len(texts))
-    )
+    own: list[set[str]] = [set() for _ in texts]
+    for sentence in found:
+        own[sentence.passage] |= sentence.own
+    passages = tuple(map(frozenset, own))
     return EvidenceIndex(tuple(titles), tuple(abouts), tuple(found), passages, frozenset(counts), counts)
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
 from hallulab.detectors.explanations.claim import (
     ComparedSentence,
-    choose_main_words,
     find_lacking,
     find_unsaid,
     widen_to_items,
 )
-from hallulab.detectors.explanations.evidence import Sentence, Token
+from hallulab.detectors.explanations.evidence import Sentence, Token, collect_content_stems
 from hallulab.scenarios.text.items import Item, build_stems_key
 from hallulab.scenarios.text.spans import Region
 
@@ -54,14 +54,12 @@ def find_differences(claim: ComparedSentence) -> Iterator[Mismatch]:
         return
     if max(len(claim.tokens), len(source.tokens)) <= MOST_WORDS:
         yield from _word_by_word(claim, source)
+    starts, ends = [token.start for token in source.tokens], [token.end for token in source.tokens]
     for match in _CONDITION.finditer(source.text):
-        words = {
-            token.stem
-            for token in source.tokens
-            if token.content and match.start() <= token.start and token.end <= match.end()
-        }
+        inside = source.tokens[bisect_left(starts, match.start()) : bisect_right(ends, match.end())]
+        words = collect_content_stems(inside)
         if words and 3 * len(words & claim.stems) <= len(words):
-            yield Mismatch("condition", choose_main_words(claim), match[0].strip(" ,"))
+            yield Mismatch("condition", claim.main_words, match[0].strip(" ,"))
 
 
 def negates(text: str) -> bool:
@@ -148,7 +146,7 @@ def find_wrong(claim: ComparedSentence) -> list[SentenceFault]:
     """Return all that is found, the surest first; never nothing."""
     found = [*_absent(claim), *_misattributed(claim), *_different(claim), *_unsupported(claim)]
     if not found:
-        found.append(SentenceFault("elsewhere", choose_main_words(claim), source=claim.best))
+        found.append(SentenceFault("elsewhere", claim.main_words, source=claim.best))
     return sorted(_once(found), key=_rank)
 
 
@@ -193,7 +191,9 @@ def _misattributed(claim: ComparedSentence) -> Iterator[SentenceFault]:
         if subject is None:
             near, near_source = _nearest(claim, claim.around(item, claim.clause(item)), holders)
             share, source = (near, near_source) if near > share else (share, source)
-            rival, _ = claim.evidence.best(around)
+            if around not in claim.rivals:
+                claim.rivals[around] = claim.evidence.best(around)[0]
+            rival = claim.rivals[around]
             at_best = rival is not None and any(holder is rival for holder in holders)
             attached = share >= (ATTACHED_AT_BEST if at_best else ATTACHED)
             if attached or (item.kind == "name" and at_best):
@@ -295,11 +295,15 @@ def _dimension(key: str) -> str:
 def _subject(claim: ComparedSentence, item: Item) -> Region | None:
     """Return what a contact is for: the name before it in its clause, else the content words before it."""
     start = claim.clause(item).start
-    names = [name for name in claim.items if name.kind == "name" and start <= name.start < item.start]
-    if names:
-        return Region(names[-1].start, names[-1].end)
+    for place in reversed(range(bisect_right(claim.item_ends, item.start))):
+        other = claim.items[place]
+        if other.start < start:
+            break
+        if other.kind == "name":
+            return Region(other.start, other.end)
     run: list[Token] = []
-    for token in reversed([token for token in claim.tokens if token.end <= item.start]):
+    for place in reversed(range(claim.find_words(Region(0, item.start))[1])):
+        token = claim.tokens[place]
         gap = claim.text[token.end : run[-1].start] if run else ""
         if token.content and not _OF_CONTACTS.match(token.stem) and not re.search(r"[,;:(]", gap):
             run.append(token)

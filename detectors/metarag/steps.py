@@ -39,6 +39,7 @@ from hallulab.detectors.base.questions import (
     find_calibration,
 )
 from hallulab.scenarios.text.spans import Region, cut_region, locate, split_sentences, split_words
+from hallulab.scenarios.text.words import match_any
 from hallulab.scenarios.transcript import Frozen
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ FIRST_WORDS = dict(zip(VERIFICATION_WORDS, _DECISIONS, strict=True))
 SUPPORTED = "verified"
 """The probability of YES in `calibration.yaml`: a model may say it too easily."""
 
-_WORD = re.compile(r"\W*(yes|not[\s_-]+sure|no)\b", re.IGNORECASE)
+_WORD = re.compile(rf"\W*({match_any(['yes', 'no'])}|not[\s_-]+sure)\b", re.IGNORECASE)
 
 
 class Check(Frozen):

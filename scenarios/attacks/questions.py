@@ -27,6 +27,7 @@ from typing import Literal
 from hallulab.scenarios.attacks.attack import Attack
 from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.text.words import match_any, parse_whole_number
 from hallulab.scenarios.transcript import Frozen, Passage
 
 Kind = Literal["yes or no", "number", "date", "name", "phrase"]
@@ -35,7 +36,7 @@ _MONTH = re.compile(
     r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
 )
 _COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_COUNTS)})\b", re.IGNORECASE)
+_NUMBER_WORD = re.compile(rf"\b{match_any(_COUNTS)}\b", re.IGNORECASE)
 _FIGURES = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)|\d+")
 _DAYS = 28
 """A day of the month stays one that every month has."""
@@ -100,7 +101,9 @@ def _move_answer(question: HotpotQuestion, known: str, seed: int) -> tuple[str, 
 
 def _move_numbers(step: int, answer: str) -> str:
     def figures(found: re.Match[str]) -> str:
-        value = int(found[0].replace(",", ""))
+        value = parse_whole_number(found[0].replace(",", ""))
+        if value is None:  # longer than any count: only its last digit moves
+            return found[0][:-1] + str((int(found[0][-1]) + step) % 10)
         if "," in found[0]:
             return f"{value + step:,}"
         return str((value + step - 1) % _DAYS + 1 if value <= _DAYS else value + step)

@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
+from decimal import Decimal
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
@@ -25,6 +26,8 @@ from typing import Any, Literal
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces, unpack_json
 from hallulab.scenarios.chats.values import FormatError, list_in
+from hallulab.scenarios.files.json_text import MAX_DEPTH
+from hallulab.scenarios.text.wording import shorten_line
 
 Attributes = Mapping[str, Any]
 
@@ -189,11 +192,19 @@ def _read_any_value(value: Any) -> Any:
 
 
 def build_attribute_tree(flat: Attributes) -> Any:
-    """Return attributes as objects in each other; keys from 0 on make a list. Of a clash, objects win."""
+    """Return attributes as objects in each other; keys from 0 on make a list. Of a clash, objects win.
+
+    Raises:
+        FormatError: a name has more parts than JSON may have levels.
+    """
     root: dict[str, Any] = {}
     for name, value in flat.items():
         if isinstance(value, Mapping):
             continue
+        if name.count(".") >= MAX_DEPTH:
+            raise FormatError(
+                f"the attribute {shorten_line(name)} has more than {MAX_DEPTH} parts. Shorten its name."
+            )
         *path, last = name.split(".")
         at = root
         for key in path:
@@ -211,7 +222,8 @@ def _convert_to_lists(value: Any) -> Any:
         return value
     inner = {key: _convert_to_lists(one) for key, one in value.items()}
     if inner and all(key.isdecimal() for key in inner):
-        return [inner[key] for key in sorted(inner, key=int)]
+        # Any number of digits: `int` reads 4,300.
+        return [inner[key] for key in sorted(inner, key=Decimal)]
     return inner
 
 

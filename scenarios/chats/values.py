@@ -10,11 +10,12 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import open_to_read, read_text
 from hallulab.scenarios.files.json_text import is_unfinished, parse_json, parse_lines
 
@@ -211,13 +212,25 @@ class GroupedPart(NamedTuple):
     """Its JSON value."""
 
 
+@contextmanager
+def _explain_database_errors() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise OperationalError(
+            f"the system's folder for temporary files cannot hold what was read ({error}). Free space there, "
+            "or set TMPDIR to another folder."
+        ) from error
+
+
 class Groups:
     """Groups of JSON values by name, in a database that the system deletes when it is closed."""
 
     def __init__(self) -> None:
         # An empty name is a temporary file without a name.
         self._database = sqlite3.connect("")
-        self._database.execute("CREATE TABLE part (name TEXT, at REAL, line INTEGER, value TEXT)")
+        with _explain_database_errors():
+            self._database.execute("CREATE TABLE part (name TEXT, at REAL, line INTEGER, value TEXT)")
 
     def add(self, name: str, at: float, line: int, value: Any) -> None:
         """Add a value to a group.
@@ -227,19 +240,28 @@ class Groups:
             at: its place in the group's order, before that in the file.
             line: the line of the file on which it begins.
             value: a JSON value.
+
+        Raises:
+            OperationalError: the system's temporary folder is full.
         """
         text = json.dumps(value, ensure_ascii=False)
-        self._database.execute("INSERT INTO part VALUES (?, ?, ?, ?)", (name, at, line, text))
+        with _explain_database_errors():
+            self._database.execute("INSERT INTO part VALUES (?, ?, ?, ?)", (name, at, line, text))
 
     def __iter__(self) -> Iterator[tuple[str, list[GroupedPart]]]:
-        """Yield each group, in the order in which they begin in the file, with its parts in order."""
-        self._database.execute("CREATE INDEX IF NOT EXISTS by_name ON part (name)")
-        names = self._database.execute("SELECT name, MIN(rowid) FROM part GROUP BY name ORDER BY 2")
-        for name, _ in names:
-            parts = self._database.execute(
-                "SELECT line, value FROM part WHERE name = ? ORDER BY at, rowid", (name,)
-            )
-            yield name, [GroupedPart(line, json.loads(value)) for line, value in parts]
+        """Yield each group, in the order in which they begin in the file, with its parts in order.
+
+        Raises:
+            OperationalError: the system's temporary folder is full.
+        """
+        with _explain_database_errors():
+            self._database.execute("CREATE INDEX IF NOT EXISTS by_name ON part (name)")
+            names = self._database.execute("SELECT name, MIN(rowid) FROM part GROUP BY name ORDER BY 2")
+            for name, _ in names:
+                parts = self._database.execute(
+                    "SELECT line, value FROM part WHERE name = ? ORDER BY at, rowid", (name,)
+                )
+                yield name, [GroupedPart(line, json.loads(value)) for line, value in parts]
 
     def __enter__(self) -> Self:
         return self

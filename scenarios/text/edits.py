@@ -13,7 +13,7 @@ from typing import NamedTuple
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text.items import Item, find_items
 from hallulab.scenarios.text.spans import split_sentences
-from hallulab.scenarios.text.words import TOKEN
+from hallulab.scenarios.text.words import MOST_DIGITS, TOKEN, parse_whole_number
 
 _WORDS = (6, 45)
 """Fewest and most words of a whole sentence: shorter ones say too little, longer ones too much."""
@@ -204,9 +204,13 @@ def _generate_other_numbers(item: Item, generator: random.Random) -> Iterator[Ed
 
 
 def _change_number(number: str, generator: random.Random) -> str | None:
-    """Return another number in the same spelling; None below 2, and for anything but a plain number."""
+    """Return another number in the same spelling.
+
+    None below 2, for anything but a plain number, and for one that is too long to be counted with.
+    """
     plain = number.replace(",", "")
-    if plain.count(".") > 1 or Decimal(plain) < 2:  # 1 day has no plural, and 1.2.3 is no number
+    # 1 day has no plural, and 1.2.3 is no number.
+    if len(plain) > MOST_DIGITS or plain.count(".") > 1 or Decimal(plain) < 2:
         return None
     if "." in plain:
         return str(Decimal(plain) * 2)
@@ -264,11 +268,14 @@ def generate_reference_edits(sentence: str, generator: random.Random) -> Iterato
         digits = list(re.finditer(r"\d+", item.text))
         if item.kind == "reference":
             cited = True
-            yield Edit(*_locate_in_item(item, digits[0]), str(int(digits[0][0]) + generator.randint(11, 60)))
+            number = parse_whole_number(digits[0][0])
+            if number is not None:
+                yield Edit(*_locate_in_item(item, digits[0]), str(number + generator.randint(11, 60)))
         elif item.kind == "contact" and digits and "@" not in item.text and "." not in item.text:
             last = digits[-1]
-            other = str(generator.randrange(10 ** len(last[0]))).zfill(len(last[0]))
-            yield Edit(*_locate_in_item(item, last), other)
+            if len(last[0]) <= MOST_DIGITS:
+                other = str(generator.randrange(10 ** len(last[0]))).zfill(len(last[0]))
+                yield Edit(*_locate_in_item(item, last), other)
     if not cited and sentence.endswith("."):
         end = len(sentence) - 1
         yield Edit(end, end, f" under section {generator.randint(61, 190)}")

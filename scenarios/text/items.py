@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from hallulab.scenarios.text.words import NUMBER_WORDS, TOKEN, read_word
+from hallulab.scenarios.text.words import MOST_DIGITS, NUMBER_WORDS, TOKEN, match_any, read_word
 
 Kind = Literal["contact", "reference", "date", "quantity", "number", "name"]
 """A phone number, e-mail or web address; a section, article or directive; a day or month; a number with its
@@ -62,12 +62,13 @@ _UNITS = {
     "meter": "metre",
 }
 _NUMBER = r"\d+(?:[.,]\d+)*"
-_WORD_NUMBER = rf"(?:(?:twen|thir|for|fif|six|seven|eigh|nine)ty-[a-z]+|{'|'.join(_WORDS)})"
-_SCALE = rf"(?:{'|'.join(_SCALES)})s?"
-_UNIT = (
-    r"(?:days?|weeks?|months?|years?|hours?|minutes?|seconds?|per ?cent\b|rupees?|dollars?|euros?|pounds?"
-    r"|kilograms?|kg|grams?|mg|litres?|liters?|ml|kilomet(?:er|re)s?|km|met(?:er|re)s?|miles?)\b|%"
+_WORD_NUMBER = match_any([r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty-[a-z]+", *_WORDS])
+_SCALE = match_any(f"{scale}s?" for scale in _SCALES)
+_MEASURES = (
+    "days?|weeks?|months?|years?|hours?|minutes?|seconds?|per ?cent|rupees?|dollars?|euros?|pounds?"
+    "|kilograms?|kg|grams?|mg|litres?|liters?|ml|kilomet(?:er|re)s?|km|met(?:er|re)s?|miles?"
 )
+_UNIT = rf"{match_any([_MEASURES])}\b|%"
 _BETWEEN = r"(?:\s+|-)(?:(?:working|business|calendar|continuous|consecutive|full|clear)(?:\s+|-))?"
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 
@@ -82,7 +83,9 @@ _PHONE_DIGITS = 7
 _REFERENCE = re.compile(
     r"\b(?:sections?|sec\.|articles?|art\.|rules?|regulations?|clauses?|chapters?|schedules?|directives?"
     r"|conventions?|paragraphs?|circulars?)\s+(?:no\.?\s+)?(?:\((?:eu|ec|eec)\)\s+)?(?:no\.?\s+)?"
-    r"(\d+(?:/\d+)*[a-z]?(?:/e[uc])?(?:\(\w{1,3}\))*)(?![\w,]*\d)",
+    # Whole rows of digits (`++`): behind a part of one stands a digit, and the look ahead, which reads on to
+    # the end of the word, would be made for each part.
+    r"(\d++(?:/\d++)*[a-z]?(?:/e[uc])?(?:\(\w{1,3}\))*)(?![\w,]*\d)",
     re.IGNORECASE,
 )
 _DATE = re.compile(
@@ -93,7 +96,7 @@ _DATE = re.compile(
 _MODAL_MAY = re.compile(
     r"\b(?:in|of|by|since|until|till|from|to|before|after|during|next|last|this)\s+\Z", re.IGNORECASE
 )
-_CURRENCY = r"(?:(?:rs\.?|inr|usd|eur)\s*|[₹$€£]\s*)"
+_CURRENCY = "(?:" + match_any((r"rs\.?", "inr", "usd", "eur")) + r"\s*|[₹$€£]\s*)"
 _QUANTITY = re.compile(
     rf"\bT\s*(?:plus|\+)\s*(?P<after>{_NUMBER}|{_WORD_NUMBER})(?:\s+(?:working\s+)?days?\b)?"
     rf"|(?<!\w)(?P<currency>{_CURRENCY})(?P<price>{_NUMBER})(?:\s+(?P<price_scale>{_SCALE}))?(?:/-)?"
@@ -102,10 +105,12 @@ _QUANTITY = re.compile(
     rf"|(?<![\w.,/])(?P<count>{_NUMBER}|\b{_WORD_NUMBER})(?:\s+|-)(?P<count_scale>{_SCALE})\b",
     re.IGNORECASE,
 )
+# A row of digits is tried from its first one only: where that fails, as before a letter, the others do.
 _PLAIN = re.compile(
-    r"\d{1,2}(?::\d{2})? ?[ap]\.?m\b\.?|\d+(?:[.,:/]\d+)*(?:st|nd|rd|th)?(?!\w)", re.IGNORECASE
+    r"\d{1,2}(?::\d{2})? ?[ap]\.?m\b\.?|(?<!\d)\d++(?:[.,:/]\d++)*(?:st|nd|rd|th)?(?!\w)", re.IGNORECASE
 )
-_LIST_MARK = re.compile(r"(?:\A|\n)\s*(?:[*_]{1,2})?\(?\d{1,2}[.)](?=\s)")
+# Of blank lines before a mark only the last one is read: each would be read again from all before it.
+_LIST_MARK = re.compile(r"(?:\A\s*+|\n[^\S\n]*+)(?:[*_]{1,2})?\(?\d{1,2}[.)](?=\s)")
 _NUMBERED = re.compile(r"\b(?:documents?|passages?|steps?|sources?)\s+\Z", re.IGNORECASE)
 """Things that have a number as their name."""
 _CALLED = re.compile(
@@ -240,16 +245,14 @@ def _find_names(text: str) -> Iterator[Item]:
         if start and (text[start - 1].isalnum() or text[start - 1] in "'’@"):
             continue
         words = list(TOKEN.finditer(text, start, end))
-        opens = _is_sentence_start(_get_text_before(text, start))
-        while words and not _is_name_word(words[0][0]):
-            words.pop(0)
-            opens = False
-        if not words:
+        first = next((place for place, word in enumerate(words) if _is_name_word(word[0])), None)
+        if first is None:
             continue
-        start = words[0].start()
+        opens = first == 0 and _is_sentence_start(_get_text_before(text, start))
+        start = words[first].start()
         end = start + len(_POSSESSIVE.sub("", text[start:end]))
         piece = text[start:end]
-        if opens and len(words) == 1 and not (piece.isupper() and len(piece) > 1):
+        if opens and len(words) - first == 1 and not (piece.isupper() and len(piece) > 1):
             continue
         if build_stems_key(piece):
             yield Item("name", start, end, piece, build_stems_key(piece))
@@ -276,6 +279,8 @@ def _normalize_value(number: str, scale: str | None = None) -> str:
     else:
         plain = lower.replace(",", "")
         value = Decimal(plain if plain.count(".") < 2 else plain.replace(".", ""))
+        if value.adjusted() >= MOST_DIGITS:
+            return f"{lower} {scale}" if scale else lower
     if scale:
         value *= _SCALES[scale.lower().removesuffix("s")]
     return f"{value.normalize():f}"

@@ -19,6 +19,7 @@ Snowball stem; number words as digits, clock times on 24 hours).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -75,6 +76,33 @@ NUMBER_WORDS = {
     "twenty": "20",
 }
 """Number words that count as the number; the trained models know these."""
+
+
+MOST_DIGITS = 300
+"""Digits of a number that is counted with. Python reads 4,300, and calculates with about as many places."""
+
+
+def parse_whole_number(text: str) -> int | None:
+    """Return the number that decimal digits of any script write.
+
+    None for any other text, and for more than `MOST_DIGITS` digits: nothing that is counted has as many.
+
+    >>> parse_whole_number("45"), parse_whole_number("-45"), parse_whole_number("4" * 5_000)
+    (45, None, None)
+    """
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None
+
+
+def match_any(patterns: Iterable[str]) -> str:
+    """Return a pattern of any of the patterns, in which only letters of ASCII match in either case.
+
+    So what it finds, in lower case, is in the table that the patterns are from. Without it, `ı`, `İ`, `ſ` and
+    the Kelvin sign match `i`, `s` and `k` where case does not matter, and no table has `mıllion`.
+
+    >>> [re.fullmatch(match_any(["six"]), text, re.IGNORECASE) is not None for text in ("Six", "sıx")]
+    [True, False]
+    """
+    return f"(?a:{'|'.join(patterns)})"
 
 
 class Word(NamedTuple):

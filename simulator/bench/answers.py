@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from hallulab.scenarios.text.spans import split_words
+from hallulab.scenarios.text.words import MOST_DIGITS
 
 _SMALL_WORDS = frozenset({"a", "an", "the", "of", "and", "for"})
 _UNITS = split_words(
@@ -37,7 +38,7 @@ _DOTTED = re.compile(r"\b[^\W\d_](?:\.\s?[^\W\d_]\b)+\.?")
 _DOTS = re.compile(r"[.\s]")
 _CAPITALS = re.compile(r"\b[A-Z]{2,}\b")
 _TOKEN = re.compile(r"\d+\.\d+|\w+")
-_FIGURES = re.compile(r"(\d+(?:\.\d+)?)(st|nd|rd|th)?")
+_FIGURES = re.compile(rf"(\d{{1,{MOST_DIGITS}}}(?:\.\d{{1,{MOST_DIGITS}}})?)(st|nd|rd|th)?")
 
 
 def extract_content(text: str) -> list[str]:
@@ -111,6 +112,8 @@ class _NumberParser:
     def scale(self, factor: int) -> None:
         """Multiply the number by a hundred, a thousand and so on."""
         part = self._part or Decimal(0 if self._total else 1)
+        if (self._total + self._part).adjusted() >= MOST_DIGITS:
+            return  # `million` a thousand times over is no count
         if factor == _SCALES["hundred"]:
             self._part = part * factor
         else:

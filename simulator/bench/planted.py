@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.words import parse_whole_number
 from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import list_located_ends
@@ -145,7 +146,8 @@ def _build_rows(detector: str, pairs: Sequence[_ErrorAndTwin]) -> Iterator[Plant
 
 
 def _get_sort_key(value: str) -> tuple[bool, int, str]:
-    return (not value.isdecimal(), int(value) if value.isdecimal() else 0, value)
+    number = parse_whole_number(value)
+    return number is None, number or 0, value
 
 
 def _build_row(detector: str, cell: tuple[str, str, str], pairs: Sequence[_ErrorAndTwin]) -> PlantedRow:

@@ -12,6 +12,7 @@ import typer
 from hallulab.agents.concurrency import run_until_stopped
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.wording import render_one_line
+from hallulab.scenarios.text.words import parse_whole_number
 from hallulab.simulator.cli.console import print_lines
 from hallulab.simulator.cli.options import expand_options, split_names
 from hallulab.simulator.options.commands import GOALS, PERSONAS, InitOptions, SummarizeOptions
@@ -79,10 +80,10 @@ def _write_skeleton(options: InitOptions) -> None:
 
 
 def _read_shares(text: str) -> tuple[float, float, float]:
-    parts = text.split("/")
-    if len(parts) != 3 or not all(part.isdecimal() for part in parts) or sum(map(int, parts)) != 100:
+    parts = [number for part in text.split("/") if (number := parse_whole_number(part)) is not None]
+    if len(parts) != 3 or text.count("/") != 2 or sum(parts) != 100:
         raise UsageError(f"--goals {text}: give three whole numbers that make 100, such as {GOALS}.")
-    answered, in_part, not_answered = (int(part) / 100 for part in parts)
+    answered, in_part, not_answered = (part / 100 for part in parts)
     return answered, in_part, not_answered
 
 

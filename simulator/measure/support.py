@@ -72,7 +72,7 @@ def read_passage(text: str) -> PassageWords:
     """Read a passage."""
     evidence = read_evidence((text,))
     title, said = evidence.about[0], [one for one in evidence.sentences if not one.is_title]
-    following = [*(one.own for one in said[1:]), frozenset[str]()]
+    following = [*(one.own for one in said[1:]), frozenset[str]()][: len(said)]
     return PassageWords(
         windows=tuple(one.own | after | title for one, after in zip(said, following, strict=True)),
         stems=evidence.stems | title,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.text.words import parse_whole_number
 
 StrPath = str | Path
 """A path as people write it in Python."""
@@ -149,12 +150,13 @@ def read_whole_numbers(flag: str, text: str, least: int) -> tuple[int, ...]:
     Raises:
         UsageError: the text holds something else.
     """
-    found = [part.strip() for part in text.split(",")]
-    if any(not part.isdecimal() or not least <= int(part) <= _MOST for part in found):
+    found = [parse_whole_number(part.strip()) for part in text.split(",")]
+    numbers = tuple(number for number in found if number is not None and least <= number <= _MOST)
+    if len(numbers) < len(found):
         raise UsageError(
             f"{flag} {text}: give whole numbers from {least} to {_MOST} with commas between, such as 1,4."
         )
-    return tuple(int(part) for part in found)
+    return numbers
 
 
 _MOST = 50

@@ -20,6 +20,8 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
+from hallulab.scenarios.text.words import parse_whole_number
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -154,7 +156,8 @@ class Guard:
             if _get_all(scope, MARKER) != ["1"]:
                 return 403, f"A request that writes must have the header {MARKER}."
             length = _get_all(scope, "content-length")
-            if len(length) != 1 or not length[0].isdecimal() or int(length[0]) > LARGEST_BODY:
+            size = parse_whole_number(length[0]) if len(length) == 1 else None
+            if size is None or size > LARGEST_BODY:
                 return 413, f"A request that writes must have a length, of at most {LARGEST_BODY} bytes."
         return None
 

@@ -85,5 +85,6 @@ def test_more_servers_than_cards_are_refused(on_gpu: PreparedModel) -> None:
 
 
 def test_a_flag_without_a_number_is_refused(on_gpu: PreparedModel) -> None:
-    with pytest.raises(UsageError, match=r"--tensor-parallel-size: give the number of cards"):
-        parts(on_gpu, 2, ("--tensor-parallel-size",), {"CUDA_VISIBLE_DEVICES": "0,1"})
+    for flags in (("--tensor-parallel-size",), ("--tensor-parallel-size", "9" * 5_000)):
+        with pytest.raises(UsageError, match=r"--tensor-parallel-size: give the number of cards"):
+            parts(on_gpu, 2, flags, {"CUDA_VISIBLE_DEVICES": "0,1"})

@@ -178,3 +178,11 @@ def test_the_documented_chat_is_one(tmp_path: Path) -> None:
     lines = [line.strip() for line in text.splitlines() if line.startswith(("    User:", "    Assistant:"))]
     chat = read_chat(_file(tmp_path, "chat.txt", "\n".join(lines)))
     assert [message.role for message in chat] == ["user", "assistant", "user"]
+
+
+def test_a_label_in_letters_beyond_ascii_opens_no_message(tmp_path: Path) -> None:
+    path = _file(tmp_path, "chat.txt", "User: Hi\nuſer: ho\nASSİSTANT: hum\nBot: Yes.\n")
+    assert read_chat(path) == (
+        Message(role="user", text="Hi\nuſer: ho\nASSİSTANT: hum"),
+        Message(role="assistant", text="Yes."),
+    )

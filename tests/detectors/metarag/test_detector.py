@@ -286,7 +286,7 @@ def test_a_decision_is_what_the_answer_begins_with(answer: str, decision: str) -
     assert read_decision(answer) == decision
 
 
-@pytest.mark.parametrize("answer", ["", "Not entailed", "Nothing says so", "The evidence says yes"])
+@pytest.mark.parametrize("answer", ["", "Not entailed", "Nothing says so", "The evidence says yes", "yeſ"])
 def test_an_answer_that_begins_with_no_decision_is_an_error(answer: str) -> None:
     with pytest.raises(UnparseableAnswer, match="neither YES, NO nor NOT SURE"):
         read_decision(answer)

@@ -169,3 +169,8 @@ def test_without_another_question_there_may_be_no_fake_answer() -> None:
 )
 def test_an_answers_kind_is_known_by_its_spelling(answer: str, kind: str) -> None:
     assert determine_answer_kind(answer) == kind
+
+
+def test_the_last_digit_of_a_number_beyond_counting_is_moved() -> None:
+    long = question("long", "How many?", "4" * 5_000, ("A", ["No one knows."]))
+    assert sorted(make_fake_answers(long, (), 0, 9)) == ["4" * 4_999 + digit for digit in "012356789"]

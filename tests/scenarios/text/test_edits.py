@@ -121,3 +121,21 @@ def test_a_section_is_changed_or_made_up() -> None:
     assert "section 12 " not in changed
     [cited] = made("It is free.", generate_reference_edits("It is free.", random.Random(0)))
     assert cited.startswith("It is free under section ")
+
+
+@pytest.mark.parametrize("digits", [301, 5_000])
+def test_a_number_too_long_to_be_counted_with_is_left_as_it_is(digits: int) -> None:
+    number = "4" * digits
+    for sentence in (
+        f"The fee is Rs {number} a day.",
+        f"It is {number} km.",
+        f"It is under section {number}.",
+        f"Call http://localhost/{number} now",
+        f"It is {number}.5 or 1,{number}",
+    ):
+        generator = random.Random(0)
+        edits = [
+            *generate_number_edits(sentence, generator),
+            *generate_reference_edits(sentence, generator),
+        ]
+        assert all(edit.start >= sentence.index(number) + digits for edit in edits)

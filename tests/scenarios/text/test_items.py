@@ -93,3 +93,15 @@ def test_items_are_slices_that_do_not_overlap(text: str) -> None:
     assert all(item.text == text[item.start : item.end] != "" for item in found)
     assert all(one.end <= other.start for one, other in pairwise(found))
     assert all(item.key for item in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("4" * 5_000, "4" * 5_000),
+        (f"Rs {'4' * 1_000_001}", f"{'4' * 1_000_001} rupee"),
+        (f"{'4' * 301} million", f"{'4' * 301} million"),
+    ],
+)
+def test_a_number_too_long_to_be_counted_with_keeps_its_spelling(text: str, key: str) -> None:
+    assert [item.key for item in find_items(text)] == [key]

@@ -73,3 +73,11 @@ def test_answers_that_say_the_same(first: str, second: str) -> None:
 def test_answers_that_differ(first: str, second: str) -> None:
     assert not is_same_answer(first, second)
     assert not is_same_answer(second, first)
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 5_000, f"{'9' * 5_000} million", "million " * 5_000, "9." + "9" * 5_000]
+)
+def test_a_number_of_any_length_is_read(text: str) -> None:
+    assert is_same_answer(text, text)
+    assert not is_same_answer(text, "nine")

@@ -218,6 +218,7 @@ def test_a_persona_that_wants_what_another_wants_is_written_again_and_then_left_
             "--goals 70/20: give three whole numbers that make 100",
         ),
         (("--documents", "{docs}", "--goals", "70/20/20"), "--goals 70/20/20: give three whole numbers"),
+        (("--documents", "{docs}", "--goals", "1/2/" + "9" * 5_000), "give three whole numbers"),
         (("--documents", "{docs}/nowhere"), "nowhere: there is no such folder."),
     ],
 )

@@ -83,3 +83,13 @@ def test_a_question_is_rated_by_its_words_in_each_passage() -> None:
 def test_without_documents_nothing_is_supported() -> None:
     assert DocumentIndex([]).judge(statement("The complaint costs 200 rupees online."), []) == ([], False)
     assert DocumentIndex([]).rate_passages(read_stems("complaint")).tolist() == []
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\n", "Title: ", "Title: Fees\n \n"])
+def test_a_blank_passage_supports_nothing(text: str) -> None:
+    blank = Passage(id="blank#0", document="blank", text=text)
+    assert judged("A complaint over five lakh rupees costs 200 rupees.", blank) == ([False], True)
+    assert DocumentIndex([blank]).judge(statement("A complaint costs 200 rupees."), [blank]) == (
+        [False],
+        False,
+    )
