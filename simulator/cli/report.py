@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.cli.console import print_json, print_lines
+from hallulab.simulator.cli.console import print_json, print_lines, print_warnings
 from hallulab.simulator.cli.options import AsJson, RunArgument, split_names
 from hallulab.simulator.options.groups import ModelOptions
 
@@ -120,29 +120,24 @@ def show_report(
 
     Raises:
         UsageError: there is nothing to report on.
-        OperationalError: every conversation failed.
+        OperationalError: no conversation was held, or a detector failed on every reply that it judged.
     """
+    from hallulab.simulator.measure.failures import RunFailures, require_success
     from hallulab.simulator.report.terminal import print_report
-    from hallulab.simulator.report.write import (
-        CorrectionData,
-        require_a_reply,
-        require_reported_reply,
-        write_reports,
-    )
+    from hallulab.simulator.report.write import CorrectionData, write_reports
 
     journals = None if folder.is_in_shards else folder.read_journals()
     if folder.is_empty or (journals is not None and not journals.heads):
         raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
     made = write_reports(folder, journals, scenario, measured or CorrectionData())
+    found = made.of(RunFailures)
     if as_json:
+        print_warnings(found)
         print_json(folder.report.read_text(encoding="utf-8"))
     else:
         print_report(made)
         print_lines(f"\nreport: {folder.page}")
-    if journals is None:
-        require_reported_reply(made)
-    else:
-        require_a_reply(journals)
+    require_success(found)
 
 
 def compact(folder: RunArgument) -> None:
