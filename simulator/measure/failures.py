@@ -237,6 +237,25 @@ class VerdictCounts:
         return tuple(found)
 
 
+def find_failed_judgements(judgements: Mapping[str, Sequence[Judgement]]) -> RunFailures:
+    """Return what failed of detectors' judgements of replies that belong to no run.
+
+    Args:
+        judgements: those of each detector, by its name.
+    """
+    counts = VerdictCounts()
+    for detector, own in judgements.items():
+        for judgement in own:
+            counts.add(detector, judgement)
+    unscored = counts.find({detector: len(own) for detector, own in judgements.items()})
+    failed = list_failed_detectors(unscored)
+    return RunFailures(
+        unscored=unscored,
+        warnings=tuple(_capitalise(line) for one in unscored if (line := describe_unscored(one))),
+        failed=failed[0] if failed else None,
+    )
+
+
 def find_failed_conversations(folder: RunFolder) -> RunFailures:
     """Return what failed of a run's conversations, whatever its verdicts are.
 
@@ -270,8 +289,8 @@ def _warn_of_talks(failures: Sequence[Failure]) -> Iterator[str]:
             yield f"every conversation of {one.chatbot} failed: {one.failed} of {one.conversations}.{why}"
         elif one.failed > MUCH * one.conversations:
             talks = format_count(one.conversations, "conversation")
-            share = _format_share(one.failed, one.conversations)
-            yield f"{one.failed} of {talks} of {one.chatbot} failed ({share}).{why}"
+            share = one.failed / one.conversations
+            yield f"{one.failed} of {talks} of {one.chatbot} failed ({share:.0%}).{why}"
 
 
 def describe_unscored(one: Unscored) -> str:
@@ -289,8 +308,8 @@ def describe_unscored(one: Unscored) -> str:
     if not one.scored:
         counts = f"{one.failed} failed, {one.abstained} abstained"
         return f"detector {one.detector} scored none of {replies}: {counts}.{why}"
-    share = _format_share(one.failed, judged)
-    return f"detector {one.detector} failed on {one.failed} of {replies} ({share}).{why}"
+    share = one.failed / judged
+    return f"detector {one.detector} failed on {one.failed} of {replies} ({share:.0%}).{why}"
 
 
 def list_failed_detectors(unscored: Sequence[Unscored]) -> list[str]:
@@ -304,11 +323,6 @@ def _format_reason(reason: str, times: int, failed: int) -> str:
         return ""
     said = f" Reason: {reason}" if times == failed else f" Most common reason ({times} of {failed}): {reason}"
     return said if said.endswith((".", "…", "!", "?")) else f"{said}."
-
-
-def _format_share(part: int, whole: int) -> str:
-    """Return a share in whole per cent, rounded up, so that what is more than a tenth never reads `10%`."""
-    return f"{-(-100 * part // whole)}%"
 
 
 def _capitalise(sentence: str) -> str:

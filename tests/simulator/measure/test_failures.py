@@ -67,7 +67,7 @@ def test_every_conversation_of_one_chatbot_failed_is_a_warning() -> None:
     ("held", "errors", "said"),
     [
         (17, 3, ("3 of 20 conversations of bot failed (15%). Reason: broke.",)),
-        (87, 11, ("11 of 98 conversations of bot failed (12%). Reason: broke.",)),
+        (87, 11, ("11 of 98 conversations of bot failed (11%). Reason: broke.",)),
         (9, 1, ()),
         (2, 0, ()),
     ],
