@@ -271,7 +271,8 @@ def export_chats(
         clean_by: only conversations of which this detector flags no turn.
         audited: only those in which the simulated user has no flaw.
         min_turns: only those with as many turns.
-        keep_duplicates: also those that are nearly the same as another.
+        keep_duplicates: of openai, sharegpt and hf: also those that are nearly the same as another; the
+            other formats have all.
 
     Raises:
         UsageError: an option is wrong, nothing is left to write, or the output exists.

@@ -78,8 +78,12 @@ def render_headlines(report: BenchReport) -> list[str]:
     data = report.data
     if not data.part:
         return [*report.warnings]
-    learnt = f"; {data.trained_on:,} are learnt from: {data.split}" if data.trained_on and not data.folds else ""
+    learnt = "" if data.folds or not data.trained_on else f"; {_describe_training(data)}"
     return [*report.warnings, f"Measured on {data.part}{learnt}."]
+
+
+def _describe_training(data: BenchData) -> str:
+    return f"{data.trained_on:,} {choose_noun(data.trained_on, 'training example')}: {data.split}"
 
 
 def format_bound(bound: float) -> str:
@@ -108,9 +112,8 @@ def render_data_notes(data: BenchData) -> list[str]:
             f"{data.split}: each learner judged every fold as trained on the others, on "
             f"{data.trained_on:,} replies in the mean; measured on {data.tested_on:,}."
         )
-    elif data.trained_on:
-        learnt = format_count(data.trained_on, "training example")
-        found.append(f"{learnt}: {data.split}; measured on {data.tested_on}.")
+    elif data.trained_on and not data.part:  # else it is the headline
+        found.append(f"{_describe_training(data)}; measured on {data.tested_on:,}.")
     if data.groups_in_both:
         both = format_count(data.groups_in_both, "group")
         found.append(f"{both} learnt from and measured on: what was learnt there flatters the numbers.")

@@ -280,7 +280,7 @@ def export(
     ] = False,
     min_turns: Annotated[int | None, typer.Option(min=1, help="Only those with as many turns.")] = None,
     keep_duplicates: Annotated[
-        bool, typer.Option("--keep-duplicates", help="Also those that are nearly the same as another.")
+        bool, typer.Option("--keep-duplicates", help="Of openai, sharegpt and hf: also those that are nearly the same as another; other formats have all.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -322,7 +322,7 @@ def _read_parts(value: str | None) -> frozenset[str]:
 
 
 def _tell_conversations(exported: SelectionCounts, out: Path) -> None:
-    from hallulab.scenarios.text.wording import format_count
+    from hallulab.scenarios.text.wording import choose_noun, format_count
 
     print_lines(f"{format_count(exported.written, 'conversation')} written to {out}")
     for count, why in (
@@ -332,7 +332,10 @@ def _tell_conversations(exported: SelectionCounts, out: Path) -> None:
         (exported.near_duplicates, "nearly the same as an earlier one (--keep-duplicates keeps them)"),
     ):
         if count:
-            print_lines(f"{count} left out: {why}", err=True)
+            print_lines(f"{count} left out: {why}")
+    if exported.not_judged:
+        replies = f"{exported.not_judged} {choose_noun(exported.not_judged, 'reply', 'replies')}"
+        print_lines(f"{replies} without spans: not every detector scored them and said where")
 
 
 def _tell_replies(exported: ExportCounts, detector: str | None, out: Path, as_json: bool) -> None:
@@ -342,14 +345,16 @@ def _tell_replies(exported: ExportCounts, detector: str | None, out: Path, as_js
         print_lines(
             f"{exported.written} {choose_noun(exported.written, 'reply', 'replies')} written to {out}"
         )
+        if exported.without_evidence:
+            print_lines(f"{exported.without_evidence} left out: no evidence, or an empty reply")
+        if exported.not_scored:
+            print_lines(f"{exported.not_scored} left out: {detector} failed, abstained, or did not judge them")
     if detector is None:
         print_lines(
             "no line has a label: fill in `label` or `spans` before `hallulab bench` reads them, or give "
             "--detector",
             err=True,
         )
-    if exported.without_evidence:
-        print_lines(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)
 
 
 COMMANDS = {

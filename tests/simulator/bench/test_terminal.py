@@ -65,7 +65,7 @@ def test_a_part_of_the_data_is_named_first_and_in_every_head() -> None:
         update={"replies": 8, "tested_on": 3, "trained_on": 5, "split": "one half of the groups"}
     )
     lines = lines_of(evaluation([reply()] * 3, *[judged()] * 3), data)
-    assert lines[0] == "Measured on 3 of 8 replies; 5 are learnt from: one half of the groups."
+    assert lines[0] == "Measured on 3 of 8 replies; 5 training examples: one half of the groups."
     assert [line for line in lines if "3 of 8" in line][1:] == [
         "response level: 3 of 8 replies in 1 group, 0.0% hallucinated",
         "sentence level (3 of 8 replies): 6 sentences in 1 group, 0.0% hallucinated",

@@ -173,3 +173,27 @@ def test_a_gate_refuses_a_run_in_which_every_conversation_failed(
         "b: every conversation of the run failed, and a failure is never clean",
         "warning: Every conversation of b failed: 10 of 10. Reason: connection refused.",
     ]
+
+
+def test_an_export_of_a_detector_that_failed_says_why(hallulab: CommandLine, tmp_path: Path) -> None:
+    make_run(tmp_path, judges=other_failed)
+    ended = hallulab("export", tmp_path, "--detector", "other", "--out", tmp_path / "x.jsonl")
+    assert (ended.code, ended.err) == (1, f"error: d{USELESS}\n")
+    assert not (tmp_path / "x.jsonl").exists()
+
+
+def test_an_export_says_what_is_left_out_where_it_says_what_is_written(
+    hallulab: CommandLine, tmp_path: Path
+) -> None:
+    make_run(tmp_path, judges=other_failed)
+    ended = hallulab("export", tmp_path, "--format", "openai", "--out", tmp_path / "x.jsonl")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines() == [
+        f"1 conversation written to {tmp_path / 'x.jsonl'}",
+        "19 left out: nearly the same as an earlier one (--keep-duplicates keeps them)",
+        "1 reply without spans: not every detector scored them and said where",
+    ]
+    table = tmp_path / "x.csv"
+    counts = json.loads(hallulab("export", tmp_path, "--format", "csv", "--out", table, "--json").out)
+    assert (counts["written"], counts["near_duplicates"], counts["not_judged"]) == (20, 0, 10)
+    assert len(table.read_text().splitlines()) == 21
