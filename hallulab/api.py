@@ -6,6 +6,7 @@ loop in its own thread. In a coroutine of your own, await the other form.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ from hallulab.simulator.options.commands import (
 )
 from hallulab.simulator.options.groups import BatchService, HoldingOptions, StrPath, to_path
 from hallulab.verbs import make_awaited, make_plain, make_verb
+
+_log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
@@ -74,7 +77,8 @@ async def asimulate(
 
     Raises:
         UsageError: experiment or folder are at fault; one sentence says how.
-        OperationalError: server, endpoint or disk failed, or no conversation got as far as a reply.
+        OperationalError: server, endpoint or disk failed, no conversation was held, or a detector failed on
+            every reply that it judged. The folder has what there is.
         ReplayMiss: the recording lacks an answer. It is no `Exception`.
         KeyboardInterrupt: it was interrupted; what was written is intact.
     """
@@ -144,14 +148,18 @@ def _open_run(folder: RunFolder, scenario: Scenario, reports: bool) -> Run:
     """Open a run that has just been held or judged; write its reports first if `reports`.
 
     Raises:
-        OperationalError: no conversation got as far as a reply.
+        OperationalError: no conversation was held, or a detector failed on every reply that it judged.
     """
-    from hallulab.simulator.report.write import require_a_reply, write_reports
+    from hallulab.simulator.measure.failures import RunFailures, find_failed_conversations, require_success
+    from hallulab.simulator.report.write import write_reports
 
-    journals = folder.read_journals()
     if reports:
-        write_reports(folder, journals, scenario)
-    require_a_reply(journals)
+        found = write_reports(folder, folder.read_journals(), scenario).of(RunFailures)
+    else:
+        found = find_failed_conversations(folder)
+    for warning in found.warnings if found.failed is None else ():
+        _log.warning(warning)
+    require_success(found)
     return Run(folder.path)
 
 
@@ -263,7 +271,8 @@ def export_chats(
         clean_by: only conversations of which this detector flags no turn.
         audited: only those in which the simulated user has no flaw.
         min_turns: only those with as many turns.
-        keep_duplicates: also those that are nearly the same as another.
+        keep_duplicates: of openai, sharegpt and hf: also those that are nearly the same as another; the
+            other formats have all.
 
     Raises:
         UsageError: an option is wrong, nothing is left to write, or the output exists.

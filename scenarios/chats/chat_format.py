@@ -54,6 +54,8 @@ class ChatFormat:
     """Writes conversations, without some of `record.PARTS`, to a new file or folder; None: it cannot."""
     rank: int = 100
     """The lowest of ours is asked first, because a value may fit several formats."""
+    for_training: bool = False
+    """Whether it is read by trainers, so that an export leaves out near duplicates unless told otherwise."""
     has_card: bool = False
     """Whether an export adds a data card, `README.md`, to the folder."""
 

@@ -28,6 +28,7 @@ INFO = ChatFormat(
     read=parquet.read,
     recognize=recognize,
     write=write,
+    for_training=True,
     rank=11,
     has_card=True,
 )

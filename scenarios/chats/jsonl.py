@@ -57,7 +57,7 @@ def build_own_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
         line["turns"] = [{**turn, part: []} for turn in line["turns"]]
     if "spans" not in without:
         line["spans"] = [
-            [mark.model_dump() for mark in marked.marks.get(turn.index, ())]
+            [mark.model_dump() for mark in marked.marks[turn.index]] if turn.index in marked.marks else None
             for turn in marked.conversation.turns
         ]
     return line

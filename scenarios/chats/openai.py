@@ -64,5 +64,6 @@ INFO = ChatFormat(
     read=read,
     recognize=recognize,
     write=write,
+    for_training=True,
     rank=1,
 )

@@ -18,6 +18,9 @@ from hallulab.scenarios.datasets.ragtruth import RESPONSES, SOURCES
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Passage, Turn
 
+NOT_JUDGED = "not judged"
+"""`quality` of replies without labels; `hallulab bench ragtruth` leaves them out, and counts them."""
+
 _ID = re.compile(r"(?P<conversation>.+)-(?P<turn>[0-9]{1,9})", re.DOTALL)
 _PASSAGE = re.compile(r"^passage [0-9]+:", re.MULTILINE)
 
@@ -27,7 +30,9 @@ def build_ragtruth_lines(
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield (line of `response.jsonl`, line of `source_info.jsonl`) of each reply with evidence.
 
-    Spans without a place in the reply are left out: the format has no place for them.
+    Spans without a place in the reply are left out: the format has no place for them. A reply that is not
+    judged, or whose spans are left out, has another `quality` than a good one: without labels it would be
+    read as clean.
     """
     one = marked.conversation
     for turn in one.turns:
@@ -37,17 +42,18 @@ def build_ragtruth_lines(
         id = f"{one.id}-{one.depth(turn.index)}"
         passages = "\n\n".join(f"passage {number}:{text}" for number, text in enumerate(texts, start=1))
         before = "\n".join(f"{said.role}: {said.text}" for said in one.history(turn.index))
+        judged = turn.index in marked.marks and "spans" not in without
         labels = [
             {
                 "start": mark.start, "end": mark.end, "text": mark.text, "label_type": "hallucination",
                 "meta": mark.detector,
             }
-            for mark in marked.marks.get(turn.index, ()) if mark.start is not None
+            for mark in (marked.marks[turn.index] if judged else ()) if mark.start is not None
         ]  # fmt: skip
         yield (
             {
                 "id": id, "source_id": id, "model": one.model, "temperature": None,
-                "labels": [] if "spans" in without else labels, "split": "train", "quality": "good",
+                "labels": labels, "split": "train", "quality": "good" if judged else NOT_JUDGED,
                 "response": turn.reply,
             },
             {

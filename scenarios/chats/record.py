@@ -61,12 +61,13 @@ class DetectedSpan(Frozen):
 
 
 class Marked(NamedTuple):
-    """A conversation, and the hallucinations in it."""
+    """A conversation, and the hallucinations in it, as far as it was judged."""
 
     conversation: Conversation
     """It."""
     marks: Mapping[int, Sequence[DetectedSpan]]
-    """Index of a turn → the hallucinations in its reply."""
+    """Index of a turn → the hallucinations in its reply. A turn that is not judged is missing: a detector
+    failed on it, abstained, did not say where, or was not asked, and none that was found anything."""
 
 
 class BranchOrigin(Frozen):
@@ -82,7 +83,8 @@ class TurnAbout(Frozen):
     query: str | None = None
     passages: tuple[Passage, ...] = ()
     steps: tuple[Step, ...] = ()
-    spans: tuple[DetectedSpan, ...] = ()
+    spans: tuple[DetectedSpan, ...] | None = None
+    """None: not judged, or left out."""
 
 
 class ChatContext(Frozen):
@@ -124,11 +126,16 @@ def build_chat_context(marked: Marked, without: frozenset[str] = frozenset()) ->
                 query=turn.query,
                 passages=() if "passages" in without else turn.passages,
                 steps=() if "steps" in without else turn.steps,
-                spans=() if "spans" in without else tuple(marked.marks.get(turn.index, ())),
+                spans=None if "spans" in without else _find_marks(marked, turn),
             )
             for turn in one.turns
         ),
     )
+
+
+def _find_marks(marked: Marked, turn: Turn) -> tuple[DetectedSpan, ...] | None:
+    found = marked.marks.get(turn.index)
+    return None if found is None else tuple(found)
 
 
 def read_about(value: Any) -> ChatContext:

@@ -63,5 +63,6 @@ INFO = ChatFormat(
     read=read,
     recognize=recognize,
     write=write,
+    for_training=True,
     rank=2,
 )

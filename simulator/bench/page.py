@@ -19,6 +19,7 @@ from hallulab.simulator.bench.terminal import (
     explain_chats_counted,
     render_chat_friedman_lines,
     render_friedman_line,
+    render_headlines,
     report_notes,
 )
 from hallulab.simulator.measure.detection import Sample
@@ -65,6 +66,7 @@ def render_page(report: BenchReport, samples: Mapping[tuple[str, Level], Sample]
         friedman_line=render_friedman_line,
         chats_counted=explain_chats_counted,
         chat_friedman_lines=render_chat_friedman_lines,
+        headlines=render_headlines(report),
         notes=report_notes(report),
     )
 

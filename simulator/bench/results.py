@@ -52,6 +52,7 @@ from hallulab.simulator.measure.detection import (
     compute_flag_scores,
     compute_replicates,
 )
+from hallulab.simulator.measure.failures import find_failed_judgements
 from hallulab.simulator.measure.intervals import Interval, Rounded, compute_percentile_interval
 from hallulab.simulator.measure.prevalence import Accuracy
 
@@ -194,6 +195,11 @@ class BenchData(Frozen):
     not_trained: dict[str, str] = Field(default_factory=dict)
     """Detectors that learn and were not trained here, with the reason."""
 
+    @property
+    def part(self) -> str:
+        """The share of the replies that is measured on, such as `200 of 400 replies`; empty: all of them."""
+        return "" if self.tested_on >= self.replies else f"{self.tested_on:,} of {self.replies:,} replies"
+
 
 class DetectorDifference(Frozen):
     """Two detectors on the items that both scored."""
@@ -216,6 +222,10 @@ class BenchReport(Frozen):
     breakdown: tuple[PartRow, ...]
     chats: ChatReport | None
     chatbots: ChatbotRows | None
+    warnings: tuple[str, ...] = ()
+    """What of the judgements failed, where it is much."""
+    failed: str | None = None
+    """Why `hallulab bench` exits with 1: a detector failed on every reply; None: it does not."""
     planted: tuple[PlantedRow, ...] | None = None
     planted_counts: tuple[Accuracy, ...] | None = None
     data: BenchData
@@ -308,8 +318,11 @@ def measure(
     for one in (flag_all(replies), predict_majority(replies, "word"), *evaluations):
         spans = build_span_row(one, data.dataset, groups)
         rows += [spans] if spans is not None else []
+    failures = find_failed_judgements({one.detector: one.judgements for one in evaluations})
     report = BenchReport(
         data=data,
+        warnings=failures.warnings,
+        failed=failures.failed,
         rows=tuple(rows),
         comparisons=tuple(differences),
         friedman=run_friedman_test(

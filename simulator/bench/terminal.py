@@ -41,13 +41,16 @@ _NOUNS = {"response": "replies", "sentence": "sentences", "word": "words", "span
 
 
 def print_report(report: BenchReport, console: Console | None = None) -> None:
-    """Print the tables of a benchmark. An undefined number is a dash."""
+    """Print what failed, what is measured on, and the tables. An undefined number is a dash."""
     console = console or build_console()
+    part = report.data.part
+    for line in render_headlines(report):
+        print_line(console, line)
     for level in report.levels:
         rows = report.at(level)
         columns = SPANS if level == "span" else LEVELS
-        print_table(console, _render_heading(rows[0]), columns, [rows], format_bound)
-    print_table(console, "Cost and failures", COSTS, [report.replies])
+        print_table(console, _render_heading(rows[0], part), columns, [rows], format_bound)
+    print_table(console, _add_part("Cost and failures", part), COSTS, [report.replies])
     if report.parts_by_meta:
         print_table(console, "Replies by fields of meta", PARTS, [report.parts_by_meta])
     if report.friedman is not None:
@@ -67,7 +70,20 @@ def print_report(report: BenchReport, console: Console | None = None) -> None:
     for note in (_HOW_TUNED, *report_notes(report), *render_reason_lines(report.replies)):
         print_line(console, note)
     if report.sweep is not None:
-        print_sweep(report.sweep, console)
+        print_sweep(report.sweep, console, part)
+
+
+def render_headlines(report: BenchReport) -> list[str]:
+    """Say what failed, where it is much, and on how many of the replies is measured, where not on all."""
+    data = report.data
+    if not data.part:
+        return [*report.warnings]
+    learnt = "" if data.folds or not data.trained_on else f"; {_describe_training(data)}"
+    return [*report.warnings, f"Measured on {data.part}{learnt}."]
+
+
+def _describe_training(data: BenchData) -> str:
+    return f"{data.trained_on:,} {choose_noun(data.trained_on, 'training example')}: {data.split}"
 
 
 def format_bound(bound: float) -> str:
@@ -96,9 +112,8 @@ def render_data_notes(data: BenchData) -> list[str]:
             f"{data.split}: each learner judged every fold as trained on the others, on "
             f"{data.trained_on:,} replies in the mean; measured on {data.tested_on:,}."
         )
-    elif data.trained_on:
-        learnt = format_count(data.trained_on, "training example")
-        found.append(f"{learnt}: {data.split}; measured on {data.tested_on}.")
+    elif data.trained_on and not data.part:  # else it is the headline
+        found.append(f"{_describe_training(data)}; measured on {data.tested_on:,}.")
     if data.groups_in_both:
         both = format_count(data.groups_in_both, "group")
         found.append(f"{both} learnt from and measured on: what was learnt there flatters the numbers.")
@@ -246,9 +261,16 @@ def render_reason_lines(costs: Sequence[LevelRow]) -> list[str]:
     ]
 
 
-def _render_heading(row: AnyRow) -> str:
+def _add_part(heading: str, part: str) -> str:
+    return f"{heading} ({part})" if part else heading
+
+
+def _render_heading(row: AnyRow, part: str) -> str:
     groups = f"{row.groups:,} {choose_noun(row.groups, 'group')}"
-    words = f"{row.level} level: {row.n:,} {_NOUNS[row.level]} in {groups}"
+    if part and row.level == "response":
+        words = f"response level: {part} in {groups}"
+    else:
+        words = f"{_add_part(f'{row.level} level', part)}: {row.n:,} {_NOUNS[row.level]} in {groups}"
     if isinstance(row, SpanRow):
         return f"{words}, {row.positives:,} gold spans"
     share = format_number(row.positives / row.n if row.n else None, 1, 100)
@@ -266,11 +288,18 @@ def _print_chats(chats: ChatReport, console: Console) -> None:
         print_line(console, line)
 
 
-def print_sweep(sweep: SweepReport, console: Console) -> None:
-    """Print the configurations, highest F1 first: the columns of MetaRAG's tables 2 and 3."""
+def print_sweep(sweep: SweepReport, console: Console, part: str = "") -> None:
+    """Print the configurations, highest F1 first: the columns of MetaRAG's tables 2 and 3.
+
+    Args:
+        sweep: they.
+        console: where.
+        part: the share of the replies that they are measured on; empty: all.
+    """
     rows = [row.model_copy(update={"name": row.name.rsplit("-", 1)[-1]}) for row in sweep.best_first]
     varied = sweep.file.varied
-    heading = f"Sweep of {sweep.file.detector}, {sweep.file.repeats} seeds each. Config: {' / '.join(varied)}"
+    title = _add_part(f"Sweep of {sweep.file.detector}", part)
+    heading = f"{title}, {sweep.file.repeats} seeds each. Config: {' / '.join(varied)}"
     print_table(console, heading, build_sweep_columns(varied), [rows])
     print_line(
         console,

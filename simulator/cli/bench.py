@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hallulab.agents.concurrency import run_until_stopped
+from hallulab.scenarios.errors import OperationalError
 from hallulab.simulator.cli.options import expand_options
 from hallulab.simulator.options.commands import BenchOptions
 
@@ -22,6 +23,8 @@ def bench(options: BenchOptions) -> None:
     finally:
         # The reader of the table may stop early (`| head`). The files are written nevertheless.
         write_results(options, results)
+    if results.report.failed is not None:
+        raise OperationalError(results.report.failed)
 
 
 COMMANDS = {"bench": bench}

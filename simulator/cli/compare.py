@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hallulab.scenarios.errors import NotComparable
+from hallulab.scenarios.errors import NotComparable, OperationalError
 from hallulab.simulator.cli.console import print_lines
 
 
@@ -29,7 +29,8 @@ def compare(
 ) -> None:
     """Hold runs against a reference: changed verdicts, differences, coverage, costs, and what was changed.
 
-    Exit code 3 means that a run cannot be compared with the reference at all, and says why.
+    Exit code 3: a run cannot be compared with the reference at all. 1: no conversation of a run was held, or
+    a detector failed on every reply that it judged.
     """
     from hallulab.scenarios.files.atomic import write_together
     from hallulab.scenarios.files.data_files import is_folder
@@ -63,6 +64,8 @@ def compare(
         print_lines(f"\nwritten: {', '.join(map(str, texts))}")
     if compared.not_comparable:
         raise NotComparable(" ".join(compared.not_comparable))
+    if compared.failed:
+        raise OperationalError(" ".join(compared.failed))
 
 
 COMMANDS = {"compare": compare}

@@ -12,11 +12,14 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import typer
 
 from hallulab.scenarios.text.wording import clean_for_terminal
+
+if TYPE_CHECKING:
+    from hallulab.simulator.measure.failures import RunFailures
 
 
 class OutputError(OSError):
@@ -95,6 +98,15 @@ def print_lines(text: object, err: bool = False) -> None:
         err: whether to use standard error.
     """
     typer.echo(clean_for_terminal(str(text)), err=err)
+
+
+def print_warnings(found: RunFailures) -> None:
+    """Print on standard error what of a run failed; nothing where the command ends with an error that says so.
+
+    It is for commands whose standard output is not for people.
+    """
+    for warning in found.warnings if found.failed is None else ():
+        print_lines(f"warning: {warning}", err=True)
 
 
 def print_json(text: str) -> None:

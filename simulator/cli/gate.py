@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hallulab.simulator.cli.console import print_json
+from hallulab.simulator.cli.console import print_json, print_warnings
 from hallulab.simulator.cli.options import RunArgument, expand_options
 from hallulab.simulator.options.commands import GateOptions
 
@@ -21,16 +21,19 @@ def baseline(
     """Print what a run is compared by, as a small file to commit: numbers and hashes, no texts."""
     from hallulab.scenarios.files.atomic import write_atomically
     from hallulab.simulator.compare.summary import summarize_run
+    from hallulab.simulator.measure.failures import require_success
     from hallulab.simulator.runs.folder import RunFolder
     from hallulab.simulator.runs.outputs import check_outputs
 
     run = RunFolder(folder)
     check_outputs({"--out": out}, inputs=run.files)
-    text = summarize_run(run).text()
+    made = summarize_run(run)
+    print_warnings(made.failures)
     if out is None:
-        print_json(text)
+        print_json(made.text())
     else:
-        write_atomically(out, text)
+        write_atomically(out, made.text())
+    require_success(made.failures)
 
 
 @expand_options

@@ -14,7 +14,7 @@ import typer
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.opening import read_file
-from hallulab.simulator.cli.console import print_json, print_lines
+from hallulab.simulator.cli.console import print_json, print_lines, print_warnings
 from hallulab.simulator.cli.options import AsJson, RunArgument, split_names
 from hallulab.simulator.options.groups import ModelOptions
 
@@ -131,29 +131,24 @@ def show_report(
 
     Raises:
         UsageError: there is nothing to report on.
-        OperationalError: every conversation failed.
+        OperationalError: no conversation was held, or a detector failed on every reply that it judged.
     """
+    from hallulab.simulator.measure.failures import RunFailures, require_success
     from hallulab.simulator.report.terminal import print_report
-    from hallulab.simulator.report.write import (
-        CorrectionData,
-        require_a_reply,
-        require_reported_reply,
-        write_reports,
-    )
+    from hallulab.simulator.report.write import CorrectionData, write_reports
 
     journals = None if folder.is_in_shards else folder.read_journals()
     if folder.is_empty or (journals is not None and not journals.heads):
         raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
     made = write_reports(folder, journals, scenario, measured or CorrectionData())
+    found = made.of(RunFailures)
     if as_json:
+        print_warnings(found)
         print_json(read_file(folder.report).decode())
     else:
         print_report(made)
         print_lines(f"\nreport: {folder.page}")
-    if journals is None:
-        require_reported_reply(made)
-    else:
-        require_a_reply(journals)
+    require_success(found)
 
 
 def compact(folder: RunArgument) -> None:
@@ -296,7 +291,7 @@ def export(
     ] = False,
     min_turns: Annotated[int | None, typer.Option(min=1, help="Only those with as many turns.")] = None,
     keep_duplicates: Annotated[
-        bool, typer.Option("--keep-duplicates", help="Also those that are nearly the same as another.")
+        bool, typer.Option("--keep-duplicates", help="Of openai, sharegpt and hf: also those that are nearly the same as another; other formats have all.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -338,7 +333,7 @@ def _read_parts(value: str | None) -> frozenset[str]:
 
 
 def _tell_conversations(exported: SelectionCounts, out: Path) -> None:
-    from hallulab.scenarios.text.wording import format_count
+    from hallulab.scenarios.text.wording import choose_noun, format_count
 
     print_lines(f"{format_count(exported.written, 'conversation')} written to {out}")
     for count, why in (
@@ -348,7 +343,10 @@ def _tell_conversations(exported: SelectionCounts, out: Path) -> None:
         (exported.near_duplicates, "nearly the same as an earlier one (--keep-duplicates keeps them)"),
     ):
         if count:
-            print_lines(f"{count} left out: {why}", err=True)
+            print_lines(f"{count} left out: {why}")
+    if exported.not_judged:
+        replies = f"{exported.not_judged} {choose_noun(exported.not_judged, 'reply', 'replies')}"
+        print_lines(f"{replies} without spans: not every detector scored them and said where")
 
 
 def _tell_replies(exported: ExportCounts, detector: str | None, out: Path, as_json: bool) -> None:
@@ -358,14 +356,16 @@ def _tell_replies(exported: ExportCounts, detector: str | None, out: Path, as_js
         print_lines(
             f"{exported.written} {choose_noun(exported.written, 'reply', 'replies')} written to {out}"
         )
+        if exported.without_evidence:
+            print_lines(f"{exported.without_evidence} left out: no evidence, or an empty reply")
+        if exported.not_scored:
+            print_lines(f"{exported.not_scored} left out: {detector} failed, abstained, or did not judge them")
     if detector is None:
         print_lines(
             "no line has a label: fill in `label` or `spans` before `hallulab bench` reads them, or give "
             "--detector",
             err=True,
         )
-    if exported.without_evidence:
-        print_lines(f"{exported.without_evidence} left out: no evidence, or an empty reply", err=True)
 
 
 COMMANDS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hallulab.agents.concurrency import run_until_stopped
-from hallulab.simulator.cli.console import print_lines
+from hallulab.simulator.cli.console import print_lines, print_warnings
 from hallulab.simulator.cli.options import AsJson, expand_options
 from hallulab.simulator.options.commands import BranchOptions, DetectOptions, RunOptions, SimulateOptions
 
@@ -28,9 +28,13 @@ def simulate(options: SimulateOptions) -> None:
     What stands after `--` is passed on to the model server.
     """
     from hallulab.simulator.decide.command import run_from_options
+    from hallulab.simulator.measure.failures import find_failed_conversations, require_success
 
     folder, _ = run_until_stopped(run_from_options(options))
-    print_lines(folder.path)
+    found = find_failed_conversations(folder)
+    print_warnings(found)
+    print_lines(folder.path)  # alone on standard output, for scripts
+    require_success(found)
 
 
 @expand_options

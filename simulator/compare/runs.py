@@ -105,6 +105,8 @@ class RunCompared(Frozen):
     """The run."""
     not_comparable: tuple[str, ...] = ()
     """Why it cannot be compared at all; then all but `changes` is empty."""
+    warnings: tuple[str, ...] = ()
+    """What of it and of the reference failed, where it is much."""
     left_out: tuple[str, ...] = ()
     """What of it cannot be compared, or not in pairs, and why."""
     changes: tuple[SetupChange, ...] = ()
@@ -130,6 +132,8 @@ class RunsCompared(Frozen):
     """The other runs."""
     lines: int
     """Differences that Holm's correction covers."""
+    failed: tuple[str, ...] = ()
+    """Runs in which no conversation was held, or a detector failed on every reply that it judged, and why."""
 
     @property
     def not_comparable(self) -> tuple[str, ...]:
@@ -170,6 +174,11 @@ def compare_runs(summaries: Sequence[RunSummary]) -> RunsCompared:
             for one in compared
         ),
         lines=sum(line.p_value is not None for line in lines),
+        failed=tuple(
+            f"{_name_run(one, letter)}: {one.failures.failed}"
+            for one, letter in zip(summaries, LETTERS, strict=False)
+            if one.failures.failed is not None
+        ),
     )
 
 
@@ -194,8 +203,19 @@ def _compare_run(reference: RunSummary, run: RunSummary, letter: str) -> RunComp
     changes = list_changes(reference.setup, run.setup)
     manifests = bool(reference.setup.settings and run.setup.settings)
     reasons = explain_not_comparable(reference, run)
+    warnings = tuple(
+        f"{_name_run(one, side)}: {warning}"
+        for one, side in ((reference, LETTERS[0]), (run, letter))
+        for warning in one.failures.warnings
+    )
     if reasons:
-        return RunCompared(run=name, not_comparable=tuple(reasons), changes=changes, has_manifests=manifests)
+        return RunCompared(
+            run=name,
+            not_comparable=tuple(reasons),
+            warnings=warnings,
+            changes=changes,
+            has_manifests=manifests,
+        )
     chatbots = _find_shared(reference.chatbots, run.chatbots)
     detectors = _find_shared_detectors(reference, run)
     held = {one: (count_summary(reference, one), count_summary(run, one)) for one in detectors}
@@ -212,6 +232,7 @@ def _compare_run(reference: RunSummary, run: RunSummary, letter: str) -> RunComp
     ]
     return RunCompared(
         run=name,
+        warnings=warnings,
         left_out=tuple(_list_left_out(reference, run, name.letter)),
         changes=changes,
         has_manifests=manifests,

@@ -21,12 +21,13 @@ _BY_HASH = ("prompt", "document", "persona", "scenario", "version")
 
 
 def describe_run(compared: RunsCompared, run: RunCompared) -> list[str]:
-    """Say what was found of a run, what was not, and what was changed."""
+    """Say what failed, what was found of a run, what was not, and what was changed."""
     if run.not_comparable:
-        return [compared.explain(run)]
+        return [*run.warnings, compared.explain(run)]
     same = all(line.difference in (0.0, None) for line in run.differences) and _is_same(run)
     found = [line for line in run.differences if line.told_apart]
     return [
+        *run.warnings,
         *(_describe_found(line, run.run.letter) for line in found),
         *(() if same else _describe_not_found(compared, run)),
         *describe_changed_turns(run),

@@ -17,6 +17,7 @@ from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Conversation, Count, Frozen, Number, Seconds, Seed, Turn, Verdict
 from hallulab.simulator.compare.setup import RunSetup, describe_setup
 from hallulab.simulator.experiment.experiment_file import describe
+from hallulab.simulator.measure.failures import FailureCounts, RunFailures
 from hallulab.simulator.measure.hallucinations import ByDetector, Tally, index_by_detector
 from hallulab.simulator.measure.spending import Spent, sum_calls
 from hallulab.simulator.measure.tokens import count_hallucinated, count_tokens
@@ -168,6 +169,8 @@ class RunSummary(Frozen):
     """What decides its results."""
     conversations: tuple[ConversationSummary, ...]
     """Its conversations, by scenario, persona, seed and chatbot."""
+    failures: RunFailures = Field(default=RunFailures(), exclude=True)
+    """What of it failed, and why. A baseline file has no texts, so it lacks this."""
 
     @property
     def chatbots(self) -> list[str]:
@@ -227,16 +230,19 @@ def summarize_run(folder: RunFolder) -> RunSummary:
     if not journals.heads:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to compare yet.")
     judged = {key.detector: key.version for key in journals.keys}
-    found = (
-        summarize_conversation(conversation, index_by_detector(verdicts))
-        for conversation, verdicts in journals.judged()
-    )
+    counts = FailureCounts()
+    found = []
+    for conversation, verdicts in journals.judged():
+        by_detector = index_by_detector(verdicts)
+        counts.add(conversation, by_detector)
+        found.append(summarize_conversation(conversation, by_detector))
     scenarios = {head.scenario for head in journals.heads}
-    return RunSummary(
+    made = RunSummary(
         name=folder.path.resolve().name,
         setup=describe_setup(saved, scenarios, judged),
         conversations=tuple(sorted(found, key=_get_place)),
     )
+    return made.model_copy(update={"failures": counts.find(made.chatbots, made.detectors)})
 
 
 def _get_place(one: ConversationSummary) -> tuple[str, str, int, str, int, str]:

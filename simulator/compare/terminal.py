@@ -39,6 +39,8 @@ def print_comparison(compared: RunsCompared, console: Console | None = None) -> 
             console.print()
         print_line(console, f"{run.run} beside {compared.reference}, the reference:")
         if run.not_comparable:
+            for warning in run.warnings:
+                print_line(console, warning)
             print_line(console, "They cannot be compared.")
             if run.changes:
                 print_line(console, describe_changes(run))

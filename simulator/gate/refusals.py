@@ -54,16 +54,22 @@ def check_comparable(
 
 
 def _list_missing(before: RunSummary, now: RunSummary) -> Iterator[GateCheck]:
-    """Yield a refusal for each chatbot and detector of the baseline that the run lacks."""
+    """Yield a refusal for each chatbot and detector of the baseline that the run lacks, or has by name only."""
     for chatbot in before.chatbots:
         if chatbot not in now.chatbots:
             yield _refuse(f"the baseline has it, the run does not: run it, or {ANEW}", chatbot)
+        elif _has_held(before, chatbot) and not _has_held(now, chatbot):
+            yield _refuse("every conversation of the run failed, and a failure is never clean", chatbot)
     for detector in before.detectors:
         if detector not in now.detectors:
             message = f"it judged the baseline, not the run: `hallulab detect` judges it, or {ANEW}"
             yield _refuse(message, detector=detector)
         elif different := _explain_versions(before, now, detector):
             yield _refuse(different, detector=detector)
+
+
+def _has_held(run: RunSummary, chatbot: str) -> bool:
+    return any(not one.failed for one in run.conversations if one.chatbot == chatbot)
 
 
 def _explain_versions(before: RunSummary, now: RunSummary, detector: str) -> str:

@@ -26,6 +26,7 @@ def list_warnings(
         severe: turns with new severe hallucinations.
         changes: turns whose verdicts changed.
     """
+    yield from now.failures.warnings
     yield from _warn_of_blindness(lines)
     for line in lines:
         old, new = line.coverage_before, line.coverage

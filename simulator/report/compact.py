@@ -24,7 +24,6 @@ from hallulab.simulator.report.frames import (
 )
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Judged
-from hallulab.simulator.runs.shards import SHARDS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,12 +65,7 @@ def write_tables(folder: RunFolder) -> dict[Path, int]:
 
 def _iterate_judged(folder: RunFolder) -> Iterator[Judged]:
     saved = folder.read_experiment()
-    parts = (
-        (folder.read_shard(number) for number in range(SHARDS))
-        if folder.is_in_shards
-        else [folder.read_journals()]
-    )
-    for part in parts:
+    for part in folder.iterate_journals():
         yield from part.current(saved).judged()
 
 

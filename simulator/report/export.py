@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ from hallulab.scenarios.files.json_text import read_lines
 from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import choose_noun, format_count, render_one_line
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
+from hallulab.simulator.measure.failures import FailureCounts, require_success
+from hallulab.simulator.measure.hallucinations import index_by_detector
 from hallulab.simulator.report.selection import (
     ALIKE,
     ExportSelection,
@@ -196,6 +198,8 @@ def export_chats(folder: RunFolder, format: str, wanted: ExportSelection, out: P
     chat_format = find_format(format)
     if chat_format.write is None:
         raise UsageError(f"--format {format}: is read, not written. Give another one.")
+    if not chat_format.for_training:
+        wanted = replace(wanted, keep_duplicates=True)
     refuse_overwriting(out, (*folder.files, folder.annotations, folder.path))
     saved = folder.read_experiment()
     journals = folder.read_journals().current(saved)
@@ -219,7 +223,8 @@ def export_chats(folder: RunFolder, format: str, wanted: ExportSelection, out: P
 def _require_some(counts: SelectionCounts, folder: RunFolder) -> None:
     if counts.written:
         return
-    why = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in vars(counts).items() if count)
+    left_out = {name: count for name, count in vars(counts).items() if count and name != "not_judged"}
+    why = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in left_out.items())
     raise UsageError(f"{folder.path} has no such conversation ({why or 'it has none yet'}). Ask for less.")
 
 
@@ -231,6 +236,8 @@ class ExportCounts:
     """Lines written."""
     without_evidence: int
     """Replies left out because they or their passages are empty: nobody can judge those."""
+    not_scored: int = 0
+    """Replies left out because the detector failed on them, abstained, or did not judge them."""
 
 
 def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> ExportCounts:
@@ -242,6 +249,7 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
     Raises:
         UsageError: there are no verdicts of that detector or no replies, or `out` is one of the run's files,
             or has labels that somebody filled in.
+        OperationalError: the detector failed on every reply that it judged.
     """
     refuse_overwriting(out, (*folder.files, folder.annotations))
     if detector is None:
@@ -250,12 +258,15 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
     counts = Counter[str]()
 
     def lines() -> Iterator[str]:
+        failures = FailureCounts()
         for conversation, found in journals.judged(by_case=False):
+            failures.add(conversation, index_by_detector(found))
             verdicts = {
                 one.turn: one for one in found if one.detector == detector and one.outcome == "scored"
             }
             for turn in conversation.turns:
                 if detector is not None and turn.index not in verdicts:
+                    counts[_NOT_SCORED] += 1
                     continue
                 judgeable = bool(turn.reply) and any(passage.text for passage in turn.passages)
                 counts[_WRITTEN if judgeable else _LEFT_OUT] += 1
@@ -263,13 +274,14 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
                     line = _build_line(conversation, turn, verdicts.get(turn.index))
                     yield json.dumps(line, ensure_ascii=False)
         if not counts[_WRITTEN]:
+            require_success(failures.find([], [] if detector is None else [detector]))
             raise _explain_nothing(folder, detector, counts[_LEFT_OUT])
 
     write_lines(out, lines())
-    return ExportCounts(counts[_WRITTEN], counts[_LEFT_OUT])
+    return ExportCounts(counts[_WRITTEN], counts[_LEFT_OUT], counts[_NOT_SCORED])
 
 
-_WRITTEN, _LEFT_OUT = "written", "left out"
+_WRITTEN, _LEFT_OUT, _NOT_SCORED = "written", "left out", "not scored"
 
 
 def _refuse_to_lose_labels(path: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hallulab.scenarios.text.wording import choose_noun
+from hallulab.simulator.measure.failures import RunFailures
 from hallulab.simulator.measure.self_judging import mark
 from hallulab.simulator.report.build import RunCounts, describe_models, describe_omissions, render_headlines
 from hallulab.simulator.report.columns import group_rows
@@ -35,6 +36,8 @@ class PageView:
     """The scenarios."""
     facts: Sequence[tuple[int | str, str]]
     """Numbers at the top, and what each counts."""
+    warnings: Sequence[str]
+    """What failed, where it is much: the first headlines."""
     headlines: Sequence[str]
     """What was found."""
     detectors: Sequence[str]
@@ -121,6 +124,7 @@ def build_view(report: RunReport, counts: RunCounts, experiment: str | None) -> 
             (", ".join(sorted(counts.models)), "model"),
             *((number, choose_noun(number, noun)) for number, noun in counted),
         ],
+        warnings=report.of(RunFailures).warnings,
         headlines=render_headlines(report),
         detectors=report.detectors,
         charts=[(title, mark_safe(svg)) for title, svg in charts if svg],

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,7 +83,10 @@ class SelectionCounts:
     flawed: int = 0
     """Those in which the simulated user has a flaw."""
     near_duplicates: int = 0
-    """Those that are nearly the same as an earlier one."""
+    """Those that are nearly the same as an earlier one, and are left out of data for training."""
+    not_judged: int = 0
+    """Replies of those written that have no spans, because a detector did not score them or say where, in a
+    run that was judged."""
 
 
 def require_wanted(
@@ -109,6 +112,7 @@ def select_conversations(
 ) -> Iterator[Marked]:
     """Yield the wanted conversations, and count what became of all."""
     known = NearDuplicates()
+    judges = {key.detector for key in journals.keys if wanted.detector in (None, key.detector)}
     flaws = build_flaw_finder(saved, get_personas(saved, None)) if wanted.audited else None
     for conversation, verdicts in journals.judged(by_case=False):
         if len(conversation.turns) < wanted.min_turns:
@@ -121,7 +125,9 @@ def select_conversations(
             counts.near_duplicates += 1
         else:
             counts.written += 1
-            yield Marked(conversation, _collect_detected_spans(verdicts, wanted.detector))
+            marks = _collect_detected_spans(verdicts, judges)
+            counts.not_judged += len(conversation.turns) - len(marks) if judges else 0
+            yield Marked(conversation, marks)
 
 
 def _clean(conversation: Conversation, verdicts: Iterable[Verdict], detector: str) -> bool:
@@ -135,13 +141,16 @@ def _clean(conversation: Conversation, verdicts: Iterable[Verdict], detector: st
 
 
 def _collect_detected_spans(
-    verdicts: Iterable[Verdict], detector: str | None
+    verdicts: Iterable[Verdict], judges: Collection[str]
 ) -> Mapping[int, list[DetectedSpan]]:
+    """Return the spans of each turn; none is clean unless all judges scored it and said where."""
     found: dict[int, list[DetectedSpan]] = defaultdict(list)
+    scored: Counter[int] = Counter()
     for one in verdicts:
-        if detector in (None, one.detector):
+        if one.detector in judges and one.localised:
+            scored[one.turn] += 1
             found[one.turn] += [
                 DetectedSpan(detector=one.detector, start=span.start, end=span.end, text=span.text)
                 for span in one.spans or ()
             ]
-    return found
+    return {turn: spans for turn, spans in found.items() if spans or scored[turn] == len(judges)}

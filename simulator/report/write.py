@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.datasets.annotations import read_annotated_turns
-from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.measure.annotations import Annotations, count_annotations
 from hallulab.simulator.measure.annotators import compare_annotators
@@ -35,9 +33,7 @@ from hallulab.simulator.report.facts import (
     load_pack,
     order_names,
 )
-from hallulab.simulator.report.metrics.costs import LengthSection
 from hallulab.simulator.report.metrics.metric import Flaws, RunFacts
-from hallulab.simulator.report.metrics.omissions import OmissionSection
 from hallulab.simulator.report.page import PageView, build_view, render_page
 from hallulab.simulator.report.parts import count_shards
 from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
@@ -129,21 +125,6 @@ def view_run(folder: RunFolder) -> PageView:
     journals = folder.read_journals().current(run.saved)
     counts = run.count(journals, lambda conversation, verdicts, flaws: None)
     return build_view(counts.report(), counts, run.saved.text() if run.saved else None)
-
-
-def require_a_reply(journals: Journals) -> None:
-    """Raise OperationalError if every conversation failed before its first reply."""
-    if journals.heads and not any(head.turns for head in journals.heads):
-        error = shorten_line(journals.conversations[0].error or "")
-        raise OperationalError(f"no conversation got as far as a reply. The first error: {error}")
-
-
-def require_reported_reply(report: RunReport) -> None:
-    """Raise OperationalError if every reported conversation failed before its first reply."""
-    failures = report.of(OmissionSection).failures
-    if failures and not any(one.turns_mean for one in report.of(LengthSection).conversations):
-        error = shorten_line(failures[0].first_error)
-        raise OperationalError(f"no conversation got as far as a reply. The first error: {error}")
 
 
 class _RunReporter:

@@ -299,6 +299,18 @@ class RunFolder:
         """
         return self.read_all_journals().of(self.read_makers())
 
+    def iterate_journals(self) -> Iterator[Journals]:
+        """Yield the journals, shard by shard where they are in shards.
+
+        Raises:
+            UsageError: a journal or experiment.json is damaged.
+        """
+        if not self.is_in_shards:
+            yield self.read_journals()
+            return
+        for number in range(SHARDS):
+            yield self.read_shard(number)
+
     def read_all_journals(self) -> Journals:
         """Read both journals, conversations of older users and chatbots included.
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 from hallulab.scenarios.text.wording import format_count, format_number, format_with_interval, join_names
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.measure.comparison import Comparison, Finding, build_findings, compare
+from hallulab.simulator.measure.failures import MUCH, Failure, RunFailures
 from hallulab.simulator.measure.hallucinations import Row
 from hallulab.simulator.measure.self_judging import mark
 from hallulab.simulator.report.columns import (
@@ -121,7 +122,7 @@ def _describe_ranking(report: RunReport) -> list[str]:
     findings = _list_told(report)
     open_ones = [finding for finding in findings if finding.undecided]
     said = [
-        _render_headline(finding, report.by(finding.detector))
+        _render_headline(finding, report.by(finding.detector), report.of(RunFailures).failures)
         for finding in findings
         if not finding.undecided
     ]
@@ -205,20 +206,32 @@ def explain_intervals(report: RunReport) -> list[str]:
     ]
 
 
-def _render_headline(finding: Finding, rows: Sequence[Row]) -> str:
+def _render_headline(finding: Finding, rows: Sequence[Row], failures: Sequence[Failure]) -> str:
     by = f"By {finding.detector}"
     if finding.compared == 0:
         return f"{by}: nothing was scored."
     if len(rows) == 1:
-        return f"{by}, {rows[0].chatbot} hallucinates {_rate(rows[0])}; there is no other to compare with."
+        return (
+            f"{by}, {rows[0].chatbot} hallucinates {_rate(rows[0])}{_add_failures(rows[0], failures)}; there is "
+            "no other to compare with."
+        )
     if finding.best is not None:
         best = next(row for row in rows if row.chatbot == finding.best)
         return (
-            f"{by}, {best.chatbot}{mark(best)} hallucinates least: {_rate(best)}, which the paired test "
+            f"{by}, {best.chatbot}{mark(best)} hallucinates least: {_rate(best)}{_add_failures(best, failures)}, which the paired test "
             "tells from every other chatbot (p < 0.05 after Holm's correction)."
         )
     unscored = f" Nothing was scored of {join_names(finding.not_scored)}." if finding.not_scored else ""
     return f"{by}, nothing tells which chatbot hallucinates least.{unscored}"
+
+
+def _add_failures(row: Row, failures: Sequence[Failure]) -> str:
+    """Say behind a chatbot's number how many of its conversations failed, where it is much."""
+    return "".join(
+        f" (and {one.failed} of its {format_count(one.conversations, 'conversation')} failed)"
+        for one in failures
+        if one.chatbot == row.chatbot and one.failed > MUCH * one.conversations
+    )
 
 
 def _describe_needed(finding: Finding) -> str:

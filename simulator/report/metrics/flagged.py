@@ -9,6 +9,7 @@ from typing import Self
 from hallulab.detectors.explanations.explanation import Explanation, explain
 from hallulab.scenarios.text.wording import choose_noun, join_names, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Span, Turn
+from hallulab.simulator.measure.failures import MUCH
 from hallulab.simulator.measure.hallucinations import ByDetector
 from hallulab.simulator.report.document import RunReport
 from hallulab.simulator.report.metrics.metric import Flaws, Metric, RunFacts, Tallied
@@ -40,6 +41,17 @@ class Example(Frozen):
     """What is wrong, by text rules (`hallulab.detectors.explanations`)."""
 
 
+class DetectorFlags(Frozen):
+    """What one detector flags, whatever the others do."""
+
+    detector: str
+    """Its name."""
+    scored: int
+    """Replies that it scored."""
+    flagged: int
+    """Those that it flags."""
+
+
 class Flagged(Frozen):
     """What all detectors of a run flag together: `flagged` in `report.json`."""
 
@@ -58,6 +70,8 @@ class Flagged(Frozen):
     """Such replies of each of them, and its scored ones; None where these numbers differ or are none."""
     example: Example | None
     """One such reply, of a chatbot that is most often flagged if there is one."""
+    alone: tuple[DetectorFlags, ...] = ()
+    """What each detector flags."""
 
 
 class FlaggedSection(Frozen):
@@ -76,6 +90,8 @@ class FlaggedReplies(Metric):
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._replies = self._disputed = 0
+        self._alone: Counter[tuple[str, bool]] = Counter()
+        """Scored replies by detector and whether it flags them."""
         self._scored: Counter[str] = Counter()
         self._by_all: Counter[str] = Counter()
         self._examples: list[tuple[Place, tuple[tuple[int, Example], ...]]] = []
@@ -87,6 +103,7 @@ class FlaggedReplies(Metric):
         for turn in conversation.turns:
             found = [verdicts.get(name, {}).get(turn.index) for name in self.run.detectors]
             scored = [verdict for verdict in found if verdict is not None and verdict.flagged is not None]
+            self._alone.update((verdict.detector, bool(verdict.flagged)) for verdict in scored)
             if not scored or len(scored) < len(self.run.detectors):
                 continue
             flags = {verdict.flagged for verdict in scored}
@@ -104,6 +121,7 @@ class FlaggedReplies(Metric):
         """Add the replies of other conversations."""
         self._replies += other._replies
         self._disputed += other._disputed
+        self._alone.update(other._alone)
         self._scored.update(other._scored)
         self._by_all.update(other._by_all)
         found = sorted([*self._examples, *other._examples], key=lambda one: one[0])
@@ -136,6 +154,14 @@ class FlaggedReplies(Metric):
             most_often=most,
             their_share=counts.pop() if len(counts) == 1 else None,
             example=max(examples, key=lambda one: one[0])[1] if examples else None,
+            alone=tuple(
+                DetectorFlags(
+                    detector=name,
+                    scored=self._alone[name, True] + self._alone[name, False],
+                    flagged=self._alone[name, True],
+                )
+                for name in self.run.detectors
+            ),
         )
         return FlaggedSection(flagged=found)
 
@@ -143,12 +169,16 @@ class FlaggedReplies(Metric):
     def headlines(cls, report: RunReport) -> Sequence[str]:
         """Say what was found in the replies, and where to look first."""
         flagged = report.of(FlaggedSection).flagged
-        if flagged is None:
+        if flagged is None or not flagged.replies:
             return ()
-        disputed = (
-            f"The detectors disagree on {_format_replies(flagged.by_some)}, which the page shows first."
-        )
-        return [_describe_flagged(flagged, report.detectors), *([disputed] if flagged.by_some else [])]
+        said = [_describe_flagged(flagged, report.detectors)]
+        scores = any(one.scored for one in flagged.alone)
+        if len(flagged.alone) > 1 and scores and flagged.replies - flagged.scored > MUCH * flagged.replies:
+            said.append(_describe_alone(flagged.alone))
+        if flagged.by_some:
+            replies = _format_replies(flagged.by_some)
+            said.append(f"The detectors disagree on {replies}, which the page shows first.")
+        return said
 
 
 def _find_place(conversation: Conversation, turn: Turn) -> Place:
@@ -191,6 +221,8 @@ def _describe_flagged(flagged: Flagged, detectors: Sequence[str]) -> str:
     replies = _format_replies(flagged.scored)
     left = flagged.replies - flagged.scored
     apart = f"; {left} more {'was' if left == 1 else 'were'} not scored by {by}" if left else ""
+    if not detectors:
+        return f"No detector has judged the {_format_replies(flagged.replies)}."
     if not flagged.scored:
         return f"None of {_format_replies(flagged.replies)} was scored by {by}."
     if not flagged.by_all:
@@ -205,6 +237,17 @@ def _describe_flagged(flagged: Flagged, detectors: Sequence[str]) -> str:
         example = f' For example, {one.chatbot} says "{shorten_line(one.text)}" {one.reason}'
     are = "is" if flagged.by_all == 1 else "are"
     return f"{flagged.by_all} of {replies} {are} flagged by {by}{often}{apart}.{example}"
+
+
+def _describe_alone(alone: Sequence[DetectorFlags]) -> str:
+    """Say what each detector flags of what it scored, where much was not scored by all."""
+    told = [
+        f"{one.detector} flags {one.flagged} of {_format_replies(one.scored)}"
+        if one.scored
+        else f"{one.detector} scored none"
+        for one in alone
+    ]
+    return f"Each by itself: {join_names(told)}."
 
 
 def _format_replies(number: int) -> str:

@@ -1,4 +1,4 @@
-"""What a report's numbers leave out: failed conversations, cut replies, and turns that no detector scored."""
+"""What a report's numbers leave out: cut replies, and turns that no detector scored or placed."""
 
 from __future__ import annotations
 
@@ -7,20 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Self
 
 from hallulab.chatbots.guarded.record import AGAIN, CALLS
-from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_line
+from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Call, Conversation, Frozen
 from hallulab.simulator.measure.hallucinations import ByDetector, Row
 from hallulab.simulator.report.document import RunReport
 from hallulab.simulator.report.metrics.metric import Flaws, Metric, RunFacts, Tallied
-
-
-class Failure(Frozen):
-    """A chatbot with failed conversations, and the error of the first by identifier."""
-
-    chatbot: str
-    conversations: int
-    failed: int
-    first_error: str
 
 
 class CutReplies(Frozen):
@@ -34,14 +25,12 @@ class CutReplies(Frozen):
 class OmissionSection(Frozen):
     """Fields of `report.json`."""
 
-    failures: tuple[Failure, ...]
-    """Chatbots with failed conversations."""
     cut_replies: tuple[CutReplies, ...]
     """Chatbots with texts that ended at the limit of tokens."""
 
 
 class Omissions(Metric):
-    """Counts failed conversations and cut replies."""
+    """Counts cut replies."""
 
     SECTION = OmissionSection
     ORDER = 25
@@ -49,56 +38,32 @@ class Omissions(Metric):
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._counts: dict[str, Counter[str]] = defaultdict(Counter)
-        self._first: dict[str, tuple[str, str]] = {}
-        """Chatbot → identifier and error of the first failed conversation."""
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count a conversation."""
-        name, failed = conversation.chatbot, conversation.stop_reason == "error"
         cut = sum(any(map(_is_cut, turn.calls)) for turn in conversation.turns)
-        self._counts[name].update(
-            conversations=1, failed=int(failed), replies=len(conversation.turns), cut=cut
-        )
-        if failed:
-            error = (conversation.error or "").removeprefix(f"chatbot {name}: ")
-            self._first[name] = min(self._first.get(name, (conversation.id, error)), (conversation.id, error))
+        self._counts[conversation.chatbot].update(replies=len(conversation.turns), cut=cut)
 
     def merge(self, other: Self) -> None:
         """Add the counts of other conversations."""
         for name, counts in other._counts.items():
             self._counts[name].update(counts)
-        for name, first in other._first.items():
-            self._first[name] = min(self._first.get(name, first), first)
 
     def result(self, tallied: Tallied) -> OmissionSection:
-        """Return the chatbots with failed conversations, and those with cut replies."""
+        """Return the chatbots with cut replies."""
         counts = {name: self._counts[name] for name in self.run.chatbots}
-        failures = tuple(
-            Failure(
-                chatbot=name,
-                conversations=counts[name]["conversations"],
-                failed=counts[name]["failed"],
-                first_error=self._first[name][1],
-            )
-            for name in counts
-            if name in self._first
-        )
         cut = tuple(
             CutReplies(chatbot=name, replies=own["replies"], cut=own["cut"])
             for name, own in counts.items()
             if own["cut"]
         )
-        return OmissionSection(failures=failures, cut_replies=cut)
+        return OmissionSection(cut_replies=cut)
 
     @classmethod
     def notes(cls, report: RunReport) -> Sequence[str]:
-        """Say of chatbots what failed or was cut off, and of detectors what they did not score or place."""
+        """Say of chatbots what was cut off, and of detectors what they did not score or place."""
         section = report.of(OmissionSection)
-        found = [
-            f"{line.chatbot}: {line.failed} of {format_count(line.conversations, 'conversation')} failed: "
-            f"{shorten_line(line.first_error)}"
-            for line in section.failures
-        ]
+        found = []
         for line in section.cut_replies:
             replies = f"{line.replies} {choose_noun(line.replies, 'reply', 'replies')}"
             found.append(

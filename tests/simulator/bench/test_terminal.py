@@ -8,7 +8,7 @@ from rich.console import Console
 from hallulab.simulator.bench.baselines import RaterAgreement, RatingNumbers
 from hallulab.simulator.bench.chats import ChatFriedman, ChatReport, Counted
 from hallulab.simulator.bench.evaluate import Evaluation, Missing
-from hallulab.simulator.bench.results import measure
+from hallulab.simulator.bench.results import BenchData, measure
 from hallulab.simulator.bench.rows import SpanRow
 from hallulab.simulator.bench.significance import SourceTest
 from hallulab.simulator.bench.terminal import (
@@ -40,15 +40,44 @@ def printed(name: str, groups: int = 12) -> list[str]:
     return lines_of(evaluation(replies, *said, name=name, cold_s=0.5, latencies_s=(None, *[0.1] * 11)))
 
 
-def lines_of(one: Evaluation) -> list[str]:
+def lines_of(one: Evaluation, data: BenchData = DATA) -> list[str]:
     console = Console(width=80, no_color=True)
     with console.capture() as capture:
-        print_report(measure([one], DATA).report, console)
+        print_report(measure([one], data).report, console)
     return [line.rstrip() for line in capture.get().splitlines()]
 
 
 def test_one_group_is_not_called_groups() -> None:
-    assert printed("d", groups=1)[0] == "response level: 12 replies in 1 group, 66.7% hallucinated"
+    assert printed("d", groups=1)[1] == "response level: 12 replies in 1 group, 66.7% hallucinated"
+
+
+def test_what_failed_stands_first() -> None:
+    assert printed("d")[0] == "Detector d failed on 4 of 12 replies (33%). Reason: no answer."
+
+
+def test_a_detector_that_failed_on_every_reply_fails_the_benchmark() -> None:
+    report = measure([evaluation([reply()] * 2, FAILED, FAILED, name="d")], DATA).report
+    assert report.failed == "detector d failed on every reply: 2 of 2. Reason: no answer."
+
+
+def test_a_part_of_the_data_is_named_first_and_in_every_head() -> None:
+    data = DATA.model_copy(
+        update={"replies": 8, "tested_on": 3, "trained_on": 5, "split": "one half of the groups"}
+    )
+    lines = lines_of(evaluation([reply()] * 3, *[judged()] * 3), data)
+    assert lines[0] == "Measured on 3 of 8 replies; 5 training examples: one half of the groups."
+    assert [line for line in lines if "3 of 8" in line][1:] == [
+        "response level: 3 of 8 replies in 1 group, 0.0% hallucinated",
+        "sentence level (3 of 8 replies): 6 sentences in 1 group, 0.0% hallucinated",
+        "word level (3 of 8 replies): 21 words in 1 group, 0.0% hallucinated",
+        "span level (3 of 8 replies): 3 replies with gold spans in 1 group, 0 gold spans",
+        "Cost and failures (3 of 8 replies)",
+    ]
+
+
+def test_replies_that_a_limit_leaves_out_are_told_first() -> None:
+    data = DATA.model_copy(update={"replies": 8, "tested_on": 3})
+    assert lines_of(evaluation([reply()] * 3, *[judged()] * 3), data)[0] == "Measured on 3 of 8 replies."
 
 
 def test_too_few_groups_have_the_reason_in_place_of_intervals() -> None:
@@ -81,7 +110,7 @@ def test_too_few_groups_of_a_class_are_told_of_the_detectors_they_concern() -> N
 def test_eighty_columns_are_enough_for_a_usual_name() -> None:
     lines = printed("evidence-chain-rf")
     assert max(map(len, lines)) <= 80
-    assert lines[0] == "response level: 12 replies in 12 groups, 66.7% hallucinated"
+    assert lines[1] == "response level: 12 replies in 12 groups, 66.7% hallucinated"
     assert sum(line.startswith("evidence-chain-rf ") for line in lines) == 5
 
 

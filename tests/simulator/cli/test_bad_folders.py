@@ -18,11 +18,11 @@ def test_a_folder_that_is_no_run(code_and_error: CodeAndError, tmp_path: Path) -
 
 
 def test_an_error_in_a_journal_is_told_as_text(code_and_error: CodeAndError, tmp_path: Path) -> None:
-    failed = {"stop_reason": "error", "error": "chatbot mine: out of\n\x1b[31m order"}
+    failed = {"stop_reason": "error", "error": "chatbot vanilla: out of\n\x1b[31m order"}
     journal(tmp_path, failed)
     assert code_and_error("report", tmp_path) == (
         1,
-        "error: no conversation got as far as a reply. The first error: chatbot mine: out of �[31m order\n",
+        "error: no conversation got as far as a reply: 1 of 1 failed. Reason: out of �[31m order.\n",
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from hallulab.scenarios.transcript import Conversation, Passage, Span, Turn, Verdict
 from hallulab.simulator.measure.run_sums import RunSums
-from hallulab.simulator.report.metrics.flagged import Flagged, FlaggedReplies
+from hallulab.simulator.report.metrics.flagged import DetectorFlags, Flagged, FlaggedReplies
 from hallulab.simulator.report.metrics.metric import RunFacts, Tallied
 
 HELPLINE = Passage(id="h#1", document="h", text="The National Consumer Helpline is 1915. The police is 100.")
@@ -85,8 +85,18 @@ def test_the_example_is_the_one_that_shows_best_what_is_wrong() -> None:
 
 
 def test_without_a_reply_there_is_nothing() -> None:
+    none = tuple(DetectorFlags(detector=name, scored=0, flagged=0) for name in ("d", "e"))
     assert counted() == Flagged(
-        replies=0, scored=0, by_all=0, by_some=0, most_often=(), their_share=None, example=None
+        replies=0, scored=0, by_all=0, by_some=0, most_often=(), their_share=None, example=None, alone=none
+    )
+
+
+def test_what_each_detector_flags_is_counted_also_where_the_other_failed() -> None:
+    chat = spoken("a", "Call 1915.", "Call 15100.", "Call 15100.")
+    made = counted((chat, judged(chat, d=(False, True, True), e=(None, None, False))))
+    assert made.alone == (
+        DetectorFlags(detector="d", scored=3, flagged=2),
+        DetectorFlags(detector="e", scored=1, flagged=0),
     )
 
 

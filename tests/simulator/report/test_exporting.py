@@ -38,7 +38,7 @@ def run(folder: Path, turns: list[tuple[str, tuple[Passage, ...]]], *verdicts: V
 def test_a_reply_that_was_not_scored_is_not_annotated(tmp_path: Path) -> None:
     folder = run(tmp_path, [("One.", PASSAGES), ("Two.", PASSAGES)], scored("c", 0), unscored("c", 1))
     out = tmp_path / "data.jsonl"
-    assert export_annotated(folder, "d", out) == ExportCounts(written=1, without_evidence=0)
+    assert export_annotated(folder, "d", out) == ExportCounts(written=1, without_evidence=0, not_scored=1)
     (reply,) = load_jsonl(out)
     assert (reply.reply, reply.label, reply.spans, reply.group) == ("One.", False, (), "asha")
 

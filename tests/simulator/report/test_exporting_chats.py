@@ -181,15 +181,56 @@ def test_imported_chats_have_no_user_to_audit(tmp_path: Path) -> None:
         export_chats(run, "csv", ExportSelection(audited=True), tmp_path / "x")
 
 
-def test_near_duplicates_are_dropped_and_counted(tmp_path: Path) -> None:
+def nearly_alike(folder: Path) -> RunFolder:
+    """Three conversations, of which the second is nearly the first."""
     words = [f"word{number}" for number in range(60)]
     other = [*words[:-1], "another"]
     chats = [chat("a", " ".join(words)), chat("b", " ".join(other)), chat("c", " ".join(reversed(words)))]
-    run = saved_run(tmp_path, chats)
-    assert export_chats(run, "jsonl", ExportSelection(), tmp_path / "x") == SelectionCounts(
-        written=2, near_duplicates=1
-    )
-    assert [json.loads(line)["id"] for line in (tmp_path / "x").read_text().splitlines()] == ["a", "c"]
+    return saved_run(folder, chats)
+
+
+@pytest.mark.parametrize("format", ["openai", "sharegpt", "hf"])
+def test_near_duplicates_are_dropped_and_counted_in_formats_for_training(tmp_path: Path, format: str) -> None:
+    run = nearly_alike(tmp_path)
+    found = export_chats(run, format, ExportSelection(), tmp_path / "x")
+    assert found == SelectionCounts(written=2, near_duplicates=1)
+    assert export_chats(run, format, ALL, tmp_path / "all") == SelectionCounts(written=3)
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet", "jsonl", "ragtruth"])
+def test_tables_and_data_to_measure_on_keep_near_duplicates(tmp_path: Path, format: str) -> None:
+    found = export_chats(nearly_alike(tmp_path), format, ExportSelection(), tmp_path / "x")
+    assert found == SelectionCounts(written=3)
+
+
+def half_judged(folder: Path) -> RunFolder:
+    """A conversation of four replies: clean by both detectors, failed by one, flagged by one, not judged."""
+    verdicts = [
+        *(scored("a", 0, detector=name) for name in "de"),
+        scored("a", 1, detector="d"), unscored("a", 1, detector="e"),
+        scored("a", 2, [(0, 2)], detector="d"), unscored("a", 2, "abstained", detector="e"),
+    ]  # fmt: skip
+    return saved_run(folder, [chat("a", "It is 1.", "It is 2.", "It is 3.", "It is 4.")], verdicts)
+
+
+def test_a_reply_that_a_detector_failed_on_is_exported_as_not_judged_and_not_as_clean(tmp_path: Path) -> None:
+    found = export_chats(half_judged(tmp_path), "jsonl", ExportSelection(), tmp_path / "x")
+    assert found == SelectionCounts(written=1, not_judged=2)
+    spans = json.loads((tmp_path / "x").read_text())["spans"]
+    assert [one if one is None else len(one) for one in spans] == [0, None, 1, None]
+
+
+def test_spans_of_one_detector_do_not_depend_on_the_others(tmp_path: Path) -> None:
+    export_chats(half_judged(tmp_path), "openai", ExportSelection(detector="d"), tmp_path / "x")
+    turns = json.loads(json.loads((tmp_path / "x").read_text())["hallulab"])["turns"]
+    assert [turn["spans"] if not turn["spans"] else "flagged" for turn in turns] == [[], [], "flagged", None]
+
+
+def test_ragtruth_does_not_call_a_reply_good_that_was_not_judged(tmp_path: Path) -> None:
+    export_chats(half_judged(tmp_path), "ragtruth", ExportSelection(), tmp_path / "x")
+    found = load_ragtruth(LoadRequest("ragtruth", tmp_path / "x"))
+    assert [(one.reply, one.label) for one in found] == [("It is 1.", False), ("It is 3.", True)]
+    assert found.left_out == {"not judged": 2}
 
 
 def test_nothing_is_written_where_nothing_is_left(tmp_path: Path) -> None:

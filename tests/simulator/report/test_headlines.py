@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hallulab.simulator.measure.comparison import Finding
+from hallulab.simulator.measure.failures import Failure
 from hallulab.simulator.measure.hallucinations import Row
 from hallulab.simulator.measure.rows import build_row
 from hallulab.simulator.report.build import render_headlines
@@ -48,6 +49,14 @@ def test_the_best_is_named_where_the_test_says_so() -> None:
 def test_a_best_that_is_judged_by_its_own_verifier_has_the_sign() -> None:
     made = report({"best": "b"}, line("a", 0.5), line("b", 0.25, self_judged_degree="same model"))
     assert render_headlines(made)[0].startswith("By d, b† hallucinates least")
+
+
+def test_behind_the_number_of_a_chatbot_stands_how_many_of_its_conversations_failed() -> None:
+    made = report({"best": "b"}, line("a", 0.5), line("b", 0.0))
+    failed = Failure(chatbot="b", conversations=10, failed=2, first_error="It broke.")
+    assert render_headlines(made.model_copy(update={"failures": (failed,)}))[0].startswith(
+        "By d, b hallucinates least: 0.00 per turn (and 2 of its 10 conversations failed), which the paired "
+    )
 
 
 PAIR: dict[str, Any] = {"undecided": ["a", "b"], "lowest": ["b"], "nearest": ["a"], "difference": 0.25}

@@ -123,7 +123,7 @@ def test_a_run_in_shards_without_a_reply_is_told_after_its_report(
         journals.add_conversation(conversation("c", [], stop_reason="error", error="It broke."))
     ended = hallulab("report", run.path)
     assert (ended.code, run.page.is_file()) == (1, True)
-    assert "no conversation got as far as a reply. The first error: It broke." in ended.err
+    assert "no conversation got as far as a reply: 1 of 1 failed. Reason: It broke." in ended.err
 
 
 def test_an_empty_run_in_shards_has_nothing_to_report_on(tmp_path: Path, hallulab: CommandLine) -> None:
