@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -24,15 +25,29 @@ def write_whole_folder(path: Path) -> Iterator[Path]:
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise UsageError(f"{path} is there and not empty. Give another --out, or delete it.")
     target = Path(os.path.realpath(path))
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    beside: Path | None = None
     try:
-        beside.mkdir(parents=True)
+        beside = make_folder_beside(target)
         yield beside
         beside.replace(target)
     except OSError as error:
         raise OperationalError(f"cannot write {path}: {error.strerror or error}.") from error
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        if beside is not None:
+            shutil.rmtree(beside, ignore_errors=True)
+
+
+def make_folder_beside(target: Path) -> Path:
+    """Make an empty folder beside `target`; what killed processes left of such folders is removed.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(target)
+    beside = _name_beside(target)
+    beside.mkdir()
+    return beside
 
 
 @contextmanager
@@ -45,15 +60,14 @@ def write_whole_file(path: Path) -> Iterator[Path]:
         OperationalError: it cannot be written; the old file is intact.
     """
     target = Path(os.path.realpath(path))
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    beside = _name_beside(target)
     try:
         if target.exists() and not target.is_file():
             with open_stream(target):  # held open, so that a reader sees no end before there is one
                 yield target
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        # A file of that name, perhaps a link to elsewhere, is left from a process that has ended.
-        beside.unlink(missing_ok=True)
+        _remove_leftovers(target)
         yield beside
         beside.replace(target)
     except OSError as error:
@@ -106,7 +120,8 @@ def write_together(texts: Mapping[Path, str]) -> None:
         raise OperationalError(f"cannot write {path}: {error.strerror}.") from error
     finally:
         for made in beside.values():
-            made.unlink(missing_ok=True)
+            with suppress(OSError):
+                made.unlink(missing_ok=True)
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
@@ -121,9 +136,8 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 def _write_beside(target: Path, data: bytes) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    # A file of that name, perhaps a link to elsewhere, is left from a process that has ended.
-    beside.unlink(missing_ok=True)
+    _remove_leftovers(target)
+    beside = _name_beside(target)
     try:
         with beside.open("xb") as file:
             file.write(data)
@@ -132,3 +146,43 @@ def _write_beside(target: Path, data: bytes) -> Path:
             beside.unlink()
         raise
     return beside
+
+
+_NAME_BESIDE = re.compile(r"\.(?P<of>.+)\.(?P<process>[0-9]{1,9})\.part", re.DOTALL)
+"""What lies beside a place until it is whole: what it is of, and the number of the process that writes it."""
+
+
+def _name_beside(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{os.getpid()}.part")
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove what processes that were killed left beside `target`, perhaps links to elsewhere.
+
+    Numbers of processes come again, soon where few run, so this one's may be among them. What cannot be
+    removed, such as another user's, stays.
+    """
+    with suppress(OSError):
+        for name in os.listdir(target.parent):
+            found = _NAME_BESIDE.fullmatch(name)
+            if found is None or found["of"] != target.name or _is_others(int(found["process"])):
+                continue
+            left = target.with_name(name)
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    left.unlink()
+
+
+def _is_others(process: int) -> bool:
+    """Return whether a process runs that is not this one."""
+    if process == os.getpid():
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # it is another user's
+    return True

@@ -15,6 +15,7 @@ import yaml
 from pydantic import Field
 
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.atomic import write_whole_folder
 from hallulab.scenarios.files.data_files import expand_home, is_folder, is_there
 from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.files.yaml_text import YamlText, read_yaml
@@ -289,9 +290,10 @@ def init_scenario(directory: Path) -> None:
     try:
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
             raise UsageError(f"{directory}: this is no empty folder. Name a new one.")
+    except OSError as error:
+        raise OperationalError(f"cannot write {directory}: {error.strerror}.") from error
+    with write_whole_folder(directory) as beside:
         for source in sorted(path for path in _TEMPLATE.rglob("*") if path.is_file()):
-            target = directory / source.relative_to(_TEMPLATE)
+            target = beside / source.relative_to(_TEMPLATE)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(read_file(source))
-    except OSError as error:
-        raise OperationalError(f"cannot write {error.filename or directory}: {error.strerror}.") from error

@@ -15,12 +15,12 @@ from hallulab.scenarios.datasets.annotations import (
     require_annotator,
 )
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.atomic import write_atomically
+from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.files.data_files import read_text
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import join_names
 from hallulab.simulator.annotate.plan import Cell, DrawPlan, ScoredTurn, draw_cells, plan_draw
-from hallulab.simulator.annotate.sheet import build_sheet_turn, name_command, write_sheet
+from hallulab.simulator.annotate.sheet import build_sheet_turn, name_command, render_sheet
 from hallulab.simulator.annotate.turns import collect_scored_turns
 from hallulab.simulator.measure.annotations import Annotations, count_annotations
 from hallulab.simulator.report.facts import order_names
@@ -89,11 +89,11 @@ def draw_turns(folder: RunFolder, options: DrawOptions) -> DrawnSheet:
     hash_of = None if guideline is None else digest(guideline)[:12]
     kept = folder.path / f"guideline-{hash_of}.md"
     folder.refuse_links_out([path, kept])
-    _write(
+    sheet = _render(
         folder, journals, path, options.annotator, hash_of, number, [(turns[at], cell) for cell, at in drawn]
     )
-    if guideline is not None:
-        write_atomically(kept, guideline)
+    # The guideline first: where the sheet is, the command is refused, so nothing may be lacking then.
+    write_together({**({} if guideline is None else {kept: guideline}), path: sheet})
     return DrawnSheet(path, detector, _count(turns, [at for _, at in drawn]), plan)
 
 
@@ -124,7 +124,7 @@ def _find_scored(
     )
 
 
-def _write(
+def _render(
     folder: RunFolder,
     journals: Journals,
     path: Path,
@@ -132,8 +132,8 @@ def _write(
     guideline: str | None,
     number: int,
     drawn: list[tuple[ScoredTurn, Cell]],
-) -> None:
-    """Write the sheet, its turns in the order in which they were drawn."""
+) -> str:
+    """Return the text of the sheet, its turns in the order in which they were drawn."""
     wanted: dict[TurnPlace, Cell] = {(turn.conversation, turn.turn): cell for turn, cell in drawn}
     chats = {conversation for conversation, _ in wanted}
     found = {}
@@ -143,7 +143,7 @@ def _write(
             if cell is not None:
                 how = {"draw": number, "stratum": cell.stratum, "propensity": cell.propensity}
                 found[conversation.id, turn.index] = build_sheet_turn(conversation, turn, how)
-    write_sheet(path, folder.path, annotator, guideline, (found[place] for place in wanted))
+    return render_sheet(path, folder.path, annotator, guideline, (found[place] for place in wanted))
 
 
 def _count(turns: list[ScoredTurn], drawn: list[int]) -> dict[str, tuple[int, int, int]]:

@@ -22,7 +22,6 @@ from hallulab.scenarios.datasets.annotations import (
     require_annotator,
 )
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.yaml_text import LARGEST, read_yaml
 from hallulab.scenarios.text.wording import render_one_line
@@ -110,21 +109,20 @@ def build_sheet_turn(conversation: Conversation, turn: Turn, drawn: Mapping[str,
     }
 
 
-def write_sheet(
+def render_sheet(
     path: Path, run: Path, annotator: str, guideline: str | None, turns: Iterable[dict[str, Any]]
-) -> None:
-    """Write a sheet to be filled in.
+) -> str:
+    """Return the text of a sheet to be filled in.
 
     Raises:
         UsageError: it is too large to be read again.
-        OperationalError: it cannot be written.
     """
     named = {"annotator": annotator, **({} if guideline is None else {"guideline": guideline})}
     text = HEAD.format(command=render_one_line(name_command(run, path))) + _dump(named) + "turns:\n"
     text += "\n".join(_dump([turn]).replace("spans: null\n", "spans:\n") for turn in turns)
     if len(text.encode()) > LARGEST:
         raise UsageError(f"--next: the sheet would have more than {LARGEST:,} bytes. Ask for fewer turns.")
-    write_atomically(path, text)
+    return text
 
 
 class _Dumper(yaml.SafeDumper):

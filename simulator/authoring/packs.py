@@ -200,4 +200,4 @@ def _write(wanted: PackRequest, about: About, making: PersonaBatch, how: str) ->
             (folder / "personas.yaml").write_text(render_personas_file(blocks, how), encoding="utf-8")
             load_scenario(folder)
     except OSError as error:
-        raise OperationalError(f"cannot write {error.filename or target}: {error.strerror}.") from error
+        raise OperationalError(f"cannot write {wanted.target}: {error.strerror or error}.") from error

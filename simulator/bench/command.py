@@ -14,7 +14,7 @@ from hallulab.detectors.base.protocol import Detector, TrainableDetector
 from hallulab.scenarios.datasets import list_datasets, load_labelled
 from hallulab.scenarios.datasets.annotations import ANNOTATIONS
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.atomic import write_atomically
+from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder
 from hallulab.scenarios.files.yaml_text import read_value
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
@@ -125,12 +125,15 @@ def write_results(options: BenchOptions, results: Results) -> None:
         OperationalError: one cannot be written.
     """
     report = results.report
+    texts: dict[Path, str] = {}
     if options.json_file is not None:
-        write_atomically(Path(options.json_file), report.text())
+        texts[Path(options.json_file)] = report.text()
     if options.csv is not None:
-        write_atomically(Path(options.csv), format_csv(ROWS, report.rows))
+        texts[Path(options.csv)] = format_csv(ROWS, report.rows)
     if options.html is not None:
-        write_atomically(Path(options.html), render_page(report, results.samples))
+        texts[Path(options.html)] = render_page(report, results.samples)
+    if texts:
+        write_together(texts)
 
 
 def _read_options(given: Sequence[str] | Mapping[str, Any]) -> Mapping[str, Any]:

@@ -291,7 +291,11 @@ def export(
     ] = False,
     min_turns: Annotated[int | None, typer.Option(min=1, help="Only those with as many turns.")] = None,
     keep_duplicates: Annotated[
-        bool, typer.Option("--keep-duplicates", help="Of openai, sharegpt and hf: also those that are nearly the same as another; other formats have all.")
+        bool,
+        typer.Option(
+            "--keep-duplicates",
+            help="Of openai, sharegpt and hf: also those that are nearly the same as another; other formats have all.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -359,7 +363,9 @@ def _tell_replies(exported: ExportCounts, detector: str | None, out: Path, as_js
         if exported.without_evidence:
             print_lines(f"{exported.without_evidence} left out: no evidence, or an empty reply")
         if exported.not_scored:
-            print_lines(f"{exported.not_scored} left out: {detector} failed, abstained, or did not judge them")
+            print_lines(
+                f"{exported.not_scored} left out: {detector} failed, abstained, or did not judge them"
+            )
     if detector is None:
         print_lines(
             "no line has a label: fill in `label` or `spans` before `hallulab bench` reads them, or give "

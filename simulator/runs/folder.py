@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import tempfile
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,7 +14,7 @@ from pathlib import Path
 from hallulab.agents.models.wave_files import clear_waves
 from hallulab.scenarios.datasets.annotations import TurnPlace
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.atomic import write_atomically, write_together
+from hallulab.scenarios.files.atomic import make_folder_beside, write_atomically, write_together
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.opening import open_descriptor
 from hallulab.scenarios.transcript import Conversation, Verdict
@@ -213,7 +212,7 @@ class RunFolder:
         """
         beside: Path | None = None
         try:
-            beside = Path(tempfile.mkdtemp(prefix=f".{PAGES}.", dir=self.path))
+            beside = make_folder_beside(self.pages)
             yield beside
             self.clear_pages()
             self.pages.mkdir(exist_ok=True)

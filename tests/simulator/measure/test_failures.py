@@ -14,7 +14,9 @@ from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import result
 
 
-def talks(held: int, errors: Sequence[str] = (), chatbot: str = "bot", replies: int = 1) -> list[Conversation]:
+def talks(
+    held: int, errors: Sequence[str] = (), chatbot: str = "bot", replies: int = 1
+) -> list[Conversation]:
     """So many conversations that were held, and one for each error; each with so many replies."""
     said = ["It is 5."] * replies
     failed = [

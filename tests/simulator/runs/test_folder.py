@@ -114,7 +114,7 @@ def test_text_that_cannot_be_encoded_touches_nothing(tmp_path: Path) -> None:
 def test_a_link_in_the_place_of_the_file_beside_is_not_followed(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text("mine")
-    (tmp_path / f".report.json.{os.getpid()}").symlink_to(precious)
+    (tmp_path / f".report.json.{os.getpid()}.part").symlink_to(precious)
     write_atomically(tmp_path / "report.json", "new")
     assert precious.read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["precious", "report.json"]
