@@ -57,7 +57,8 @@ class Runs:
 
     def __call__(self, endpoint: Endpoint) -> Ended:
         with patch("hallulab.agents.models.transport.make_network", lambda: endpoint):
-            return self._command(*flags(self._pack, "--out", self._out, "--repeats", "3"))
+            arguments = flags(self._pack, "--out", self._out, "--repeats", "3", detectors="direct-judge")
+            return self._command(*arguments)
 
 
 @pytest.fixture

@@ -179,8 +179,8 @@ def test_what_was_reached_is_told_in_one_line() -> None:
     assert parts[0][0].describe() == "concurrency at http://a/v1: 10 → 40"
 
 
-async def ask_fast(endpoint: BusyEndpoint, number: int) -> tuple[int, int]:
-    """Ask so much, with a clock that is 40 times as fast; return the limit in the end, and the answers."""
+async def ask_fast(endpoint: BusyEndpoint, number: int) -> int:
+    """Ask so much, with a clock that is 40 times as fast; return the number of answers."""
     limits = AdaptiveLimits(
         [endpoint.url],
         clock=lambda: asyncio.get_running_loop().time() * 40,
@@ -197,12 +197,10 @@ async def ask_fast(endpoint: BusyEndpoint, number: int) -> tuple[int, int]:
         *(session.text("s", [ChatMessage("user", f"{n}?")], max_tokens=90) for n in range(number))
     )
     await pool.close()
-    return limits.list_reached()[0].limit, len(said)
+    return len(said)
 
 
 def test_no_request_is_lost_at_an_endpoint_that_refuses_too_many() -> None:
     with busy_endpoint(0.05, 30, most=30) as endpoint:
-        limit, said = asyncio.run(ask_fast(endpoint, 500))
-        assert said == endpoint.answered == 500
+        assert asyncio.run(ask_fast(endpoint, 500)) == endpoint.answered == 500
         assert endpoint.refused > 0
-        assert limit <= 31  # how near to it is a matter of the machine; see the tests above

@@ -192,7 +192,7 @@ def test_a_kill_within_a_reply_keeps_the_turns_before_it(
     ended = subprocess.run(
         [sys.executable, "-c", TYPES_THREE, *command],
         cwd=ROOT,
-        timeout=60,
+        timeout=240,
         check=False,
         stdout=subprocess.PIPE,
     )

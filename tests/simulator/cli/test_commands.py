@@ -205,7 +205,7 @@ def test_view_stops_its_runs_when_it_is_interrupted(tmp_path: Path) -> None:
             urllib.request.Request(f"{base}/start", json.dumps(form).encode(), given), timeout=60
         ).close()
         process.send_signal(signal.SIGINT)
-        rest, told = process.communicate(timeout=60)
+        rest, told = process.communicate(timeout=240)
     [run] = [path for path in tmp_path.iterdir() if path.is_dir()]
     ended = f"stopped: {run}. Its page resumes it, and so does the same `hallulab run`.\n"
     assert (process.returncode, rest, told) == (0, ended, "")

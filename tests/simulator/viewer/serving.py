@@ -56,7 +56,7 @@ class Served:
             headers={"Cookie": f"{access.cookie}={access.token}", **given},
         )
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=240) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

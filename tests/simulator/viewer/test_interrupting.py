@@ -85,7 +85,7 @@ def test_a_viewer_ends_whatever_hangs(tmp_path: Path, number: signal.Signals, ha
         opened.enter_context(connect(address, f"GET {run}/{hanging}"))
         time.sleep(0.2)  # the last request may come later than the signal; the test is then an easier one
         process.send_signal(number)
-        rest, told = process.communicate(timeout=60)
+        rest, told = process.communicate(timeout=240)
     assert (process.returncode, rest, told) == (0, "", "")
 
 
