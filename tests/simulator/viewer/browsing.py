@@ -14,6 +14,9 @@ from playwright.sync_api import Browser, Page
 from tests.simulator.viewer.serving import Served
 
 CHROMIUM = shutil.which("chromium")
+IN_TWO_FORMS = [pytest.param(1280, "light", marks=pytest.mark.slow), (400, "dark")]
+"""Width and colours in which a page is looked at. A telephone's finds more."""
+
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
 
 

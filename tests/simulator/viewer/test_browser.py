@@ -13,7 +13,7 @@ from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.viewer import app
 from hallulab.simulator.viewer.runs import ShownRun
 from tests.builders import conversation, scored
-from tests.simulator.viewer.browsing import find_violations, needs_chromium, opened_as
+from tests.simulator.viewer.browsing import IN_TWO_FORMS, find_violations, needs_chromium, opened_as
 from tests.simulator.viewer.serving import Served, append, serving
 from tests.simulator.viewer.test_pages import HOSTILE, hostile_run, id_of
 
@@ -150,7 +150,7 @@ def test_nothing_of_a_hostile_run_is_executed(page: Page, served: Served, path: 
     assert page.locator("main img").count() == 0
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), IN_TWO_FORMS)
 @pytest.mark.parametrize("path", ["/", "{run}", "{run}/conversations", "{run}/conversations/a"])
 def test_pages_fit_and_have_no_serious_violation(
     browser: Browser, served: Served, path: str, width: int, scheme: Any

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from hallulab.scenarios.transcript import Passage, Span
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
-from tests.simulator.viewer.browsing import find_violations, needs_chromium, opened_as
+from tests.simulator.viewer.browsing import IN_TWO_FORMS, find_violations, needs_chromium, opened_as
 from tests.simulator.viewer.serving import Served, append, serving
 from tests.simulator.viewer.test_pages import id_of
 
@@ -141,7 +141,7 @@ def test_nothing_to_compare_is_told(page: Page, served: Served) -> None:
     assert "Choose a reference" in page.locator("main .note").inner_text()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), IN_TWO_FORMS)
 @pytest.mark.parametrize("path", ["/runs/{a}/beside/vanilla", "/compare?reference={a}&run={b}"])
 def test_pages_fit_and_have_no_serious_violation(
     browser: Browser, served: Served, path: str, width: int, scheme: Any

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from hallulab.scenarios.datasets.annotations import read_annotations
-from tests.simulator.viewer.browsing import find_violations, needs_chromium, opened_as
+from tests.simulator.viewer.browsing import IN_TWO_FORMS, find_violations, needs_chromium, opened_as
 from tests.simulator.viewer.serving import Served
 from tests.simulator.viewer.test_annotating import folder_of
 from tests.simulator.viewer.test_pages import id_of
@@ -107,7 +107,7 @@ def test_keys_that_settle_nothing_are_told(page: Page, served: Served, key: str,
     assert read_decisions(served) == []
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), IN_TWO_FORMS)
 def test_the_page_fits_and_has_no_serious_violation(
     browser: Browser, served: Served, width: int, scheme: Any
 ) -> None:
