@@ -137,12 +137,12 @@ def list_unnamed(recipients: Sequence[Recipient], named: Collection[Recipient]) 
 
 @dataclass(frozen=True)
 class UserWords:
-    """Whom the user has named, of those that an experiment out of a run folder asks."""
+    """What the user has said of an experiment out of a run folder."""
 
-    named: tuple[Recipient, ...]
-    """The recipients of flags, and of an experiment file that lies in no run folder."""
+    told: Experiment
+    """What flags say, and an experiment file that lies in no run folder."""
     source: Path
-    """The file that names the others."""
+    """The file that says the rest."""
 
     def require(self, experiment: Experiment, recipients: Sequence[Recipient]) -> None:
         """Check that the user has named them, or agrees.
@@ -156,7 +156,7 @@ class UserWords:
         Raises:
             UsageError: the user has not named all, and nobody can be asked or says no.
         """
-        unnamed = list_unnamed(recipients, self.named)
+        unnamed = list_unnamed(recipients, list_recipients(self.told))
         told = [one.describe() for one in unnamed]
         if not unnamed or agrees(f"Only {self.source} says that:", told):
             return

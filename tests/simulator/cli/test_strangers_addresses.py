@@ -343,3 +343,39 @@ def test_a_missing_answer_is_never_asked_for_in_a_replay(
     recorded.close()
     code, told = hallulab.code_and_error("detect", run.path, "--replay", recording, "--quiet")
     assert (code, evil.heads) == (1, []), told
+
+
+def weights_here(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    return folder
+
+
+@pytest.mark.parametrize("how", ["served", "embedding", "weights", "file"])
+def test_no_folder_or_file_that_only_a_run_folder_names_is_read(
+    hallulab: CommandLine, evil: Recorded, tmp_path: Path, how: str
+) -> None:
+    path = str(weights_here(tmp_path / "weights"))
+    fields: dict[str, Any] = {
+        "served": {"model": path},
+        "embedding": {"base_url": evil.url, "embedding_model": path},
+        "weights": {"detectors": [{"name": "x", "kind": "hhem", "options": {"weights": path}}]},
+        "file": {"detectors": [{"name": "x", "kind": "combined", "options": {"model": path}}]},
+    }[how]
+    run = strangers_run(tmp_path / "theirs", **fields)
+    before = contents(tmp_path)
+    code, told = hallulab.code_and_error("detect", run.path, "--quiet")
+    assert (code, evil.heads, contents(tmp_path)) == (2, [], before)
+    assert told.startswith(f"error: only {run.experiment} says that {path} is read. If you trust it, give ")
+    assert (f"give --model {path}, or an experiment file" in told) == (how == "served")
+
+
+def test_a_folder_that_the_users_own_file_names_is_read(
+    hallulab: CommandLine, evil: Recorded, tmp_path: Path
+) -> None:
+    path = str(weights_here(tmp_path / "weights"))
+    run = strangers_run(tmp_path / "run", base_url=evil.url, embedding_model=path)
+    file = tmp_path / "own.yaml"
+    file.write_text(yaml.safe_dump({"embedding_model": path}))
+    # What is in it is no model: that is told when it is read.
+    assert "says that" not in hallulab.code_and_error("detect", run.path, "-c", file, "--quiet")[1]
