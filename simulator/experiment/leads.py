@@ -26,7 +26,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import is_there
 from hallulab.scenarios.packs.pack_files import list_built_in_packs
 from hallulab.scenarios.text.wording import render_one_line
-from hallulab.simulator.experiment.agreement import agrees
+from hallulab.simulator.experiment.agreement import require_agreement
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.experiment.recipients import UserWords, iterate_texts
 
@@ -123,30 +123,31 @@ def list_leads_of_components(experiment: Experiment, chatbots: bool = True) -> l
     ]
 
 
-def require_told(words: UserWords, leads: Sequence[Lead]) -> None:
+def require_told(words: UserWords, leads: Sequence[Lead], chatbots: bool = True) -> None:
     """Check that the user has named each folder and file that is read as weights or as a policy, or agrees.
 
     Call this before any of them is read, and before anything is written. Which pack is read is not asked:
     documents and personas are data.
 
+    Args:
+        words: what the user has said.
+        leads: what is going to be read.
+        chatbots: whether chatbots answer; else what the user says of them does not count.
+
     Raises:
         UsageError: the user has not named one, and nobody can be asked or says no.
     """
     told = {(lead.target, lead.value) for lead in list_leads(words.told)}
-    told |= {(lead.target, lead.value) for lead in list_leads_of_components(words.told)}
+    told |= {(lead.target, lead.value) for lead in list_leads_of_components(words.told, chatbots)}
     lacking = [
         lead
         for lead in leads
         if lead.target in _READ and not lead.is_harmless and (lead.target, lead.value) not in told
     ]
     lines = list(dict.fromkeys(f"{render_one_line(lead.value)} is read" for lead in lacking))
-    if not lines or agrees(f"Only {words.source} says that:", lines):
-        return
-    by_flag = f"--model {shlex.quote(lacking[0].value)}, or " if lacking[0].field == "model" else ""
-    raise UsageError(
-        f"only {words.source} says that {'; '.join(lines)}. If you trust it, give {by_flag}an experiment "
-        "file of your own that names it, in no run folder, with -c."
-    )
+    by_flag = "".join(f"--model {shlex.quote(lead.value)}, or " for lead in lacking if lead.field == "model")
+    by_file = "an experiment file of your own that names it, in no run folder, with -c."
+    require_agreement(words.source, lines, f"If you trust it, give {by_flag}{by_file}")
 
 
 _Walked = Iterator[tuple[Target | Literal["unknown"], str]]

@@ -21,10 +21,9 @@ import httpx2
 from hallulab.agents.models.endpoints import Endpoint, is_loopback, normal
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
-from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import render_one_line
-from hallulab.simulator.experiment.agreement import agrees
+from hallulab.simulator.experiment.agreement import require_agreement
 from hallulab.simulator.experiment.config import Component, Experiment
 
 VIEW_FILE = "view-experiment.yaml"
@@ -34,7 +33,7 @@ _OF_A_RUN = (
     VIEW_FILE,
     "experiment.json",
     "turns.jsonl",
-    "answers.jsonl",
+    "stress.json",
     *(f"{journal}{part}.jsonl" for journal in ("conversations", "verdicts") for part in ("", "-00")),
 )
 """Names of which a run folder has one."""
@@ -157,11 +156,8 @@ class UserWords:
             UsageError: the user has not named all, and nobody can be asked or says no.
         """
         unnamed = list_unnamed(recipients, list_recipients(self.told))
-        told = [one.describe() for one in unnamed]
-        if not unnamed or agrees(f"Only {self.source} says that:", told):
-            return
         remedy = _suggest_flags(experiment, unnamed) or _BY_FILE
-        raise UsageError(f"only {self.source} says that {'; '.join(told)}. {remedy}")
+        require_agreement(self.source, [one.describe() for one in unnamed], remedy)
 
 
 def find_run_folder(file: Path) -> Path | None:

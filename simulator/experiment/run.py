@@ -54,12 +54,12 @@ async def run_experiment(
     folder.refuse_recording(settings.record)
     request = load_request(experiment, folder, simulate, judge, branching)
     if words is not None:
-        words.require(request.experiment, list_foreign(request.experiment, chatbots=simulate))
-        require_told(words, list_leads_of_components(request.experiment, chatbots=simulate))
+        words.require(request.experiment, list_foreign(request.experiment, simulate))
+        require_told(words, list_leads_of_components(request.experiment, simulate), simulate)
     async with open_stage(request, settings) as stage:
         if words is not None and stage.asks_model and not stage.pool.recording.replaying:
-            words.require(request.experiment, list_asked(request.experiment, chatbots=simulate))
-            require_told(words, list_leads(request.experiment))
+            words.require(request.experiment, list_asked(request.experiment, simulate))
+            require_told(words, list_leads(request.experiment), simulate)
         if simulate and not settings.fresh:
             check_folder(request.experiment, request.scenario, folder, branching)
         with folder.claimed():
