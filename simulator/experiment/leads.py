@@ -115,12 +115,12 @@ def list_leads_of_components(experiment: Experiment, chatbots: bool = True) -> l
         UsageError: see `list_component_leads`.
     """
     fields = ("chatbots", "detectors") if chatbots else ("detectors",)
-    return [
-        lead
-        for field in fields
-        for component in getattr(experiment, field)
-        for lead in list_component_leads(field, component)
-    ]
+    found: list[Lead] = []
+    for field in fields:
+        for component in getattr(experiment, field):
+            with experiment.placing_errors(component):
+                found += list_component_leads(field, component)
+    return found
 
 
 def require_told(words: UserWords, leads: Sequence[Lead], chatbots: bool = True) -> None:
