@@ -95,12 +95,13 @@ def list_asked(experiment: Experiment, chatbots: bool = True) -> tuple[Recipient
     endpoints = list(collect_endpoints(experiment).values())
     for bot in experiment.chatbots if chatbots else ():
         endpoints += _list_endpoints(bot)
+    several = [_normalize(url) for url in experiment.base_urls]
     return tuple(
         dict.fromkeys(
             Recipient(address, endpoint.variable)
             for endpoint in endpoints
             if endpoint.base_url
-            for address in _list_addresses(experiment, endpoint.base_url)
+            for address in _list_addresses(_normalize(endpoint.base_url), several)
         )
     )
 
@@ -126,11 +127,11 @@ def list_unnamed(recipients: Sequence[Recipient], named: Collection[Recipient]) 
         recipients: those that would be asked.
         named: those of the user's own words.
     """
-    known = {one.address for one in named}
+    own, known = frozenset(named), {one.address for one in named}
     return tuple(
         one
         for one in recipients
-        if one not in named and (one.gets_a_key or not (one.address in known or is_loopback(one.address)))
+        if one not in own and (one.gets_a_key or not (one.address in known or is_loopback(one.address)))
     )
 
 
@@ -175,12 +176,10 @@ def find_run_folder(file: Path) -> Path | None:
     return None
 
 
-def _list_addresses(experiment: Experiment, address: str) -> list[str]:
+def _list_addresses(address: str, several: Sequence[str]) -> list[str]:
     """Return the addresses that requests to one may go to: those of the first of several go to all."""
-    usual, several = _normalize(address), [_normalize(url) for url in experiment.base_urls]
-    if several and f"{usual}/".startswith(f"{several[0]}/"):
-        return [usual, *several]
-    return [usual]
+    shared = several and f"{address}/".startswith(f"{several[0]}/")
+    return [address, *several] if shared else [address]
 
 
 def _normalize(address: str) -> str:
