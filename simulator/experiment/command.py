@@ -76,7 +76,7 @@ def _read_deciding(options: RunOptions) -> dict[str, Any] | None:
     given = options.collect_deciding_fields()
     if options.until_decided or not given:
         return given if options.until_decided else None
-    if load_experiment(options.config_path, {}).until_decided is None:
+    if load_unchecked(options.config_path, {}).until_decided is None:
         flag = next(iter(given)).replace("_", "-")
         raise UsageError(f"--{flag} says how --until-decided goes on. Give --until-decided, too.")
     return given
