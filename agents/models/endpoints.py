@@ -352,8 +352,9 @@ def _without_secrets(url: str) -> str:
 def _with_scheme_and_host(url: str) -> str:
     try:
         parts = urlsplit(url)
+        httpx2.URL(url)  # whoever sends has to read it, too
         known = parts.scheme in ("http", "https", SCRIPTED) and bool(parts.hostname) and parts.port != 0
-    except ValueError:
+    except (ValueError, httpx2.InvalidURL):
         known = False
     if not known or any(letter.isspace() for letter in url):
         raise ValueError(

@@ -13,7 +13,7 @@ from hallulab.simulator.experiment.experiment_file import load_experiment, load_
 from hallulab.simulator.experiment.fixed_prefix import find_branching
 from hallulab.simulator.experiment.manifest import load_experiment_to_judge
 from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.experiment.recipients import UserWords, find_run_folder, list_recipients
+from hallulab.simulator.experiment.recipients import UserWords, find_run_folder
 from hallulab.simulator.experiment.run import Conduct, run_experiment
 from hallulab.simulator.options.commands import BranchOptions, DetectOptions, RunOptions, SimulateOptions
 from hallulab.simulator.options.groups import read_whole_numbers, to_path
@@ -76,7 +76,7 @@ def _read_deciding(options: RunOptions) -> dict[str, Any] | None:
     given = options.collect_deciding_fields()
     if options.until_decided or not given:
         return given if options.until_decided else None
-    if load_experiment(options.config_path, {}).until_decided is None:
+    if load_unchecked(options.config_path, {}).until_decided is None:
         flag = next(iter(given)).replace("_", "-")
         raise UsageError(f"--{flag} says how --until-decided goes on. Give --until-decided, too.")
     return given
@@ -194,8 +194,8 @@ def load_saved_experiment(
     own = {name: value for name, value in flags.items() if value is not None}
     values = put_over(values, own)
     theirs = config is not None and find_run_folder(config) is not None
-    told = {} if theirs else {name: given[name] for name in given.keys() & (fields | {"chatbots"})}
-    words = UserWords(list_recipients(load_unchecked(None, put_over(told, own))), run.experiment)
+    told = {} if theirs else {name: given[name] for name in given.keys() - {"until_decided"}}
+    words = UserWords(load_unchecked(None, put_over(told, own)), run.experiment)
     if chatbots is not None:
         known = {bot["name"]: bot for bot in values["chatbots"]}
         values["chatbots"] = [known.get(name, name) for name in chatbots]

@@ -48,8 +48,7 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     """
     experiment = load_unchecked(path, flags)
     if path is not None and find_run_folder(path) is not None:
-        named = list_recipients(load_unchecked(None, flags))
-        UserWords(named, path).require(experiment, list_recipients(experiment))
+        UserWords(load_unchecked(None, flags), path).require(experiment, list_recipients(experiment))
     return experiment
 
 

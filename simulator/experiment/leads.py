@@ -7,7 +7,8 @@ texts of which nobody knows what they lead to are the user's word alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -24,11 +25,16 @@ from hallulab.scenarios.components import LeadsTo, Target, read_options
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import is_there
 from hallulab.scenarios.packs.pack_files import list_built_in_packs
+from hallulab.scenarios.text.wording import render_one_line
+from hallulab.simulator.experiment.agreement import require_agreement
 from hallulab.simulator.experiment.config import Component, Experiment
-from hallulab.simulator.experiment.recipients import iterate_texts
+from hallulab.simulator.experiment.recipients import UserWords, iterate_texts
 
 RUNNING_CODE = frozenset({"callable", "autogen"})
 """Kinds of chatbots that are other people's code."""
+
+_READ: frozenset[str] = frozenset({"served", "embedding", "weights", "file", "policy"})
+"""Targets that are read, and may be made to harm by whoever writes them."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)?")
 """A model's name at a server, or on the hub: `name` or `organisation/name`."""
@@ -100,6 +106,48 @@ def list_component_leads(field: str, component: Component) -> list[Lead]:
     """
     walked = _walk_part(field == "detectors", component.kind, component.options)
     return [Lead(field, component.name, target, value) for target, value in walked]
+
+
+def list_leads_of_components(experiment: Experiment, chatbots: bool = True) -> list[Lead]:
+    """Return what leads out of detectors, and of chatbots if they answer.
+
+    Raises:
+        UsageError: see `list_component_leads`.
+    """
+    fields = ("chatbots", "detectors") if chatbots else ("detectors",)
+    found: list[Lead] = []
+    for field in fields:
+        for component in getattr(experiment, field):
+            with experiment.placing_errors(component):
+                found += list_component_leads(field, component)
+    return found
+
+
+def require_told(words: UserWords, leads: Sequence[Lead], chatbots: bool = True) -> None:
+    """Check that the user has named each folder and file that is read as weights or as a policy, or agrees.
+
+    Call this before any of them is read, and before anything is written. Which pack is read is not asked:
+    documents and personas are data.
+
+    Args:
+        words: what the user has said.
+        leads: what is going to be read.
+        chatbots: whether chatbots answer; else what the user says of them does not count.
+
+    Raises:
+        UsageError: the user has not named one, and nobody can be asked or says no.
+    """
+    told = {(lead.target, lead.value) for lead in list_leads(words.told)}
+    told |= {(lead.target, lead.value) for lead in list_leads_of_components(words.told, chatbots)}
+    lacking = [
+        lead
+        for lead in leads
+        if lead.target in _READ and not lead.is_harmless and (lead.target, lead.value) not in told
+    ]
+    lines = list(dict.fromkeys(f"{render_one_line(lead.value)} is read" for lead in lacking))
+    by_flag = "".join(f"--model {shlex.quote(lead.value)}, or " for lead in lacking if lead.field == "model")
+    by_file = "an experiment file of your own that names it, in no run folder, with -c."
+    require_agreement(words.source, lines, f"If you trust it, give {by_flag}{by_file}")
 
 
 _Walked = Iterator[tuple[Target | Literal["unknown"], str]]

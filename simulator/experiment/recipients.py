@@ -21,10 +21,9 @@ import httpx2
 from hallulab.agents.models.endpoints import Endpoint, is_loopback, normal
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
-from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import render_one_line
-from hallulab.simulator.experiment.agreement import agrees
+from hallulab.simulator.experiment.agreement import require_agreement
 from hallulab.simulator.experiment.config import Component, Experiment
 
 VIEW_FILE = "view-experiment.yaml"
@@ -34,7 +33,7 @@ _OF_A_RUN = (
     VIEW_FILE,
     "experiment.json",
     "turns.jsonl",
-    "answers.jsonl",
+    "stress.json",
     *(f"{journal}{part}.jsonl" for journal in ("conversations", "verdicts") for part in ("", "-00")),
 )
 """Names of which a run folder has one."""
@@ -96,12 +95,13 @@ def list_asked(experiment: Experiment, chatbots: bool = True) -> tuple[Recipient
     endpoints = list(collect_endpoints(experiment).values())
     for bot in experiment.chatbots if chatbots else ():
         endpoints += _list_endpoints(bot)
+    several = [_normalize(url) for url in experiment.base_urls]
     return tuple(
         dict.fromkeys(
             Recipient(address, endpoint.variable)
             for endpoint in endpoints
             if endpoint.base_url
-            for address in _list_addresses(experiment, endpoint.base_url)
+            for address in _list_addresses(_normalize(endpoint.base_url), several)
         )
     )
 
@@ -127,22 +127,22 @@ def list_unnamed(recipients: Sequence[Recipient], named: Collection[Recipient]) 
         recipients: those that would be asked.
         named: those of the user's own words.
     """
-    known = {one.address for one in named}
+    own, known = frozenset(named), {one.address for one in named}
     return tuple(
         one
         for one in recipients
-        if one not in named and (one.gets_a_key or not (one.address in known or is_loopback(one.address)))
+        if one not in own and (one.gets_a_key or not (one.address in known or is_loopback(one.address)))
     )
 
 
 @dataclass(frozen=True)
 class UserWords:
-    """Whom the user has named, of those that an experiment out of a run folder asks."""
+    """What the user has said of an experiment out of a run folder."""
 
-    named: tuple[Recipient, ...]
-    """The recipients of flags, and of an experiment file that lies in no run folder."""
+    told: Experiment
+    """What flags say, and an experiment file that lies in no run folder."""
     source: Path
-    """The file that names the others."""
+    """The file that says the rest."""
 
     def require(self, experiment: Experiment, recipients: Sequence[Recipient]) -> None:
         """Check that the user has named them, or agrees.
@@ -156,12 +156,9 @@ class UserWords:
         Raises:
             UsageError: the user has not named all, and nobody can be asked or says no.
         """
-        unnamed = list_unnamed(recipients, self.named)
-        told = [one.describe() for one in unnamed]
-        if not unnamed or agrees(f"Only {self.source} says that:", told):
-            return
+        unnamed = list_unnamed(recipients, list_recipients(self.told))
         remedy = _suggest_flags(experiment, unnamed) or _BY_FILE
-        raise UsageError(f"only {self.source} says that {'; '.join(told)}. {remedy}")
+        require_agreement(self.source, [one.describe() for one in unnamed], remedy)
 
 
 def find_run_folder(file: Path) -> Path | None:
@@ -179,12 +176,10 @@ def find_run_folder(file: Path) -> Path | None:
     return None
 
 
-def _list_addresses(experiment: Experiment, address: str) -> list[str]:
+def _list_addresses(address: str, several: Sequence[str]) -> list[str]:
     """Return the addresses that requests to one may go to: those of the first of several go to all."""
-    usual, several = _normalize(address), [_normalize(url) for url in experiment.base_urls]
-    if several and f"{usual}/".startswith(f"{several[0]}/"):
-        return [usual, *several]
-    return [usual]
+    shared = several and f"{address}/".startswith(f"{several[0]}/")
+    return [address, *several] if shared else [address]
 
 
 def _normalize(address: str) -> str:

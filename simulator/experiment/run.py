@@ -9,6 +9,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.fixed_prefix import Branching, branch_jobs
+from hallulab.simulator.experiment.leads import list_leads, list_leads_of_components, require_told
 from hallulab.simulator.experiment.makers import ComponentVersions
 from hallulab.simulator.experiment.manifest import check_folder, warn_of_made_anew, write_manifest
 from hallulab.simulator.experiment.models import RunSettings
@@ -53,10 +54,12 @@ async def run_experiment(
     folder.refuse_recording(settings.record)
     request = load_request(experiment, folder, simulate, judge, branching)
     if words is not None:
-        words.require(request.experiment, list_foreign(request.experiment, chatbots=simulate))
+        words.require(request.experiment, list_foreign(request.experiment, simulate))
+        require_told(words, list_leads_of_components(request.experiment, simulate), simulate)
     async with open_stage(request, settings) as stage:
         if words is not None and stage.asks_model and not stage.pool.recording.replaying:
-            words.require(request.experiment, list_asked(request.experiment, chatbots=simulate))
+            words.require(request.experiment, list_asked(request.experiment, simulate))
+            require_told(words, list_leads(request.experiment), simulate)
         if simulate and not settings.fresh:
             check_folder(request.experiment, request.scenario, folder, branching)
         with folder.claimed():

@@ -190,11 +190,9 @@ def _require_confirmed(unnamed: Sequence[Recipient], confirmed: Any) -> None:
 def _find_unconfirmed(unnamed: Sequence[Recipient], confirmed: Collection[str]) -> str:
     """Return the first recipient that was not confirmed, in a sentence; empty: all were."""
     lacking = next((one for one in unnamed if one.mark not in confirmed), None)
-    return (
-        ""
-        if lacking is None
-        else f"Confirm first that {lacking.describe()}: the command line does not say so."
-    )
+    if lacking is None:
+        return ""
+    return f"Confirm first that {lacking.describe()}: the command line does not say so."
 
 
 def _complain(error: FormError) -> dict[str, Any]:

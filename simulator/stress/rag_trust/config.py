@@ -208,8 +208,8 @@ def load_stress(path: Path | None, flags: Mapping[str, Any]) -> StressConfig:
     except ValidationError as error:
         raise place_error(error, text, path, given, _SCHEMA) from error
     if path is not None and find_run_folder(path) is not None:
-        named = list_recipients(StressConfig.model_validate(given).experiment)
-        UserWords(named, path).require(config.experiment, list_recipients(config.experiment))
+        told = StressConfig.model_validate(given).experiment
+        UserWords(told, path).require(config.experiment, list_recipients(config.experiment))
     if config.data is None:
         raise UsageError("no data: give HotpotQA's folder with --data, or as `data` in the stress file.")
     folder = expand_home(config.data)

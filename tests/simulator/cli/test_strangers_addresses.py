@@ -16,6 +16,7 @@ from hallulab.agents.models.recording import Recording
 from hallulab.simulator.experiment.recipients import VIEW_FILE
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
+from tests.scenarios.installed import install
 from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.command_line import CommandLine
 from tests.simulator.recording_endpoint import KEY, VARIABLE, Recorded, recording_endpoint
@@ -343,3 +344,105 @@ def test_a_missing_answer_is_never_asked_for_in_a_replay(
     recorded.close()
     code, told = hallulab.code_and_error("detect", run.path, "--replay", recording, "--quiet")
     assert (code, evil.heads) == (1, []), told
+
+
+def weights_here(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    return folder
+
+
+@pytest.mark.parametrize("how", ["served", "embedding", "weights", "file"])
+def test_no_folder_or_file_that_only_a_run_folder_names_is_read(
+    hallulab: CommandLine, evil: Recorded, tmp_path: Path, how: str
+) -> None:
+    path = str(weights_here(tmp_path / "weights"))
+    fields: dict[str, Any] = {
+        "served": {"model": path},
+        "embedding": {"base_url": evil.url, "embedding_model": path},
+        "weights": {"detectors": [{"name": "x", "kind": "hhem", "options": {"weights": path}}]},
+        "file": {"detectors": [{"name": "x", "kind": "combined", "options": {"model": path}}]},
+    }[how]
+    run = strangers_run(tmp_path / "theirs", **fields)
+    before = contents(tmp_path)
+    code, told = hallulab.code_and_error("detect", run.path, "--quiet")
+    assert (code, evil.heads, contents(tmp_path)) == (2, [], before)
+    assert told.startswith(f"error: only {run.experiment} says that {path} is read. If you trust it, give ")
+    assert (f"give --model {path}, or an experiment file" in told) == (how == "served")
+
+
+def test_a_folder_that_the_users_own_file_names_is_read(
+    hallulab: CommandLine, evil: Recorded, tmp_path: Path
+) -> None:
+    path = str(weights_here(tmp_path / "weights"))
+    run = strangers_run(tmp_path / "run", base_url=evil.url, embedding_model=path)
+    file = tmp_path / "own.yaml"
+    file.write_text(yaml.safe_dump({"embedding_model": path}))
+    # What is in it is no model: that is told when it is read.
+    assert "says that" not in hallulab.code_and_error("detect", run.path, "-c", file, "--quiet")[1]
+
+
+PLUG_IN = """
+import hallulab
+import urllib.request
+
+class Asking(hallulab.Detector):
+    version = "1"
+    traits = hallulab.Traits(needs_model=False)
+
+    def __init__(self, name, context):
+        self.name = name
+        for address in context.options.values():
+            if "://" in str(address):
+                urllib.request.urlopen(address + "/models")
+
+    async def detect(self, view):
+        return hallulab.Judgement(outcome="scored", score=0.0, flagged=False)
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"url": FAR}, 2),
+        ({"url": "URL", "header": f"Bearer ${{{VARIABLE}}}"}, 2),
+        ({"deep": [{"key": VARIABLE}]}, 2),
+        ({"deep": {VARIABLE: 1}}, 2),
+        ({"threshold": 0.5, "way": "strict"}, 0),
+    ],
+)
+def test_options_of_somebody_elses_detector_may_name_addresses_and_keys(
+    hallulab: CommandLine,
+    evil: Recorded,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+    code: int,
+) -> None:
+    """Nobody knows what they mean, and its constructor may ask."""
+    install(tmp_path, monkeypatch, PLUG_IN, detectors="asking = theirs:Asking")
+    given = {name: evil.url if value == "URL" else value for name, value in options.items()}
+    run = strangers_run(tmp_path / "run", detectors=[{"name": "x", "kind": "asking", "options": given}])
+    ended, told = hallulab.code_and_error("detect", run.path, "--quiet")
+    assert (ended, evil.heads) == (code, []), told
+
+
+def test_a_bot_that_the_users_own_file_names_gets_its_key_in_branches(
+    hallulab: CommandLine, evil: Recorded, tmp_path: Path
+) -> None:
+    options = {"model": "stub", "base_url": evil.url, "api_key_env": VARIABLE}
+    pack = str(make_pack(tmp_path / "pack"))
+    run = strangers_run(tmp_path / "run", base_url=evil.url, scenario=pack)
+    file = tmp_path / "own.yaml"
+    file.write_text(yaml.safe_dump({"chatbots": [{"name": "bot", "kind": "endpoint", "options": options}]}))
+    out = ("--out", tmp_path / "out", "--quiet")
+    code, told = hallulab.code_and_error("branch", run.path, "-c", file, *out)
+    assert (code, evil.got_key) == (0, True), told
+
+
+def test_a_sentence_names_three_and_a_question_all(hallulab: CommandLine, tmp_path: Path) -> None:
+    models = {f"m{n}": {"model": "x", "base_url": f"http://evil{n}.example/v1"} for n in range(9)}
+    run = strangers_run(tmp_path / "theirs", models=models)
+    told = hallulab.code_and_error("detect", run.path, "--quiet")[1]
+    assert told.count("gets texts") == 3
+    assert "; and 6 more. If you trust it, name both in an experiment file of your own" in told

@@ -185,3 +185,24 @@ def test_no_page_asks_anybody_by_being_shown(
     [run] = served.runs.list()
     assert served.get(f"/{address.format(run=run.id)}")[0] == 200
     assert endpoint.heads == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"embedding_model": "we\u200bights"},
+        {"model": "d" * 200 + "/" + "e" * 200 + "/"},
+        {"detectors": [{"name": "x", "kind": "hhem", "options": {"weights": "we\nights"}}]},
+        {"detectors": [{"name": "x", "kind": "combined", "options": {"model": "x" * 300}}]},
+        {"chatbots": [{"name": "x", "kind": "guarded", "options": {"policy": "\u200bmine.yaml"}}]},
+    ],
+)
+def test_a_run_that_reads_a_folder_of_ours_is_not_resumed(
+    served: Served, launcher: Launcher, runs: Path, fields: dict[str, Any]
+) -> None:
+    run = strangers_run(runs / "theirs", **fields)
+    [shown] = served.runs.list()
+    assert 'id="resume-run"' not in served.get(f"/runs/{shown.id}")[1]
+    status, told = served.post(f"/runs/{shown.id}/resume", b"")
+    assert (status, "Name it in an experiment file" in told) == (403, True)
+    assert launcher.get(run) is None
