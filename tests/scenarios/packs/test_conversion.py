@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import resource
 import struct
+import subprocess
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -129,6 +131,23 @@ def test_no_process_is_left_when_a_command_is_interrupted() -> None:
     with pytest.raises(KeyboardInterrupt):
         read()
     assert psutil.Process().children() == []
+
+
+def test_a_process_that_reads_ends_when_ours_is_killed() -> None:
+    script = """
+import os, signal, threading
+from hallulab.scenarios.packs.conversion import Conversion
+from tests.scenarios.packs.test_conversion import EMPTY_PARAGRAPHS, PAGE
+with Conversion() as process:
+    process.read(*PAGE)
+    threading.Thread(target=process.read, args=EMPTY_PARAGRAPHS, daemon=True).start()
+    print(process._started.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    killed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert killed.returncode == -9
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(int(killed.stdout)).wait(60)
 
 
 def test_markdown_and_text_need_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
