@@ -75,7 +75,7 @@ class ApiRunner:
     async def ask(self, request: httpx2.Request) -> httpx2.Response:
         """See `BatchRunner`."""
         # Whoever reads the answer bounds its length.
-        return await _BoundedNetwork(self._network, self._timeout_s).handle_async_request(request)
+        return await BoundedNetwork(self._network, self._timeout_s).handle_async_request(request)
 
     async def settle(self) -> None:
         """See `BatchRunner`."""
@@ -183,7 +183,7 @@ class ApiRunner:
         """
         from openai import AsyncOpenAI, OpenAIError
 
-        network = _BoundedNetwork(self._network, self._timeout_s, LARGEST, largest_file)
+        network = BoundedNetwork(self._network, self._timeout_s, LARGEST, largest_file)
         http = httpx2.AsyncClient(transport=network, trust_env=False)
         try:
             yield AsyncOpenAI(
@@ -203,7 +203,7 @@ class ApiRunner:
         await self._network.aclose()
 
 
-class _BoundedNetwork(httpx2.AsyncBaseTransport):
+class BoundedNetwork(httpx2.AsyncBaseTransport):
     """Sends requests within limits and without what the client tells of this machine; connections stay open.
 
     Args:

@@ -12,6 +12,8 @@ import httpx2
 
 from hallulab.agents.machine.cache import Listener, disk_errors
 from hallulab.agents.machine.supervised import start_supervised
+from hallulab.agents.models.batch_api import BoundedNetwork
+from hallulab.agents.models.transport import LARGEST
 from hallulab.agents.models.wave_files import Service, Wave
 from hallulab.agents.serving.prepare import PreparedModel
 from hallulab.agents.serving.server import STARTUP_TIMEOUT, ServedModel, end_of_log, new_log, serve_prepared
@@ -25,11 +27,15 @@ class VllmRunner:
     """Answers waves by a child process of vLLM, and before them single questions by our server.
 
     The server starts with the first question, so a run that goes on and knows the answers starts none.
+
+    Args:
+        timeout_s: limit of an answer to a question, in seconds; waves have none.
     """
 
     service: Service = "vllm"
 
-    def __init__(self) -> None:
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
         self._prepared: PreparedModel | None = None
         self._extra_flags: tuple[str, ...] = ()
         self._on_progress: Listener | None = None
@@ -65,10 +71,12 @@ class VllmRunner:
         async with self._starting:
             base_url = self._base_url or await self._start()
         url = f"{base_url}{str(request.url).removeprefix(BATCH_URL)}"
-        async with httpx2.AsyncClient(trust_env=False, timeout=None) as client:
-            return await client.post(
-                url, content=request.read(), headers={"Content-Type": "application/json"}
-            )
+        async with httpx2.AsyncHTTPTransport() as http:
+            network = BoundedNetwork(http, self._timeout_s, LARGEST)
+            async with httpx2.AsyncClient(transport=network, trust_env=False, timeout=None) as client:
+                return await client.post(
+                    url, content=request.read(), headers={"Content-Type": "application/json"}
+                )
 
     async def _start(self) -> str:
         assert self._prepared is not None

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
-from zipfile import ZIP_DEFLATED, BadZipFile
+from zipfile import ZIP_DEFLATED
 
+from hallulab.detectors.base.sound_classifiers import list_strange_types, require_sound
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.opening import read_file
 
 Model = TypeVar("Model")
-
-DAMAGED = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
-"""Errors that a damaged zip file raises. One flipped bit may ask for a password or another compression
-(RuntimeError), or for a place before the file's beginning (OSError)."""
 
 
 def write_trained(held: Mapping[str, Any], form: int, path: Path) -> None:
@@ -40,7 +36,7 @@ def read_trained(
 
     Args:
         form: number that the file's format must have.
-        trusted: types it may hold beyond those that skops trusts.
+        trusted: types of `KNOWN_TYPES` it may hold beyond those that skops trusts.
         remedy: last sentence of the error message, for the user.
         make: makes the model from the content. A field that is missing or of a wrong type counts as an error
             of the file.
@@ -57,14 +53,16 @@ def read_trained(
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}.") from error
     try:
-        strange = skops.io.get_untrusted_types(data=data)
-        if set(strange) - set(trusted):
+        strange = list_strange_types(data)
+        if strange:
             raise UsageError(f"{path}: it holds types that are not trusted ({', '.join(strange)}). {remedy}")
         held = skops.io.loads(data, trusted=list(trusted))
         if held["format"] != form:
             raise UsageError(f"{path}: its format is {held['format']}, not {form}. {remedy}")
         return make(held)
-    except (*DAMAGED, KeyError, TypeError, ValueError, AttributeError) as error:
+    except UsageError:
+        raise
+    except Exception as error:  # one flipped bit may raise nearly any of zip, numpy, skops or scikit-learn
         raise UsageError(f"{path}: this is no trained model of this detector. {remedy}") from error
 
 
@@ -73,7 +71,11 @@ def read_classifier(found: Any, *, optional: bool = False) -> Any:
 
     Raises:
         TypeError: it gives no probabilities.
+        Exception: see `require_sound`.
     """
-    if not (optional and found is None) and not hasattr(found, "predict_proba"):
+    if optional and found is None:
+        return None
+    if not hasattr(found, "predict_proba"):
         raise TypeError(f"{type(found).__name__} is no classifier")
+    require_sound(found)
     return found

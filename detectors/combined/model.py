@@ -21,6 +21,7 @@ from hallulab.detectors.features.batch import Batch, Flags, Integers, Numbers, R
 from hallulab.detectors.features.features import Features, measure
 from hallulab.detectors.features.judgements import LevelThresholds, Scores, compute_reply_scores
 from hallulab.detectors.features.matching import DocumentFrequency
+from hallulab.detectors.features.trained_detector import try_out
 
 TASKS = ("qa", "summary", "data2txt")
 """See `read_task`; each is an input of its own."""
@@ -282,10 +283,12 @@ def _build_model(held: dict[str, Any]) -> CombinedModel:
         )
     if held["linear"] is not None:
         replies = ReplyClassifiers(read_classifier(held["linear"]), read_classifier(held["trees"]))
-    return CombinedModel(
-        frequency=DocumentFrequency.of_held(held),
-        pieces=pieces,
-        replies=replies,
-        thresholds=LevelThresholds.model_validate(held["thresholds"]),
-        identity=held["identity"],
+    return try_out(
+        CombinedModel(
+            frequency=DocumentFrequency.of_held(held),
+            pieces=pieces,
+            replies=replies,
+            thresholds=LevelThresholds.model_validate(held["thresholds"]),
+            identity=held["identity"],
+        )
     )

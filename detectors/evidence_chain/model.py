@@ -14,7 +14,7 @@ from hallulab.detectors.features.batch import Batch, Numbers, ReplyWithEvidence,
 from hallulab.detectors.features.features import Features, FeatureSet, measure
 from hallulab.detectors.features.judgements import LevelThresholds, Scores, compute_reply_scores
 from hallulab.detectors.features.matching import DocumentFrequency
-from hallulab.detectors.features.trained_detector import RuleOptions
+from hallulab.detectors.features.trained_detector import RuleOptions, try_out
 
 Method = Literal["lexical", "bm25", "tfidf", "nli-rules", "lr", "rf"]
 """The paper's six methods (Method), in lower case."""
@@ -160,16 +160,18 @@ def load_model(path: Path) -> ChainModel:
 
 
 def _build_model(held: dict[str, Any]) -> ChainModel:
-    return ChainModel(
-        method=held["method"],
-        features=held["features"],
-        frequency=DocumentFrequency.of_held(held),
-        thresholds=LevelThresholds.model_validate(held["thresholds"]),
-        identity=held["identity"],
-        context=tuple(held["context"]),
-        categories=held["categories"],
-        sentence_classifier=read_classifier(held["sentence_classifier"], optional=True),
-        word_classifier=read_classifier(held["word_classifier"], optional=True),
+    return try_out(
+        ChainModel(
+            method=held["method"],
+            features=held["features"],
+            frequency=DocumentFrequency.of_held(held),
+            thresholds=LevelThresholds.model_validate(held["thresholds"]),
+            identity=held["identity"],
+            context=tuple(held["context"]),
+            categories=held["categories"],
+            sentence_classifier=read_classifier(held["sentence_classifier"], optional=True),
+            word_classifier=read_classifier(held["word_classifier"], optional=True),
+        )
     )
 
 

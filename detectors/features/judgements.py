@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from hallulab.detectors.features.batch import Batch, Numbers, ReplyWithEvidence
 from hallulab.detectors.features.features import PAPER_FEATURES, Attribution, Features
@@ -18,11 +19,11 @@ from hallulab.scenarios.transcript import Frozen, Judgement, Span
 class LevelThresholds(Frozen):
     """Scores from which a word, a sentence, a reply is flagged."""
 
-    word: float
+    word: float = Field(ge=0, le=1)
     """Threshold of a word."""
-    sentence: float
+    sentence: float = Field(ge=0, le=1)
     """Threshold of a sentence."""
-    response: float
+    response: float = Field(ge=0, le=1)
     """Threshold of a reply."""
 
 

@@ -51,9 +51,20 @@ class DocumentFrequency:
 
     @classmethod
     def of_held(cls, held: Mapping[str, Any]) -> Self:
-        """Invert `held`."""
+        """Invert `held`.
+
+        Raises:
+            ValueError, TypeError, KeyError: it is not what `held` gives.
+        """
         forms = held["forms"].split("\n") if held["forms"] else []
-        return cls(texts=held["texts"], counts=dict(zip(forms, held["counts"].tolist(), strict=True)))
+        texts, counts = held["texts"], held["counts"]
+        if (
+            type(texts) is not int
+            or counts.dtype.kind != "i"
+            or not ((counts >= 0) & (counts <= texts)).all()
+        ):
+            raise ValueError("a form is in more texts than there are, or in fewer than none")
+        return cls(texts=texts, counts=dict(zip(forms, counts.tolist(), strict=True)))
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from hallulab.scenarios.components import LeadsTo
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.transcript import Frozen, Judgement, TurnView
+from hallulab.scenarios.transcript import Frozen, Judgement, Passage, TurnView
 
 
 class RuleOptions(Frozen):
@@ -60,6 +60,28 @@ class TrainedModel(Protocol):
 
 
 Model = TypeVar("Model", bound=TrainedModel)
+
+
+_TRIAL = ReplyWithEvidence(
+    reply="The kettle boils in 3 minutes. Ann likes it.",
+    passages=(Passage(id="kettle-1", document="kettle", text="A kettle takes 4 minutes.", score=1.0),),
+    task="qa",
+)
+
+
+def try_out(model: Model) -> Model:
+    """Return a model of a file, after it scored a reply: its parts fit together.
+
+    Raises:
+        Exception: it cannot score.
+    """
+    found = model.score([_TRIAL])
+    for scores in (found.words, found.sentences, found.replies):
+        if not ((scores >= 0) & (scores <= 1)).all():
+            raise ValueError("a score is not from 0 to 1")
+    if not isinstance(model.identity, str):
+        raise TypeError("no identity")
+    return model
 
 
 class TrainedDetector(PolicyDetector, TrainableDetector, Generic[Model]):

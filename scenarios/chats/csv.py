@@ -1,8 +1,8 @@
 """CSV: a row for each message and the reply to it.
 
-A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return for a formula, and
-replies are whatever a model wrote. So what we write has an apostrophe before each such cell, and before each
-cell that begins with an apostrophe; the column `escaped` says so, and reading takes the apostrophe away.
+A spreadsheet may take a cell for a formula (`is_formula`), and replies are whatever a model wrote. So what we
+write has an apostrophe before each such cell, and before each cell that begins with an apostrophe; the column
+`escaped` says so, and reading takes the apostrophe away.
 Files without that column are read as they are. (OWASP, CSV Injection.)
 """
 
@@ -33,6 +33,7 @@ from hallulab.scenarios.chats.record import (
 from hallulab.scenarios.chats.turns import build_passages, extract_evidence
 from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.csv_cells import is_formula
 from hallulab.scenarios.files.data_files import open_to_read
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Conversation, Turn
@@ -54,7 +55,6 @@ HEADER = (
 )  # fmt: skip
 """The columns that we write."""
 
-_RISKY = ("=", "+", "-", "@", "\t", "\r", "'")
 _YES = "yes"
 csv.field_size_limit(sys.maxsize)
 
@@ -77,7 +77,7 @@ def build_csv_rows(marked: Marked, without: frozenset[str]) -> Iterator[list[str
             _convert_to_json(parts["steps"]), _convert_to_json(parts["spans"]), one.chatbot, one.model,
             _convert_to_json(whole), _YES,
         )  # fmt: skip
-        yield [f"'{cell}" if cell.startswith(_RISKY) else cell for cell in cells]
+        yield [f"'{cell}" if cell.startswith("'") or is_formula(cell) else cell for cell in cells]
 
 
 def format_csv_line(cells: Sequence[str]) -> str:

@@ -44,7 +44,7 @@ def make_waves(experiment: Experiment, service: BatchService | None) -> BatchTra
     from hallulab.agents.serving.run_batch import VllmRunner
 
     _require_no_address(experiment)
-    return BatchTransport(VllmRunner())
+    return BatchTransport(VllmRunner(experiment.timeout))
 
 
 def _require_no_limits(experiment: Experiment) -> None:

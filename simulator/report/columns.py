@@ -12,13 +12,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from hallulab.scenarios.files.csv_cells import is_formula
 from hallulab.scenarios.text.wording import NOTHING, format_number, shorten_line
 
 NARROW = 100
 """Terminals with fewer columns get tables without the `wide` ones."""
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""First characters that a spreadsheet takes for a formula."""
 
 Format = Callable[[Any], str]
 
@@ -194,7 +192,7 @@ def format_csv(columns: Sequence[Column], rows: Iterable[Any]) -> str:
     rows = list(rows)
     written = io.StringIO()
     lines = csv.writer(written, lineterminator="\n")
-    lines.writerow([name for column in columns for name in _list_csv_names(column)])
+    lines.writerow([escape_formula(name) for column in columns for name in _list_csv_names(column)])
     for row in rows:
         lines.writerow([escape_formula(cell) for column in columns for cell in _list_csv_cells(column, row)])
     return written.getvalue()
@@ -223,7 +221,7 @@ def _get_or_none(column: Column, row: Any, field: str | None) -> Any:
 
 def escape_formula(cell: Any) -> Any:
     """Return the cell, with an apostrophe before a text that a spreadsheet would compute."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+    return f"'{cell}" if isinstance(cell, str) and is_formula(cell) else cell
 
 
 def render_glossary(columns: Sequence[Column]) -> str:

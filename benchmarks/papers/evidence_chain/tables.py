@@ -349,7 +349,7 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Write CSV with three decimals; empty where a number is not defined."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
+    writer.writerow({key: escape_formula(key) for key in rows[0]})
     for row in rows:
         writer.writerow(
             {

@@ -25,7 +25,7 @@ def written(folder: Path) -> tuple[WaveStore, Wave]:
 
 
 async def test_a_wave_is_answered_without_a_server(tmp_path: Path) -> None:
-    fake, runner = FakeVllm(tmp_path / "fake"), VllmRunner()
+    fake, runner = FakeVllm(tmp_path / "fake"), VllmRunner(60.0)
     store, wave = written(tmp_path / "batch")
     async with runner.serving(fake.prepared, (), silent) as served:
         assert served.base_url == BATCH_URL
@@ -39,7 +39,7 @@ async def test_a_wave_is_answered_without_a_server(tmp_path: Path) -> None:
 async def test_a_question_before_the_waves_starts_the_server_once_and_settling_ends_it(
     tmp_path: Path,
 ) -> None:
-    fake, runner = FakeVllm(tmp_path / "fake"), VllmRunner()
+    fake, runner = FakeVllm(tmp_path / "fake"), VllmRunner(60.0)
     request = httpx2.Request("POST", f"{BATCH_URL}/chat/completions", json=QUESTION)
     async with runner.serving(fake.prepared, (), silent):
         first, second = await runner.ask(request), await runner.ask(request)
@@ -48,8 +48,16 @@ async def test_a_question_before_the_waves_starts_the_server_once_and_settling_e
     assert [note[0] for note in fake.notes] == ["server", "question", "question"]
 
 
+async def test_a_question_that_takes_longer_than_the_timeout_has_no_answer(tmp_path: Path) -> None:
+    fake, runner = FakeVllm(tmp_path / "fake"), VllmRunner(0.0)
+    request = httpx2.Request("POST", f"{BATCH_URL}/chat/completions", json=QUESTION)
+    async with runner.serving(fake.prepared, (), silent):
+        with pytest.raises(httpx2.ReadTimeout, match="no answer within 0 s"):
+            await runner.ask(request)
+
+
 async def test_which_model_it_is_starts_no_server(tmp_path: Path) -> None:
-    fake, runner = FakeVllm(tmp_path / "fake"), VllmRunner()
+    fake, runner = FakeVllm(tmp_path / "fake"), VllmRunner(60.0)
     async with runner.serving(fake.prepared, (), silent):
         told = await runner.ask(httpx2.Request("GET", f"{BATCH_URL}/models"))
     assert told.json() == {"data": [{"id": "stub", "root": "toy"}]}
@@ -57,7 +65,7 @@ async def test_which_model_it_is_starts_no_server(tmp_path: Path) -> None:
 
 
 async def test_a_process_that_fails_shows_the_end_of_its_log(tmp_path: Path) -> None:
-    runner = VllmRunner()
+    runner = VllmRunner(60.0)
     _, wave = written(tmp_path / "batch")
     async with runner.serving(fake_prepared(tmp_path, FAILS), (), silent):
         with pytest.raises(OperationalError) as error:

@@ -12,9 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from hallulab.detectors.base.trained_file import read_classifier, read_trained, write_trained
 from hallulab.detectors.combined import model as combined
 from hallulab.detectors.evidence_chain import model as evidence_chain
-from hallulab.detectors.features.judgements import LevelThresholds
-from hallulab.detectors.features.matching import DocumentFrequency
 from hallulab.scenarios.errors import UsageError
+from tests.detectors.base.damaged_models import make_model
 
 DIRECTORY = b"PK\x01\x02"
 """What the first entry of a zip file's table of contents begins with."""
@@ -56,7 +55,7 @@ def test_a_file_that_cannot_be_read_is_named(kept: Path, monkeypatch: pytest.Mon
 
 
 def test_a_classifier_gives_probabilities_or_is_none_where_it_may_be() -> None:
-    regression = LogisticRegression()
+    regression = LogisticRegression().fit([[0.0], [1.0]], [False, True])
     assert read_classifier(regression) is regression
     assert read_classifier(None, optional=True) is None
     for found in (None, "x"):
@@ -69,14 +68,7 @@ def test_a_classifier_gives_probabilities_or_is_none_where_it_may_be() -> None:
 )
 def test_a_combined_model_without_a_classifier_is_refused(held: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "whole.skops"
-    regression = LogisticRegression()
-    model = combined.CombinedModel(
-        frequency=DocumentFrequency(texts=1, counts={"bread": 1}),
-        pieces=combined.PieceClassifiers(regression, regression),
-        replies=combined.ReplyClassifiers(regression, regression),
-        thresholds=LevelThresholds(word=0.5, sentence=0.5, response=0.5),
-        identity="made",
-    )
+    model = make_model()
     combined.save_model(model, path)
     assert combined.load_model(path).frequency == model.frequency
     refused(path, combined, held, tmp_path)

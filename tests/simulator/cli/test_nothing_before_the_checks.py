@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
@@ -173,6 +174,7 @@ def test_a_report_that_contradicts_itself_is_refused_first(
     assert written(tmp_path) == before
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no limit of memory")
 def test_a_document_that_breaks_its_bounds_is_named_and_nothing_is_written(
     code_and_error: CodeAndError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

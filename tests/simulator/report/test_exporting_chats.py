@@ -16,10 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.scenarios.chats.formats import format_of, list_written_formats
+from hallulab.scenarios.chats.formats import format_of, list_written_formats, read_chats
 from hallulab.scenarios.datasets.loader import LoadRequest
 from hallulab.scenarios.datasets.ragtruth import load_ragtruth
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.csv_cells import is_formula
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Branch, Conversation, Message, Passage, Step, Turn, Verdict
 from hallulab.simulator.experiment.config import Experiment
@@ -248,11 +249,14 @@ def test_an_unknown_detector_is_refused(tmp_path: Path) -> None:
 
 
 def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
-    run = saved_run(tmp_path, [chat("=a", "=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "'=1")])
+    replies = ("=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "'=1", "\uff1d1", "\n=1", "\ufeff=1", " \uff20x")
+    run = saved_run(tmp_path, [chat("=a", *replies)])
     export_chats(run, "csv", ALL, tmp_path / "x.csv")
     with (tmp_path / "x.csv").open(newline="") as file:
         cells = [cell for row in csv.reader(file) for cell in row]
-    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
+    assert not [cell for cell in cells if is_formula(cell)]
+    (held,) = (read.conversation for read in read_chats(tmp_path / "x.csv", "csv"))
+    assert (held.id, tuple(turn.reply for turn in held.turns)) == ("=a", replies)
 
 
 def test_parquet_is_read_by_pandas(tmp_path: Path) -> None:
