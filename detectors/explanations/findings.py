@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
 from hallulab.detectors.explanations.claim import (
+    REACH,
     ComparedSentence,
     find_lacking,
     find_unsaid,
@@ -293,7 +294,10 @@ def _dimension(key: str) -> str:
 
 
 def _subject(claim: ComparedSentence, item: Item) -> Region | None:
-    """Return what a contact is for: the name before it in its clause, else the content words before it."""
+    """Return what a contact is for: the name before it in its clause, else the content words before it.
+
+    They are at most `REACH` words.
+    """
     start = claim.clause(item).start
     for place in reversed(range(bisect_right(claim.item_ends, item.start))):
         other = claim.items[place]
@@ -308,5 +312,7 @@ def _subject(claim: ComparedSentence, item: Item) -> Region | None:
         if token.content and not _OF_CONTACTS.match(token.stem) and not re.search(r"[,;:(]", gap):
             run.append(token)
         elif run:
+            break
+        if len(run) == REACH:
             break
     return Region(run[-1].start, run[0].end) if run else None

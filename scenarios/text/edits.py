@@ -153,7 +153,7 @@ _TURNED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 _FINAL_CONDITION = re.compile(
-    r",? (?:only if|if|unless|provided that|as long as|except when) [^.;:]+(?=\.\Z)"
+    r",? (?:only if|if|unless|provided that|as long as|except when) [^.;:]++(?=\.\Z)"
 )
 _FIRST_CONDITION = re.compile(r"\A(?:If|Unless|Provided that|Where) [^,.;:]+, (?!and\b|or\b)")
 _FEWEST_WORDS = 5
@@ -290,7 +290,9 @@ def generate_condition_edits(sentence: str) -> Iterator[Edit]:
     for pattern, text in _TURNED:
         for match in pattern.finditer(sentence):
             yield Edit(*match.span(), text.capitalize() if match[0][0].isupper() else text)
-    last = _FINAL_CONDITION.search(sentence)
+    # It has none of these marks, so it is read once, not from each `if` before the last of them.
+    clause = max(sentence.rfind(mark, 0, len(sentence) - 1) for mark in ".;:") + 1
+    last = _FINAL_CONDITION.search(sentence, clause) if sentence.endswith(".") else None
     if last is not None and len(sentence[: last.start()].split()) >= _FEWEST_WORDS:
         yield Edit(0, len(sentence), sentence[: last.start()] + ".")
     first = _FIRST_CONDITION.match(sentence)

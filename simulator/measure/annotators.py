@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import accumulate, combinations
 
 from hallulab.scenarios.datasets.annotations import AnnotatedTurn, AnnotationLine, TurnPlace
 from hallulab.scenarios.labelled import GoldSpan
@@ -97,7 +98,10 @@ def _list_units(turn: AnnotatedTurn) -> list[MarkedUnit]:
 
 
 def _count_shared(own: Spans, others: Spans) -> int:
-    return sum(any(one.start < two.end and two.start < one.end for two in others) for one in own)
+    starts = sorted(two.start for two in others)
+    # How far those that begin up to each one reach.
+    reach = [*accumulate((two.end for two in sorted(others, key=lambda two: two.start)), max, initial=0)]
+    return sum(reach[bisect_left(starts, one.end)] > one.start for one in own)
 
 
 def list_conflicts(turns: Sequence[AnnotatedTurn]) -> list[Conflict]:

@@ -6,7 +6,7 @@ Agreement Measure and Alignment", Computational Linguistics 41(3). γ is 1 - obs
 - Dissimilarity of two units: α d_pos + β d_cat. d_pos is the positional sporadic one. d_cat is ordinal: the
   difference of severities over the greatest possible one. α, β and Δ∅ are 1, as in the paper.
 - Disorder: the sum over the best alignment, by the mean number of units of an annotator. Of two annotators,
-  the best alignment is an assignment with null units, so it is exact.
+  the best alignment is an assignment with null units, so it is exact. Only units near each other are paired.
 - The continuum is all replies, one behind another. Units align only where they start in the same reply.
 - Expected disorder: each annotator of a sample has the units of a real one, drawn at random, moved round the
   continuum by a random shift. Shifts are at least half a mean unit apart. There are at least 30 samples, and
@@ -37,6 +37,10 @@ FIRST_SAMPLES = 30
 """Samples at least; how these vary says how many more it takes."""
 PRECISION = 0.02
 """Relative error of the expected disorder."""
+_FARTHEST = (2**0.5 + 1) / 2 + 1e-9
+"""Lengths of two units together by which their starts may differ, see `_pair_units`."""
+AT_ONCE = 1_000
+"""Pairs of units that are assigned together; groups of more are not cut."""
 CONFIDENCE = 1.959964
 """Standard errors of the normal distribution that 95% lie within."""
 
@@ -110,28 +114,97 @@ def _collect_units(marked: Marked) -> Integers:
 
 def _align(first: Integers, second: Integers) -> float:
     """Compute the disorder of the best alignment."""
-    from scipy.optimize import linear_sum_assignment
+    return float(_align_all([(first, second)])[0])
 
+
+def _align_all(pairs: Sequence[tuple[Integers, Integers]]) -> Floats:
+    """Compute the disorder of the best alignment of each pair of annotators, shape (pairs,)."""
+    apart = 1 + max(int(side[:, 0].max(initial=0)) for pair in pairs for side in pair)
+    # The replies of the pairs one behind another: the alignment of all is that of each.
+    first, second = (
+        np.concatenate([pair[side] + [number * apart, 0, 0, 0] for number, pair in enumerate(pairs)])
+        for side in (0, 1)
+    )
     one, two = _pair_units(first, second)
     # Units that cost more together than alone are aligned with none, which saves nothing.
     saved = 2 * EMPTY - _compare_units(first[one], second[two])
     one, two, saved = one[saved > 0], two[saved > 0], saved[saved > 0]
-    (rows, one), (columns, two) = (np.unique(places, return_inverse=True) for places in (one, two))
-    table = np.zeros((len(rows), len(columns)))
-    table[one, two] = saved
-    together = table[linear_sum_assignment(table, maximize=True)].sum()
-    units = len(first) + len(second)
-    return float((units * EMPTY - together) / (units / 2))
+    chosen = _choose_pairs(one, two, saved)
+    together = np.bincount(first[one[chosen], 0] // apart, saved[chosen], minlength=len(pairs))
+    units = np.array([len(one) + len(two) for one, two in pairs])
+    return np.asarray((units * EMPTY - together) / (units / 2))
+
+
+def _choose_pairs(one: Integers, two: Integers, saved: Floats) -> Integers:
+    """Return the places of the pairs that together save most, no unit in two of them.
+
+    Units that no pair joins, directly or by others, are assigned apart from each other: marks are mostly few
+    in one place, and the time of an assignment grows with the cube of its units.
+
+    Args:
+        one: (pairs,): a unit of the one.
+        two: (pairs,): a unit of the other, which may be aligned with it.
+        saved: (pairs,): what that saves.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    if not len(one):
+        return np.zeros(0, dtype=np.int64)
+    (rows, row), (columns, column) = (np.unique(places, return_inverse=True) for places in (one, two))
+    size = len(rows) + len(columns)
+    graph = coo_array((saved, (row, len(rows) + column)), shape=(size, size))
+    group = connected_components(graph, directed=False)[1][row]
+    order = np.argsort(group, kind="stable")
+    begins = np.flatnonzero(np.diff(group[order], prepend=-1))
+    # As many whole groups together as the assignment takes quickly.
+    cuts = begins[np.flatnonzero(np.diff(begins // AT_ONCE, prepend=-1))]
+    return np.concatenate(
+        [part[_assign(row[part], column[part], saved[part])] for part in np.split(order, cuts[1:])]
+    )
+
+
+def _assign(one: Integers, two: Integers, saved: Floats) -> Integers:
+    """Return the places of the pairs of the best assignment. Arguments as in `_choose_pairs`."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
+    (rows, row), (columns, column) = (np.unique(places, return_inverse=True) for places in (one, two))
+    alone = np.arange(len(rows))
+    # Each unit of the one may be aligned with none, its own column. No cost is 0, which would be no pair.
+    costs = np.concatenate((3 * EMPTY - saved, np.full(len(rows), 3 * EMPTY)))
+    at = np.concatenate((row, alone)), np.concatenate((column, len(columns) + alone))
+    table = csr_array((costs, at), shape=(len(rows), len(columns) + len(rows)))
+    found = min_weight_full_bipartite_matching(table)[1]
+    return np.flatnonzero(found[row] == column)
 
 
 def _pair_units(first: Integers, second: Integers) -> tuple[Integers, Integers]:
-    """Return the places of each unit of the one and each of the other that are in the same reply."""
-    order = np.argsort(second[:, 0], kind="stable")
-    begin, end = (np.searchsorted(second[order, 0], first[:, 0], side=side) for side in ("left", "right"))
-    numbers = end - begin
-    one = np.repeat(np.arange(len(first)), numbers)
-    within = np.arange(len(one)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
-    return one, order[np.repeat(begin, numbers) + within]
+    """Return the places of each unit of the one and each of the other that may be aligned with it.
+
+    They are in the same reply, and not so far apart that they would cost more together than alone:
+    (|s| + |e|) / (a + b) is below √2, for differences s of starts and e of ends, and lengths a and b. So |s|
+    is below (√2 + 1) / 2 · (a + b). Units of about equal length are looked up together, so that one long unit
+    does not bring all of its reply.
+    """
+    length, other_length = first[:, 2] - first[:, 1], second[:, 2] - second[:, 1]
+    octave = np.floor(np.log2(np.maximum(other_length, 1)))
+    whole = int(max(first[:, 2].max(initial=0), second[:, 2].max(initial=0)))
+    # Replies so far apart that no unit reaches into another one.
+    width = 8 * whole + 8
+    found: list[tuple[Integers, Integers]] = []
+    for one_octave in np.unique(octave):
+        places = np.flatnonzero(octave == one_octave)
+        starts = second[places, 0] * width + second[places, 1]
+        order = np.argsort(starts, kind="stable")
+        reach = _FARTHEST * (length + other_length[places].max())
+        at = first[:, 0] * width + first[:, 1]
+        begin = np.searchsorted(starts[order], at - reach, side="left")
+        numbers = np.searchsorted(starts[order], at + reach, side="right") - begin
+        one = np.repeat(np.arange(len(first)), numbers)
+        within = np.arange(len(one)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
+        found.append((one, places[order[np.repeat(begin, numbers) + within]]))
+    return np.concatenate([one for one, _ in found]), np.concatenate([two for _, two in found])
 
 
 def _compare_units(first: Integers, second: Integers) -> Floats:
@@ -147,22 +220,31 @@ def _expect_disorder(pair: Sequence[Integers], lengths: Integers, random: np.ran
     """Compute the mean disorder of annotators who mark as these do, in places that chance chose."""
     units = np.concatenate(pair)
     gap = int(np.ceil((units[:, 2] - units[:, 1]).mean() / 2))
-    found = [_sample_disorder(pair, lengths, gap, random) for _ in range(FIRST_SAMPLES)]
+    found = _sample_disorders(FIRST_SAMPLES, pair, lengths, gap, random)
     mean = np.mean(found)
     if mean > 0:
         needed = int(np.ceil((np.std(found, ddof=1) / mean * CONFIDENCE / PRECISION) ** 2))
-        found += [_sample_disorder(pair, lengths, gap, random) for _ in range(needed - FIRST_SAMPLES)]
+        found = np.append(found, _sample_disorders(needed - FIRST_SAMPLES, pair, lengths, gap, random))
     return float(np.mean(found))
 
 
-def _sample_disorder(
+def _sample_disorders(
+    number: int, pair: Sequence[Integers], lengths: Integers, gap: int, random: np.random.Generator
+) -> Floats:
+    drawn = [_draw_sample(pair, lengths, gap, random) for _ in range(number)]
+    return np.concatenate(
+        [np.zeros(0)] + [_align_all(drawn[at : at + FIRST_SAMPLES]) for at in range(0, number, FIRST_SAMPLES)]
+    )
+
+
+def _draw_sample(
     pair: Sequence[Integers], lengths: Integers, gap: int, random: np.random.Generator
-) -> float:
+) -> tuple[Integers, Integers]:
     whole = int(lengths.sum())
     shift = int(random.integers(whole))
     further = int(random.integers(gap, whole - gap + 1) if 2 * gap < whole else random.integers(whole))
     one, two = (pair[at] for at in random.integers(2, size=2))
-    return _align(_shift(one, shift, lengths), _shift(two, shift + further, lengths))
+    return _shift(one, shift, lengths), _shift(two, shift + further, lengths)
 
 
 def _shift(units: Integers, by: int, lengths: Integers) -> Integers:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from math import fsum
 
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Conversation, Passage, Span, Step, Turn, Verdict
@@ -70,6 +72,20 @@ class ShownPassage:
     """It."""
     sentences: tuple[str, ...]
     """Its sentences; they join to its text."""
+
+    @cached_property
+    def text(self) -> str:
+        """Its text, white space made single."""
+        return " ".join(self.passage.text.split())
+
+    @cached_property
+    def holders(self) -> Mapping[str, Sequence[int]]:
+        """Word in lower case → the sentences that have it, by their places."""
+        found = defaultdict(list)
+        for number, sentence in enumerate(self.sentences):
+            for word in frozenset(_WORD.findall(sentence.lower())):
+                found[word].append(number)
+        return found
 
 
 @dataclass(frozen=True)
@@ -163,37 +179,33 @@ def find_citation(span: Span, passages: Sequence[ShownPassage]) -> tuple[int | N
     that shares most with the flagged text; a word counts the less, the more sentences have it. None: no
     sentence shares a word.
     """
+    evidence = " ".join(span.evidence.split())
     cited = [
         place
         for place, shown in enumerate(passages)
-        if span.evidence and (shown.passage.id in span.evidence or _quotes(span.evidence, shown.passage.text))
+        if span.evidence
+        and (shown.passage.id in span.evidence or (len(evidence) >= 20 and evidence in shown.text))
     ]
-    words = {
-        (place, number): frozenset(_WORD.findall(sentence.lower()))
-        for place, shown in enumerate(passages)
-        for number, sentence in enumerate(shown.sentences)
-    }
-    quoted = [" ".join(quote.split()) for quote in _QUOTED.findall(span.reason)]
-    for place, number in words:
-        sentence = " ".join(passages[place].sentences[number].split())
-        if any(quote in sentence for quote in quoted) and (not cited or place in cited):
-            return place, number
-    common = Counter(word for own in words.values() for word in own)
-    wanted = frozenset(_WORD.findall(span.text.lower()))
-    shared = {
-        at: sum(1 / common[word] for word in own & wanted)
-        for at, own in words.items()
-        if not cited or at[0] in cited
-    }
-    best = max(shared, key=lambda at: shared[at], default=None)
-    if best is None or not shared[best]:
+    bearing = cited or range(len(passages))
+    # No quotation ends after the last of these marks: from each that only opens, all would be read.
+    end = max(span.reason.rfind('"'), span.reason.rfind("”")) + 1
+    quoted = [" ".join(quote.split()) for quote in _QUOTED.findall(span.reason, 0, end)]
+    for place in bearing:
+        told = [quote for quote in quoted if quote in passages[place].text]
+        for number, sentence in enumerate(passages[place].sentences if told else ()):
+            plain = " ".join(sentence.split())
+            if any(quote in plain for quote in told):
+                return place, number
+    shared: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for word in frozenset(_WORD.findall(span.text.lower())):
+        common = sum(len(shown.holders.get(word, ())) for shown in passages)
+        for place in bearing:
+            for number in passages[place].holders.get(word, ()):
+                shared[place, number].append(1 / common)
+    if not shared:
         return (cited[0], None) if cited else (None, None)
-    return best
-
-
-def _quotes(evidence: str, text: str) -> bool:
-    quoted = " ".join(evidence.split())
-    return len(quoted) >= 20 and quoted in " ".join(text.split())
+    # Exact sums: words come in an order that differs from process to process.
+    return min(shared, key=lambda at: (-fsum(shared[at]), at))
 
 
 def cut_sentences(text: str) -> tuple[str, ...]:

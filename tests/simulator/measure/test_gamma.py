@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 
+from hallulab.simulator.measure import gamma
 from hallulab.simulator.measure.gamma import (
     MarkedUnit,
     SpanAgreement,
@@ -111,3 +115,36 @@ def test_where_it_is_not_defined_a_reason_is_told(
     found = compute_gamma(one, two, [1] * len(one))
     assert (found.units, found.gamma) == (units, None)
     assert reason in (found.undefined or "")
+
+
+def test_the_best_alignment_saves_as_much_as_that_of_all_pairs() -> None:
+    draw = random.Random(5)
+    for _ in range(300):
+        one, two = (
+            mark(
+                *(
+                    (start, start + 1 + draw.randrange(draw.choice([2, 10, 90])), 1 + draw.randrange(5))
+                    for start in draw.choices(range(60), k=draw.randrange(1, 9))
+                )
+            )
+            for _ in range(2)
+        )
+        place = [
+            [
+                ((abs(a.start - b.start) + abs(a.end - b.end)) / (a.end - a.start + b.end - b.start)) ** 2
+                for b in two
+            ]
+            for a in one
+        ]
+        kind = [[abs(a.severity - b.severity) / 4 for b in two] for a in one]
+        saved = np.maximum(2 - np.array(place) - np.array(kind), 0)
+        best = saved[linear_sum_assignment(saved, maximize=True)].sum()
+        units = len(one) + len(two)
+        assert compute_disorder([one], [two]) == pytest.approx((units - best) / (units / 2), abs=1e-12)
+
+
+def test_a_chain_of_units_that_touch_is_aligned_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = ([mark(*((at + by, at + by + 9, 3) for at in range(0, 90, 5)))] for by in (0, 2))
+    whole = compute_disorder(one, two)
+    monkeypatch.setattr(gamma, "AT_ONCE", 1)
+    assert compute_disorder(one, two) == whole == pytest.approx((4 / 18) ** 2)
