@@ -22,7 +22,7 @@ from hallulab.simulator.viewer.guard import Access, Guard, build_policy
 from hallulab.simulator.viewer.index import Rate
 from hallulab.simulator.viewer.launching import Launcher
 from hallulab.simulator.viewer.offers import NOTHING_OFFERED
-from hallulab.simulator.viewer.requests import refuse, refuse_address, register_turns
+from hallulab.simulator.viewer.requests import answer_page, refuse, refuse_address, register_turns
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, look_at_files
 from hallulab.simulator.viewer.side_pages import list_side_routes
 from hallulab.simulator.viewer.starting import StartingPages
@@ -321,9 +321,7 @@ def _name_detectors(run: ShownRun, found: list[str]) -> list[str]:
 
 
 def _render(template: str, **values: Any) -> Response:
-    from starlette.responses import HTMLResponse
-
-    return HTMLResponse(_load(template).render(values, style=_style(), scripts=_read_scripts()))
+    return answer_page(_load(template).render(values, style=_style(), scripts=_read_scripts()))
 
 
 @cache
