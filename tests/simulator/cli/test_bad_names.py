@@ -37,7 +37,7 @@ def run(tmp_path: Path) -> Path:
         ("compare", BAD, BAD, "--html", f"{BAD}.html", "--json", f"{BAD}.json"),
         ("export", BAD, "--format", "openai", "--out", f"{BAD}.jsonl"),
         ("export", BAD, "--format", "csv", "--out", f"{BAD}.csv"),
-        ("annotate", BAD, "-n", "1"),
+        ("annotate", BAD, "--next", "1"),
     ],
     ids=lambda given: " ".join(given).replace(BAD, "RUN"),
 )
