@@ -331,10 +331,10 @@ def require_files_only(folder: Path) -> None:
     """
     for place, _, names in os.walk(folder):
         for path in (Path(place) / name for name in names):
+            if not path.exists():  # a link to nothing holds up nobody
+                continue
             with _translate_errors(path):
-                mode = (
-                    path.stat().st_mode if path.exists() else stat.S_IFREG
-                )  # a link to nothing holds up nobody
+                mode = path.stat().st_mode
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
                 raise UsageError(
                     f"{path}: it is {name_kind(mode)}, no file. Delete it, or name another folder."

@@ -209,3 +209,21 @@ def test_a_guarded_policy_that_is_a_pipe_is_refused(
     Path("e.yaml").write_text("chatbots: [{name: g, kind: guarded, options: {policy: PIPE}}]\nmodel: m\n")
     ended = hallulab("run", "-c", "e.yaml", "--base-url", "http://127.0.0.1:9/v1")
     assert (ended.code, PIPE in ended.err) == (2, True)
+
+
+def test_a_run_folder_whose_policy_is_a_pipe_holds_up_no_page(
+    whole: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "PIPE")
+    run = tmp_path / "runs" / "run"
+    shutil.copytree(whole, run)
+    guarded = {"name": "g", "kind": "guarded", "options": {"policy": str(tmp_path / "PIPE")}}
+    experiment = {"scenario": "pregnancy-medication", "chatbots": [guarded], "detectors": ["lexical"]}
+    saved = {"schema": 1, "experiment": experiment, "identity": {}, "detectors": {"d": "1"}}
+    (run / "experiment.json").write_text(json.dumps(saved))
+    asker = Asker([tmp_path / "runs"], tmp_path / "indices")
+    [shown] = asker.runs.list()
+    for page in ("", "/standing", "/live", "/conversations"):
+        assert asker.ask("GET", f"/runs/{shown.id}{page}").status == 200
+    assert asker.post(f"/runs/{shown.id}/resume", b"{}").status == 403
+    assert capfd.readouterr() == ("", "")
