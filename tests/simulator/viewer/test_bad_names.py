@@ -1,4 +1,4 @@
-"""Names of folders that are no UTF-8: pages show them, and lead to them."""
+"""Folders whose names are no UTF-8 are shown and led to; one that may not be opened stops no page."""
 
 from __future__ import annotations
 
@@ -54,3 +54,17 @@ def test_a_key_can_be_pressed_there(asker: Asker) -> None:
     body = b'{"annotator": "Asha", "conversation": "a", "turn": 0, "kind": "unknown"}'
     assert asker.post(f"/runs/{bad.id}/marks", body).status == 200
     assert bad.folder.annotations.read_text().count("\n") == 1
+
+
+def test_a_folder_that_may_not_be_opened_stops_no_page(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may open everything, so the system's refusal is played."""
+    is_file = Path.is_file
+
+    def refuse(path: Path) -> bool:
+        if path.parent.name == BAD and path.parent.parent.name == BAD:
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_file(path)
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    answer = asker.ask("GET", "/")
+    assert (answer.status, re.findall(r'<a href="/runs/[^"/]+">([^<]+)</a>', answer.body)) == (200, ["good"])
