@@ -31,7 +31,7 @@ from hallulab.agents.machine.cache import (
 )
 from hallulab.agents.machine.supervised import run_supervised
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.data_files import expand_home, is_folder
+from hallulab.scenarios.files.data_files import expand_home, is_folder, require_files_only
 from hallulab.scenarios.files.opening import open_file
 from hallulab.scenarios.transcript import Frozen
 
@@ -275,6 +275,7 @@ def locate_embedding_model(name: str, *, cache: Path | None = None, on_progress:
         return str(fetch(name.lower(), EMBEDDING_MODELS[name.lower()], cache=cache, on_progress=on_progress))
     path = expand_home(name)
     if is_folder(path):
+        require_files_only(path)
         return str(path.absolute())
     if looks_like_path(name):
         raise UsageError(

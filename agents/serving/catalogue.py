@@ -10,7 +10,7 @@ from pydantic import Field
 
 from hallulab.agents.machine.weights import WheelFile, WheelFiles, looks_like_path
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import expand_home, is_folder
+from hallulab.scenarios.files.data_files import expand_home, is_folder, require_files_only
 from hallulab.scenarios.transcript import Frozen
 
 DEFAULT_CPU_MODEL = "qwen2.5-coder-1.5b"
@@ -118,6 +118,7 @@ def resolve(model: str) -> NamedModel:
             raise UsageError(
                 f"the folder {model} holds no config.json. Give a folder as transformers saves a model."
             )
+        require_files_only(folder)
         return NamedModel(name=folder.absolute().name, folder=folder.resolve())
     if not looks_like_path(model) and re.fullmatch(r"[\w.-]+/[\w.-]+", model):
         return NamedModel(name=model, hub=model)

@@ -10,6 +10,7 @@ import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hallulab.agents.models.model import Session
@@ -24,6 +25,7 @@ from hallulab.detectors.peers.workers.hhem_worker import (
     read_foundation,
 )
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import require_files_only
 
 if TYPE_CHECKING:
     import torch
@@ -128,6 +130,7 @@ def require_model(option: str, model: str) -> dict[str, Any]:
     """
     from transformers import PretrainedConfig
 
+    require_files_only(Path(model))
     try:
         configuration, _ = PretrainedConfig.get_config_dict(model)
     except Exception as error:  # whatever the hub and the file system raise

@@ -42,7 +42,7 @@ from hallulab.detectors.peers.process import (
 )
 from hallulab.scenarios.components import LeadsTo, read_options
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.data_files import expand_home, is_file, is_there
+from hallulab.scenarios.files.data_files import expand_home, is_file, is_there, require_files_only
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
@@ -340,6 +340,7 @@ def _check_model_source(owner: str, option: str, given: str) -> str:
     """Return a folder with a model as an absolute path, or a hub name as it is."""
     folder = expand_home(given)
     if is_file(folder / "config.json"):
+        require_files_only(folder)
         return str(folder.absolute())
     if is_there(folder):
         raise UsageError(f"detector {owner}: option `{option}`: {folder} holds no config.json of a model.")

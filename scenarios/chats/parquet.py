@@ -16,6 +16,7 @@ from hallulab.scenarios.chats.openai import build_openai_line, read_openai
 from hallulab.scenarios.chats.record import KEY, PARTS, Marked, build_chat_context
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import replace_surrogates
 from hallulab.scenarios.files.opening import open_file
 from hallulab.scenarios.transcript import Conversation
 
@@ -85,7 +86,9 @@ def read(path: Path) -> Iterator[ReadChat]:
     for table in _find_tables(path):
         for number, row in enumerate(_read_rows(table), start=1):
             try:
-                yield ReadChat(f"{table}, row {number}", read_row(row, f"{table.stem}-{number}"))
+                yield ReadChat(
+                    f"{table}, row {number}", read_row(row, f"{replace_surrogates(table.stem)}-{number}")
+                )
             except FormatError as error:
                 raise UsageError(f"{table}, row {number}: {error}") from error
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 from pydantic import Field, field_validator, model_validator
 
 from hallulab.scenarios.datasets.loader import SCHEMA, make_repeated_id_error
-from hallulab.scenarios.files.data_files import read_records
+from hallulab.scenarios.files.data_files import read_records, replace_surrogates
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply, require_fitting_spans
 from hallulab.scenarios.transcript import Frozen, Message, Passage
@@ -101,7 +101,7 @@ def load_jsonl(path: Path) -> LabelledData:
         if line.label is None and line.spans is None:
             left_out[_UNLABELLED] += 1
             continue
-        reply = build_labelled_reply(number, line, path.stem)
+        reply = build_labelled_reply(number, line, replace_surrogates(path.stem))
         if reply.id in replies:
             raise make_repeated_id_error(path, number, reply.id)
         replies[reply.id] = reply

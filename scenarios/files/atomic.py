@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.data_files import replace_surrogates
 from hallulab.scenarios.files.opening import open_stream, read_file
 
 
@@ -98,8 +99,8 @@ def write_together(texts: Mapping[Path, str]) -> None:
     Raises:
         OperationalError: one cannot be written; the old files are intact.
     """
-    # Encode first: an error must come before any file is touched.
-    files = [(path, text.encode()) for path, text in texts.items()]
+    # Encode first: an error must come before any file is touched. Names of files may be no UTF-8.
+    files = [(path, replace_surrogates(text).encode()) for path, text in texts.items()]
     beside: dict[Path, Path] = {}
     path = files[0][0]
     try:
@@ -131,7 +132,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         OperationalError: they cannot be written; the old file is intact, as with any error of `lines`.
     """
     with write_whole_file(path) as beside, beside.open("wb") as file:
-        file.writelines(f"{line}\n".encode() for line in lines)
+        file.writelines(f"{replace_surrogates(line)}\n".encode() for line in lines)
 
 
 def _write_beside(target: Path, data: bytes) -> Path:

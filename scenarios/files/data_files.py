@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import MAX_DEPTH, TOO_DEEP, drop_torn_line, parse_lines
-from hallulab.scenarios.files.opening import open_file, open_given
+from hallulab.scenarios.files.opening import name_kind, open_file, open_given
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -320,6 +322,23 @@ def is_file(path: Path) -> bool:
     """
     with _translate_errors(path):
         return path.is_file()
+
+
+def require_files_only(folder: Path) -> None:
+    """Raise UsageError where a folder holds a pipe, a socket or a device, at any depth.
+
+    Of a model's folder, libraries open what they want, and would wait for a pipe.
+    """
+    for place, _, names in os.walk(folder):
+        for path in (Path(place) / name for name in names):
+            if not path.exists():  # a link to nothing holds up nobody
+                continue
+            with _translate_errors(path):
+                mode = path.stat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                raise UsageError(
+                    f"{path}: it is {name_kind(mode)}, no file. Delete it, or name another folder."
+                )
 
 
 @contextmanager

@@ -325,6 +325,9 @@ class LineWriter:
 
 
 def digest(value: Any) -> str:
-    """Return the sha256 of a JSON value in canonical form (sorted keys, no white space), 32 hex digits."""
+    """Return the sha256 of a JSON value in canonical form (sorted keys, no white space), 32 hex digits.
+
+    Names of files that are no UTF-8 have half characters, and have a digest, too.
+    """
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()[:32]
+    return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()[:32]

@@ -34,6 +34,7 @@ from hallulab.agents.users.chats import (
 from hallulab.agents.users.personas import MANNERS, names
 from hallulab.scenarios.chats.formats import format_of, read_chats
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import replace_surrogates
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import render_one_line
@@ -70,7 +71,7 @@ def load_chat_file(path: Path, most: int | None) -> list[Chat]:
     """
     read = islice(read_chats(path, format_of(path)), most)
     chats = [
-        Chat(place.replace(str(path), path.name, 1), tuple(one.history(len(one.turns))))
+        Chat(replace_surrogates(place.replace(str(path), path.name, 1)), tuple(one.history(len(one.turns))))
         for place, one in read
     ]
     if not any(chat.messages for chat in chats):

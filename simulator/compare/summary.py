@@ -12,7 +12,7 @@ from typing import Literal, Self
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import is_folder, read_text
+from hallulab.scenarios.files.data_files import is_folder, read_text, replace_surrogates
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Conversation, Count, Frozen, Number, Seconds, Seed, Turn, Verdict
 from hallulab.simulator.compare.setup import RunSetup, describe_setup
@@ -238,7 +238,7 @@ def summarize_run(folder: RunFolder) -> RunSummary:
         found.append(summarize_conversation(conversation, by_detector))
     scenarios = {head.scenario for head in journals.heads}
     made = RunSummary(
-        name=folder.path.resolve().name,
+        name=replace_surrogates(folder.path.resolve().name),
         setup=describe_setup(saved, scenarios, judged),
         conversations=tuple(sorted(found, key=_get_place)),
     )

@@ -23,6 +23,7 @@ from hallulab.scenarios.chats.parquet import FILE
 from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_lines, write_whole_file, write_whole_folder
+from hallulab.scenarios.files.data_files import replace_surrogates
 from hallulab.scenarios.files.json_text import read_lines
 from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import choose_noun, format_count, render_one_line
@@ -214,7 +215,9 @@ def export_chats(folder: RunFolder, format: str, wanted: ExportSelection, out: P
         with write_whole_folder(out) as beside:
             chat_format.write(beside, found, wanted.without)
             if chat_format.has_card:
-                text = render_card(folder.path.name, saved, journals.conversations, wanted, counts)
+                text = render_card(
+                    replace_surrogates(folder.path.name), saved, journals.conversations, wanted, counts
+                )
                 (beside / "README.md").write_text(text, encoding="utf-8")
             _require_some(counts, folder)
     return counts

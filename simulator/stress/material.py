@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import product
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import replace_surrogates
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text.chunking import cut_into_passages
@@ -156,7 +157,7 @@ def load_turns(run: RunFolder) -> list[LabelledReply]:
     return [
         LabelledReply(
             id=f"{conversation.id}-{turn.index}",
-            dataset=run.path.name,
+            dataset=replace_surrogates(run.path.name),
             task="dialogue",
             question=turn.user,
             history=tuple(conversation.history(turn.index)),

@@ -26,7 +26,7 @@ from hallulab.simulator.measure.annotators import compare_annotators, list_confl
 from hallulab.simulator.viewer.conversation import show_passages
 from hallulab.simulator.viewer.keys import AskedKey, Key, name_annotator, read_key
 from hallulab.simulator.viewer.progress import ProgressKeeper, read_labels
-from hallulab.simulator.viewer.requests import refuse_address
+from hallulab.simulator.viewer.requests import answer_json, refuse_address
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 from hallulab.simulator.viewer.settling import (
     address_conflict,
@@ -291,14 +291,12 @@ class LabellingPages:
         return run
 
     def _tell(self, request: Request, describe: Callable[[ShownRun], dict[str, Any]]) -> Response:
-        from starlette.responses import JSONResponse
-
         try:
-            return JSONResponse(describe(self._find(request)))
+            return answer_json(describe(self._find(request)))
         except UsageError as error:
-            return JSONResponse({"error": str(error)}, 400)
+            return answer_json({"error": str(error)}, 400)
         except OperationalError as error:
-            return JSONResponse({"error": str(error)}, 500)
+            return answer_json({"error": str(error)}, 500)
 
 
 def _describe_turn(

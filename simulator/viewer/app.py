@@ -22,7 +22,7 @@ from hallulab.simulator.viewer.guard import Access, Guard, build_policy
 from hallulab.simulator.viewer.index import Rate
 from hallulab.simulator.viewer.launching import Launcher
 from hallulab.simulator.viewer.offers import NOTHING_OFFERED
-from hallulab.simulator.viewer.requests import refuse, refuse_address, register_turns
+from hallulab.simulator.viewer.requests import answer_page, refuse, refuse_address, register_turns
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, look_at_files
 from hallulab.simulator.viewer.side_pages import list_side_routes
 from hallulab.simulator.viewer.starting import StartingPages
@@ -146,6 +146,7 @@ class Pages:
         self._labelling = labelling
         self._starting = starting
         self._findings = Findings()
+        self._watch = Watch(self._findings)
 
     def show_runs(self, request: Request) -> Response:
         """Show the runs."""
@@ -233,7 +234,7 @@ class Pages:
         run = self._find(request, grow=False)
         if run is None:
             return refuse_address()
-        return StreamingResponse(_watch(run, self._findings, request), media_type="text/event-stream")
+        return StreamingResponse(_watch(run, self._watch, request), media_type="text/event-stream")
 
     def _find(self, request: Request, grow: bool = True) -> ShownRun | None:
         run = self._runs.get(request.path_params["run"])
@@ -275,11 +276,34 @@ def find_fewest(rates: Sequence[Rate]) -> list[Fewest]:
     return list(found.values())
 
 
-async def _watch(run: ShownRun, findings: Findings, request: Request) -> AsyncIterator[str]:
+class Watch:
+    """Looks at runs for all that follow them: once in `LOOK_S`, however many they are.
+
+    Args:
+        findings: makes the reports of runs.
+    """
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._looks: dict[str, tuple[float, asyncio.Task[str]]] = {}
+        """When the last look at a run began, and what was seen."""
+
+    async def look(self, run: ShownRun) -> str:
+        """Return the state of a run now or a moment ago (`_tell_state`)."""
+        now = time.monotonic()
+        begun, looking = self._looks.get(run.id, (0.0, None))
+        if looking is None or (looking.done() and now >= begun + LOOK_S):
+            looking = asyncio.create_task(asyncio.to_thread(_tell_state, run, self._findings))
+            looking.add_done_callback(lambda task: task.cancelled() or task.exception())
+            self._looks[run.id] = now, looking
+        return await asyncio.shield(looking)  # whoever leaves ends nobody else's look
+
+
+async def _watch(run: ShownRun, watch: Watch, request: Request) -> AsyncIterator[str]:
     """Yield an event when the run has grown or its report is made, else a comment: so a closed line shows."""
     before = None
     while not await request.is_disconnected():
-        state = await asyncio.to_thread(_tell_state, run, findings)
+        state = await watch.look(run)
         if state != before:
             before = state
             yield f"event: grown\ndata: {state}\n\n"
@@ -321,9 +345,7 @@ def _name_detectors(run: ShownRun, found: list[str]) -> list[str]:
 
 
 def _render(template: str, **values: Any) -> Response:
-    from starlette.responses import HTMLResponse
-
-    return HTMLResponse(_load(template).render(values, style=_style(), scripts=_read_scripts()))
+    return answer_page(_load(template).render(values, style=_style(), scripts=_read_scripts()))
 
 
 @cache

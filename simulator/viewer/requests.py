@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
-from hallulab.scenarios.files.data_files import read_json
+from hallulab.scenarios.files.data_files import read_json, replace_surrogates
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -33,11 +34,26 @@ async def read_object(request: Request) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def answer_page(text: str) -> Response:
+    """Return an answer of HTML. Half characters, as names of folders may have, become U+FFFD."""
+    from starlette.responses import HTMLResponse
+
+    return HTMLResponse(replace_surrogates(text))
+
+
+def answer_json(value: Any, status: int = 200) -> Response:
+    """Return an answer of JSON, likewise."""
+    from starlette.responses import Response
+
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return Response(replace_surrogates(text), status, media_type="application/json")
+
+
 def refuse(reason: str, status: int = 400) -> Response:
     """Return an answer that says why there is no other one."""
     from starlette.responses import PlainTextResponse
 
-    return PlainTextResponse(f"{reason}\n", status)
+    return PlainTextResponse(replace_surrogates(f"{reason}\n"), status)
 
 
 def refuse_address() -> Response:

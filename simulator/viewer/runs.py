@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,7 +45,10 @@ class ShownRun:
     def changed(self) -> datetime:
         """When its journal of conversations or verdicts last grew; before there is one, when it was made."""
         changed = max(changed for _, changed in look_at_files(self.folder))
-        return datetime.fromtimestamp((changed or self.folder.path.stat().st_mtime_ns) / 1e9, UTC)
+        if not changed:
+            with suppress(OSError):  # it was deleted a moment ago
+                changed = self.folder.path.stat().st_mtime_ns
+        return datetime.fromtimestamp(changed / 1e9, UTC)
 
 
 class ShownRuns:
@@ -101,10 +106,15 @@ def look_at_files(folder: RunFolder) -> tuple[tuple[int, int], ...]:
         for journal in (folder.conversations, folder.verdicts)
         for path in (journal, *list_shards(journal))  # a folder with both is damaged, and may be put right
     ]
-    found = [
-        file.stat() if file.is_file() else None for file in (*journals, folder.experiment, folder.annotations)
-    ]
-    return tuple((-1, 0) if one is None else (one.st_size, one.st_mtime_ns) for one in found)
+    return tuple(_look_at_file(file) for file in (*journals, folder.experiment, folder.annotations))
+
+
+def _look_at_file(file: Path) -> tuple[int, int]:
+    try:
+        found = file.stat()
+    except OSError:
+        return -1, 0
+    return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else (-1, 0)
 
 
 def _find_folders(path: Path) -> list[Path]:
@@ -115,11 +125,16 @@ def _find_folders(path: Path) -> list[Path]:
 
 
 def _is_run(folder: Path) -> bool:
-    """Return whether a folder is a run, also a damaged one, whose page says what is wrong."""
+    """Return whether a folder is a run, also a damaged one, whose page says what is wrong.
+
+    A folder that may not be opened is none: it makes no page of the others fail.
+    """
     try:
         return RunFolder(folder).has_journal
     except UsageError:
         return True
+    except OSError:
+        return False
 
 
 def _identify(folder: Path) -> str:

@@ -17,7 +17,7 @@ from hallulab.simulator.report.html import make_environment
 from hallulab.simulator.viewer.asked_run import AskedRun, fill_form, read_asked_run
 from hallulab.simulator.viewer.form import FormError
 from hallulab.simulator.viewer.launching import MOST_RUNS, Launcher
-from hallulab.simulator.viewer.requests import read_object, refuse
+from hallulab.simulator.viewer.requests import answer_json, answer_page, read_object, refuse
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 from hallulab.simulator.viewer.standing import RunStanding, StandingKeeper
 
@@ -88,29 +88,23 @@ class StartingPages:
 
     def show_personas(self, request: Request) -> Response:
         """Show the personas of a pack that can be chosen."""
-        from starlette.responses import HTMLResponse
-
         scenario = request.query_params.get("scenario", "")
         if scenario not in self._launcher.source.scenarios:
             return refuse("There is no such scenario.", 404)
-        return HTMLResponse(self._personas.render(personas=_read_personas(scenario), chosen=()))
+        return answer_page(self._personas.render(personas=_read_personas(scenario), chosen=()))
 
     async def check(self, request: Request) -> Response:
         """Say what a filled-in form would do, with its YAML; or which field is wrong."""
-        from starlette.responses import JSONResponse
-
         given = await read_object(request)
         given.pop(CONFIRMED, None)
         try:
             asked = await asyncio.to_thread(read_asked_run, self._launcher.source, given)
         except FormError as error:
-            return JSONResponse(_complain(error))
-        return JSONResponse(_describe(asked))
+            return answer_json(_complain(error))
+        return answer_json(_describe(asked))
 
     async def start(self, request: Request) -> Response:
         """Start the run of a filled-in form, and say where its page is; or which field is wrong."""
-        from starlette.responses import JSONResponse
-
         given = await read_object(request)
         try:
             confirmed = given.pop(CONFIRMED, [])
@@ -118,11 +112,11 @@ class StartingPages:
             _require_confirmed(asked.unnamed, confirmed)
             folder = await asyncio.to_thread(self._launcher.start, asked)
         except FormError as error:
-            return JSONResponse(_complain(error), 400)
+            return answer_json(_complain(error), 400)
         except (UsageError, OperationalError) as error:
-            return JSONResponse(_complain(FormError("", str(error))), 409)
+            return answer_json(_complain(FormError("", str(error))), 409)
         run = await asyncio.to_thread(self._runs.add, folder.path)
-        return JSONResponse({"page": f"/runs/{run.id}"})
+        return answer_json({"page": f"/runs/{run.id}"})
 
     def show_standing(self, request: Request) -> Response:
         """Show where a run stands; nothing, if that is what the page shows already."""
@@ -169,9 +163,7 @@ class StartingPages:
         return self._show_part(run, self.find_standing(run))
 
     def _show_part(self, run: ShownRun, standing: RunStanding | None, complaint: str = "") -> Response:
-        from starlette.responses import HTMLResponse
-
-        return HTMLResponse(self._standing.render(run=run, standing=standing, complaint=complaint))
+        return answer_page(self._standing.render(run=run, standing=standing, complaint=complaint))
 
 
 def _read_personas(scenario: str) -> Sequence[Persona]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hallulab.simulator.chat.drafts import ReplyDraft
 from hallulab.simulator.report.html import make_environment
 from hallulab.simulator.viewer.conversation import ShownTurn
-from hallulab.simulator.viewer.requests import read_object, refuse
+from hallulab.simulator.viewer.requests import answer_json, read_object, refuse
 from hallulab.simulator.viewer.runs import ShownRuns
 from hallulab.simulator.viewer.stages import Stages
 from hallulab.simulator.viewer.talks import Talk, TalkSource
@@ -64,8 +64,6 @@ class TalkingPages:
 
     async def begin(self, request: Request) -> Response:
         """Begin a conversation: `scenario`, `chatbot` and `detectors`, all among those that can be chosen."""
-        from starlette.responses import JSONResponse
-
         asked = await read_object(request)
         if self._source is None or self._stages is None:
             return refuse("Nothing can be talked to here: start the viewer with --experiment or --model.")
@@ -87,7 +85,7 @@ class TalkingPages:
         task = asyncio.create_task(talk.hold(self._stages, str(scenario)))
         self._holding.add(task)
         task.add_done_callback(self._holding.discard)
-        return JSONResponse({"talk": talk.id})
+        return answer_json({"talk": talk.id})
 
     async def obey(self, request: Request) -> Response:
         """Say something in a conversation, stop what is under way in it, or end it."""

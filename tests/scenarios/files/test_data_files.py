@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,12 @@ from pydantic import Field, ValidationError
 
 from hallulab.chatbots.external import CallableOptions
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_records
+from hallulab.scenarios.files.data_files import (
+    choose_main_error,
+    explain_error,
+    read_records,
+    require_files_only,
+)
 from hallulab.scenarios.packs.pack import Identifier
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.experiment.config import NAME
@@ -110,3 +116,13 @@ def test_what_a_pattern_allows_is_said_in_words(field: str, words: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Patterns.model_validate({field: "?"})
     assert explain_error(choose_main_error(caught.value)) == words
+
+
+def test_a_models_folder_with_a_pipe_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "nothing").symlink_to("none")
+    require_files_only(tmp_path)
+    os.mkfifo(tmp_path / "deep" / "model.safetensors")
+    with pytest.raises(UsageError, match=r"deep/model\.safetensors: it is a pipe, no file\."):
+        require_files_only(tmp_path)

@@ -69,10 +69,13 @@ def test_clients_that_break_off_or_send_nonsense_are_no_news(
         access = served.listening.access
         told = {"host": f"127.0.0.1:{access.port}", "cookie": f"{access.cookie}={access.token}"}
         for text in BROKEN:
-            with socket.create_connection(("127.0.0.1", access.port), timeout=20) as client:
+            # The server may have closed the connection.
+            with (
+                socket.create_connection(("127.0.0.1", access.port), timeout=20) as client,
+                suppress(OSError),
+            ):
                 client.sendall(text.format(**told).encode())
                 client.shutdown(socket.SHUT_WR)
-                with suppress(ConnectionResetError):
-                    assert not client.recv(20).startswith(b"HTTP/1.1 500"), text[:80]
+                assert not client.recv(20).startswith(b"HTTP/1.1 500"), text[:80]
         assert served.get("/")[0] == 200
     assert capfd.readouterr().err == ""
