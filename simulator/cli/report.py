@@ -280,7 +280,12 @@ def export(
     ] = False,
     min_turns: Annotated[int | None, typer.Option(min=1, help="Only those with as many turns.")] = None,
     keep_duplicates: Annotated[
-        bool, typer.Option("--keep-duplicates", help="Of openai, sharegpt and hf: also those that are nearly the same as another; other formats have all.")
+        bool,
+        typer.Option(
+            "--keep-duplicates",
+            help="Also those that are nearly the same as another, of openai, sharegpt and hf; the other "
+            "formats have all.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -297,7 +302,7 @@ def export(
     run.require()
     wanted = ExportSelection(
         detector=detector,
-        without=_read_parts(without),
+        without=frozenset(split_names(without) or ()),
         clean_by=clean_by,
         audited=audited,
         min_turns=min_turns or 1,
@@ -310,15 +315,6 @@ def export(
         _tell_replies(exported, detector, out, as_json)
     elif not as_json:
         _tell_conversations(exported, out)
-
-
-def _read_parts(value: str | None) -> frozenset[str]:
-    from hallulab.scenarios.chats.record import PARTS
-
-    given = frozenset(split_names(value) or ())
-    if given - set(PARTS):
-        raise UsageError(f"--without {value}: give some of {', '.join(PARTS)}, with commas between.")
-    return given
 
 
 def _tell_conversations(exported: SelectionCounts, out: Path) -> None:
@@ -348,7 +344,9 @@ def _tell_replies(exported: ExportCounts, detector: str | None, out: Path, as_js
         if exported.without_evidence:
             print_lines(f"{exported.without_evidence} left out: no evidence, or an empty reply")
         if exported.not_scored:
-            print_lines(f"{exported.not_scored} left out: {detector} failed, abstained, or did not judge them")
+            print_lines(
+                f"{exported.not_scored} left out: {detector} failed, abstained, or did not judge them"
+            )
     if detector is None:
         print_lines(
             "no line has a label: fill in `label` or `spans` before `hallulab bench` reads them, or give "

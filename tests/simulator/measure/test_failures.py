@@ -14,7 +14,9 @@ from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import result
 
 
-def talks(held: int, errors: Sequence[str] = (), chatbot: str = "bot", replies: int = 1) -> list[Conversation]:
+def talks(
+    held: int, errors: Sequence[str] = (), chatbot: str = "bot", replies: int = 1
+) -> list[Conversation]:
     """So many conversations that were held, and one for each error; each with so many replies."""
     said = ["It is 5."] * replies
     failed = [
@@ -110,7 +112,7 @@ def test_a_detector_that_failed_on_every_reply_fails_the_run_whatever_the_other_
     verdicts = [*judged(chats, "ss", "fine"), *judged(chats, "ff", "broken")]
     found = find(chats, verdicts, detectors=["fine", "broken"])
     assert found.failed == "detector broken failed on every reply: 2 of 2. Reason: because."
-    with pytest.raises(OperationalError, match="^detector broken failed on every reply"):
+    with pytest.raises(OperationalError, match=r"^detector broken failed on every reply"):
         require_success(found)
 
 
