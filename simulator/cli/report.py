@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.cli.console import print_json, print_lines, print_warnings
 from hallulab.simulator.cli.options import AsJson, RunArgument, split_names
 from hallulab.simulator.options.groups import ModelOptions
@@ -184,6 +184,8 @@ def realism(
         print_realism(found)
         if out is not None:
             print_lines(f"\npage: {out}")
+    if found.failed is not None:
+        raise OperationalError(found.failed)
 
 
 def audit(

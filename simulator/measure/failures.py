@@ -162,7 +162,7 @@ class FailureCounts:
         return RunFailures(
             failures=failures,
             unscored=unscored,
-            warnings=tuple(map(_capitalise, warnings)),
+            warnings=tuple(map(capitalise, warnings)),
             failed=fatal[0] if fatal else None,
         )
 
@@ -188,7 +188,7 @@ class FailureCounts:
         said = f"every conversation failed: {failed} of {conversations}"
         if not self._replies:
             said = f"no conversation got as far as a reply: {failed} of {conversations} failed"
-        return f"{said}.{_format_reason(*pooled.find_commonest(), failed)}"
+        return f"{said}.{format_reason(*pooled.find_commonest(), failed)}"
 
 
 class VerdictCounts:
@@ -251,7 +251,7 @@ def find_failed_judgements(judgements: Mapping[str, Sequence[Judgement]]) -> Run
     failed = list_failed_detectors(unscored)
     return RunFailures(
         unscored=unscored,
-        warnings=tuple(_capitalise(line) for one in unscored if (line := describe_unscored(one))),
+        warnings=tuple(capitalise(line) for one in unscored if (line := describe_unscored(one))),
         failed=failed[0] if failed else None,
     )
 
@@ -284,7 +284,7 @@ def require_success(found: RunFailures) -> None:
 def _warn_of_talks(failures: Sequence[Failure]) -> Iterator[str]:
     """Yield a sentence for each chatbot of which much failed."""
     for one in failures:
-        why = _format_reason(one.reason, one.with_reason, one.failed)
+        why = format_reason(one.reason, one.with_reason, one.failed)
         if one.failed == one.conversations:
             yield f"every conversation of {one.chatbot} failed: {one.failed} of {one.conversations}.{why}"
         elif one.failed > MUCH * one.conversations:
@@ -296,7 +296,7 @@ def _warn_of_talks(failures: Sequence[Failure]) -> Iterator[str]:
 def describe_unscored(one: Unscored) -> str:
     """Say that a detector failed on much, or scored nothing, and why; empty where it did not."""
     judged = one.scored + one.failed + one.abstained
-    why = _format_reason(one.reason, one.with_reason, one.failed or one.abstained)
+    why = format_reason(one.reason, one.with_reason, one.failed or one.abstained)
     if one.failed < judged and one.scored and one.failed <= MUCH * judged:
         return ""
     every = "every reply" if judged == one.replies else "every reply that it judged"
@@ -317,7 +317,7 @@ def list_failed_detectors(unscored: Sequence[Unscored]) -> list[str]:
     return [describe_unscored(one) for one in unscored if one.failed and not one.scored + one.abstained]
 
 
-def _format_reason(reason: str, times: int, failed: int) -> str:
+def format_reason(reason: str, times: int, failed: int) -> str:
     """Return the most common reason as a sentence with a space before it; empty where there is none."""
     if not reason:
         return ""
@@ -325,5 +325,6 @@ def _format_reason(reason: str, times: int, failed: int) -> str:
     return said if said.endswith((".", "…", "!", "?")) else f"{said}."
 
 
-def _capitalise(sentence: str) -> str:
+def capitalise(sentence: str) -> str:
+    """Return a sentence with a large first letter."""
     return f"{sentence[0].upper()}{sentence[1:]}"
