@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Judgement
-from hallulab.simulator.measure.hallucinations import ByDetector
+from hallulab.simulator.measure.hallucinations import ByDetector, index_by_detector
 from hallulab.simulator.runs.folder import RunFolder
 
 MUCH = 0.1
@@ -268,6 +268,23 @@ def find_failed_conversations(folder: RunFolder) -> RunFailures:
             counts.add(conversation, {})
             chatbots[conversation.chatbot] = None
     return counts.find([*chatbots], [])
+
+
+def find_failures(folder: RunFolder) -> RunFailures:
+    """Return what failed of a run's conversations and of the verdicts on them.
+
+    Raises:
+        UsageError: a journal or experiment.json is damaged.
+    """
+    saved = folder.read_experiment()
+    counts, chatbots, detectors = FailureCounts(), dict[str, None](), dict[str, None]()
+    for part in folder.iterate_journals():
+        for conversation, verdicts in part.current(saved).judged(by_case=False):
+            by_detector = index_by_detector(verdicts)
+            counts.add(conversation, by_detector)
+            chatbots[conversation.chatbot] = None
+            detectors |= dict.fromkeys(by_detector)
+    return counts.find([*chatbots], [*detectors])
 
 
 def require_success(found: RunFailures) -> None:
