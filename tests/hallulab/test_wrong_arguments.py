@@ -167,6 +167,11 @@ def test_an_option_of_another_type_is_refused(verb: Callable[..., Any], option: 
         assert str(caught.value).startswith(f"{verb.__name__}: `{option}` ")
 
 
+def test_another_word_than_those_there_are_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^--batch waves: give vllm or api\.$"):
+        hallulab.simulate({"limit": 1}, batch="waves", model="m")  # type: ignore[arg-type]
+
+
 def test_a_missing_argument_names_the_function_and_not_our_classes() -> None:
     with pytest.raises(TypeError, match=r"^judge: missing a required argument: 'detector'$"):
         hallulab.judge([GIVEN])  # type: ignore[call-arg]
