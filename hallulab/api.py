@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hallulab.results import Run
+from hallulab.scenarios.arguments import check_arguments
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.options.commands import (
     BenchOptions,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from hallulab.simulator.stress.plant import Planting
 
 
+@check_arguments
 async def asimulate(
     experiment: Experiment | Mapping[str, Any] | StrPath,
     *,
@@ -94,6 +96,7 @@ async def asimulate(
     return await _hold(experiment, fields, out, how, fresh, batch, judge=False)
 
 
+@check_arguments
 async def arun(
     experiment: Experiment | Mapping[str, Any] | StrPath,
     *,
@@ -200,12 +203,17 @@ async def _judge(options: JudgeOptions) -> list[Judgement]:
     """Judge replies with a detector, without a run folder; return one judgement a reply, in their order.
 
     A detector that raises on a reply gives a failed judgement of it, which is never a clean one. `views` are
-    the replies, each with the dialogue before it and its evidence. `detector` is a name, or a mapping with
-    `name`, `kind` and `options`.
+    the replies, each with the dialogue before it and its evidence: a `TurnView`, or a mapping with its
+    fields. `detector` is a name, or a mapping with `name`, `kind` and `options`.
     """
     from hallulab.simulator.experiment.judging import judge_views
+    from hallulab.simulator.measure.failures import find_failed_judgements
 
-    return await judge_views(options)
+    judgements = await judge_views(options)
+    name = options.detector if isinstance(options.detector, str) else str(options.detector.get("name"))
+    for warning in find_failed_judgements({name: judgements}).warnings:
+        _log.warning(warning)
+    return judgements
 
 
 async def _bench(options: BenchOptions) -> BenchReport:
@@ -248,6 +256,7 @@ async def _import_chats(options: ImportOptions) -> Run:
     return Run(folder.path)
 
 
+@check_arguments
 def export_chats(
     run: Run | StrPath,
     format: str,
@@ -288,6 +297,7 @@ def export_chats(
     return export_run(folder, format, wanted, Path(out))
 
 
+@check_arguments
 def load_run(path: StrPath) -> Run:
     """Open the run in a folder, whoever wrote it. Nothing is written there.
 

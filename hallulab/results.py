@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hallulab.scenarios.arguments import check_arguments
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.report.frames import SPANS as SPANS
 from hallulab.simulator.report.frames import TURNS as TURNS
@@ -52,6 +53,7 @@ class Run:
         UsageError: it is no run folder, or a file of it is damaged; names file, line and field.
     """
 
+    @check_arguments
     def __init__(self, path: str | Path) -> None:
         self._folder = RunFolder(Path(path))
         self._folder.require()

@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import wraps
 from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
+from hallulab.scenarios.arguments import check_given
 from hallulab.scenarios.transcript import TurnView
 
 Parameters = ParamSpec("Parameters")
@@ -71,6 +72,11 @@ def make_verb(
     """
 
     async def verb(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            given = inspect.signature(verb).bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeError(f"{name.removeprefix('a')}: {error}") from None
+        check_given(name.removeprefix("a"), hints, given)
         return await work(options(*args, **kwargs))
 
     assert isinstance(options, type)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -139,6 +141,23 @@ def describe_exception(error: BaseException) -> str:
     except Exception as unsayable:  # noqa: BLE001 - the message is their code, too
         message = f"its message raised {type(unsayable).__name__}"
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def describe_failure(error: BaseException) -> str:
+    """Return the same with the place in the code that raised it: it may be a bug, and not the world's fault.
+
+    >>> try:
+    ...     None.passages
+    ... except AttributeError as error:
+    ...     describe_failure(error).partition(" (in ")[0]
+    "AttributeError: 'NoneType' object has no attribute 'passages'"
+    """
+    place = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__", "?"))
+        if module.partition(".")[0] not in sys.stdlib_module_names:
+            place = f" (in {module}, line {line})"
+    return f"{describe_exception(error)}{place}"
 
 
 Options = TypeVar("Options", bound=Frozen)

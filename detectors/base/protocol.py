@@ -14,7 +14,7 @@ from hallulab.agents.concurrency import call_untrusted, require_failure
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.redaction import remove_keys
 from hallulab.agents.served_model import ClaimCheck, read_claim_check
-from hallulab.scenarios.components import describe_exception
+from hallulab.scenarios.components import describe_failure
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView
@@ -204,5 +204,5 @@ def find_misfit(judgement: Judgement, reply: str) -> tuple[str, str] | None:
 
 
 def make_failed_judgement(error: BaseException) -> Judgement:
-    """Return the judgement of a detector that raised `error`."""
-    return Judgement(outcome="failed", error=remove_keys(describe_exception(error)))
+    """Return the judgement of a detector that raised `error`, with the place in the code that raised it."""
+    return Judgement(outcome="failed", error=remove_keys(describe_failure(error)))

@@ -138,7 +138,7 @@ def explain_error(error: Any) -> str:
     pattern = error["ctx"]["pattern"] if kind == "string_pattern_mismatch" else None
     if pattern in _PATTERNS:
         return _PATTERNS[pattern]
-    message: str = error["msg"].removeprefix("Value error, ").rstrip(".")
+    message: str = " ".join(error["msg"].removeprefix("Value error, ").rstrip(".").split())
     message = message if len(message) <= _LONG else f"{message[: _LONG - 1]}…"
     return (message[0].lower() + message[1:]).replace("tuple", "list")
 
@@ -158,7 +158,8 @@ def _describe_kind(value: object) -> str:
         return "a mapping (a colon followed by a space makes one)"
     if isinstance(value, list | tuple):
         return "a list"
-    return f"the {type(value).__name__} {value}"
+    text = " ".join(str(value).split())
+    return f"the {type(value).__name__} {text}" if len(text) <= _SHORT else f"a {type(value).__name__}"
 
 
 def read_records(path: Path, model: type[Model], schema: str) -> Iterator[tuple[int, Model]]:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import yaml
 from pydantic import Field
 
+from hallulab.scenarios.arguments import check_arguments
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_whole_folder
 from hallulab.scenarios.files.data_files import expand_home, is_folder, is_there
@@ -109,6 +110,7 @@ def locate_pack(name_or_path: str, folder: Path | None = None) -> str:
     return str(found.absolute()) if is_there(found) else name_or_path
 
 
+@check_arguments
 def load_scenario(name_or_path: str | Path) -> Scenario:
     """Load a pack.
 

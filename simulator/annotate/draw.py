@@ -23,6 +23,7 @@ from hallulab.simulator.annotate.plan import Cell, DrawPlan, ScoredTurn, draw_ce
 from hallulab.simulator.annotate.sheet import build_sheet_turn, name_command, render_sheet
 from hallulab.simulator.annotate.turns import collect_scored_turns
 from hallulab.simulator.measure.annotations import Annotations, count_annotations
+from hallulab.simulator.measure.failures import find_failures, require_success
 from hallulab.simulator.report.facts import order_names
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
@@ -64,7 +65,8 @@ def draw_turns(folder: RunFolder, options: DrawOptions) -> DrawnSheet:
     Raises:
         UsageError: there is nothing to draw from, the sheet of this draw is there already, or an option or a
             file of the run is wrong.
-        OperationalError: the sheet cannot be written.
+        OperationalError: no conversation was held, a detector failed on every reply and none scored any, or
+            the sheet cannot be written.
     """
     _require_name(options.annotator)
     guideline = None if options.guideline is None else read_text(options.guideline)
@@ -117,6 +119,7 @@ def _find_scored(
             raise UsageError(f"{folder.path}: each turn that {name} scored is annotated already.")
         if turns:
             return name, turns
+    require_success(find_failures(folder))
     by = join_names(list(names)) if names and wanted is None else wanted or "a detector"
     raise UsageError(
         f"{folder.path} has no turn that {by} scored and localised. Have its turns judged: "

@@ -41,6 +41,7 @@ def annotate(
     """Draw the turns of a run whose labels narrow its corrected numbers most, or add labels of a sheet."""
     from hallulab.simulator.annotate.draw import DrawOptions, draw_turns
     from hallulab.simulator.annotate.sheet import add_sheet
+    from hallulab.simulator.measure.failures import find_failures
     from hallulab.simulator.runs.folder import RunFolder
 
     run = RunFolder(folder)
@@ -48,6 +49,8 @@ def annotate(
     if (number is None) == (add is None):
         raise UsageError("annotate: give either --next NUMBER or --add FILE.")
     if number is not None:
+        for warning in find_failures(run).warnings:
+            print_lines(f"warning: {warning}", err=True)
         _tell_draw(draw_turns(run, DrawOptions(number, detector, seed, annotator, guideline)), folder)
         return
     assert add is not None

@@ -101,7 +101,7 @@ def print_lines(text: object, err: bool = False) -> None:
 
 
 def print_warnings(found: RunFailures) -> None:
-    """Print on standard error what of a run failed; nothing where the command ends with an error that says so.
+    """Print on standard error what failed, unless the command ends with an error that says so.
 
     It is for commands whose standard output is not for people.
     """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.opening import read_file
 from hallulab.simulator.cli.console import print_json, print_lines, print_warnings
 from hallulab.simulator.cli.options import AsJson, RunArgument, split_names
@@ -195,6 +195,8 @@ def realism(
         print_realism(found)
         if out is not None:
             print_lines(f"\npage: {out}")
+    if found.failed is not None:
+        raise OperationalError(found.failed)
 
 
 def audit(
@@ -294,7 +296,8 @@ def export(
         bool,
         typer.Option(
             "--keep-duplicates",
-            help="Of openai, sharegpt and hf: also those that are nearly the same as another; other formats have all.",
+            help="Also those that are nearly the same as another, of openai, sharegpt and hf; the other "
+            "formats have all.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -312,7 +315,7 @@ def export(
     run.require()
     wanted = ExportSelection(
         detector=detector,
-        without=_read_parts(without),
+        without=frozenset(split_names(without) or ()),
         clean_by=clean_by,
         audited=audited,
         min_turns=min_turns or 1,
@@ -325,15 +328,6 @@ def export(
         _tell_replies(exported, detector, out, as_json)
     elif not as_json:
         _tell_conversations(exported, out)
-
-
-def _read_parts(value: str | None) -> frozenset[str]:
-    from hallulab.scenarios.chats.record import PARTS
-
-    given = frozenset(split_names(value) or ())
-    if given - set(PARTS):
-        raise UsageError(f"--without {value}: give some of {', '.join(PARTS)}, with commas between.")
-    return given
 
 
 def _tell_conversations(exported: SelectionCounts, out: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hallulab.agents.concurrency import run_until_stopped
+from hallulab.scenarios.errors import OperationalError
 from hallulab.simulator.cli.console import print_json, print_lines
 from hallulab.simulator.cli.options import AsJson, expand_options
 from hallulab.simulator.options.commands import CalibrateOptions, PlantOptions, StressOptions
@@ -25,6 +26,8 @@ def stress(options: StressOptions, as_json: AsJson = False) -> None:
     else:
         print_stress(report)
         print_lines(f"\nreport: {folder.page}")
+    if report.failed is not None:
+        raise OperationalError(report.failed)
 
 
 @expand_options

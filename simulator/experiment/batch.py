@@ -41,6 +41,8 @@ def make_waves(experiment: Experiment, service: BatchService | None) -> BatchTra
     if service == "api":
         _require_addresses(experiment)
         return BatchTransport(ApiRunner(experiment.timeout))
+    if service != "vllm":  # from Python; on the command line, it is refused before
+        raise UsageError(f"--batch {service}: give vllm or api.")
     from hallulab.agents.serving.run_batch import VllmRunner
 
     _require_no_address(experiment)

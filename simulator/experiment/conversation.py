@@ -26,7 +26,7 @@ from hallulab.agents.models.redaction import remove_keys
 from hallulab.agents.users.flaws import is_loop
 from hallulab.agents.users.user import UserFailed, UserMove
 from hallulab.chatbots.protocol import Chatbot, ChatbotError
-from hallulab.scenarios.components import describe_exception
+from hallulab.scenarios.components import describe_failure
 from hallulab.scenarios.transcript import Branch, Call, Conversation, Message, StopReason, Turn
 
 
@@ -242,7 +242,7 @@ class ChatbotAgent(Participant):
             return Ending("error", (*move.calls, *error.calls), f"chatbot {self._label}: {error}")
         except BaseException as error:  # noqa: BLE001 - somebody else's chatbot may raise anything
             require_failure(error)
-            return Ending("error", move.calls, f"chatbot {self._label}: {describe_exception(error)}")
+            return Ending("error", move.calls, f"chatbot {self._label}: {describe_failure(error)}")
         self._on_turn(turn)
         self.turns.append(turn)
         self._history += turn.messages

@@ -54,7 +54,7 @@ def check_comparable(
 
 
 def _list_missing(before: RunSummary, now: RunSummary) -> Iterator[GateCheck]:
-    """Yield a refusal for each chatbot and detector of the baseline that the run lacks, or has by name only."""
+    """Yield a refusal for each chatbot and detector of the baseline that the run lacks, or has by name."""
     for chatbot in before.chatbots:
         if chatbot not in now.chatbots:
             yield _refuse(f"the baseline has it, the run does not: run it, or {ANEW}", chatbot)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from hallulab.scenarios.arguments import check_arguments
 from hallulab.scenarios.text.wording import clean_for_terminal
 from hallulab.simulator.compare.turns import ChangedTurn
 from hallulab.simulator.gate.command import gate_folder
@@ -24,6 +25,7 @@ class GateWarning(UserWarning):
     """What a gate's verdict does not say by itself, such as that it has too few personas to see anything."""
 
 
+@runtime_checkable
 class InFolder(Protocol):
     """Something with a folder, such as a `hallulab.Run`."""
 
@@ -33,6 +35,7 @@ class InFolder(Protocol):
         ...
 
 
+@check_arguments
 def assert_no_regression(
     run: InFolder | StrPath,
     against: StrPath,

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Judgement
-from hallulab.simulator.measure.hallucinations import ByDetector
+from hallulab.simulator.measure.hallucinations import ByDetector, index_by_detector
 from hallulab.simulator.runs.folder import RunFolder
 
 MUCH = 0.1
@@ -162,7 +162,7 @@ class FailureCounts:
         return RunFailures(
             failures=failures,
             unscored=unscored,
-            warnings=tuple(map(_capitalise, warnings)),
+            warnings=tuple(map(capitalise, warnings)),
             failed=fatal[0] if fatal else None,
         )
 
@@ -188,7 +188,7 @@ class FailureCounts:
         said = f"every conversation failed: {failed} of {conversations}"
         if not self._replies:
             said = f"no conversation got as far as a reply: {failed} of {conversations} failed"
-        return f"{said}.{_format_reason(*pooled.find_commonest(), failed)}"
+        return f"{said}.{format_reason(*pooled.find_commonest(), failed)}"
 
 
 class VerdictCounts:
@@ -251,7 +251,7 @@ def find_failed_judgements(judgements: Mapping[str, Sequence[Judgement]]) -> Run
     failed = list_failed_detectors(unscored)
     return RunFailures(
         unscored=unscored,
-        warnings=tuple(_capitalise(line) for one in unscored if (line := describe_unscored(one))),
+        warnings=tuple(capitalise(line) for one in unscored if (line := describe_unscored(one))),
         failed=failed[0] if failed else None,
     )
 
@@ -270,6 +270,23 @@ def find_failed_conversations(folder: RunFolder) -> RunFailures:
     return counts.find([*chatbots], [])
 
 
+def find_failures(folder: RunFolder) -> RunFailures:
+    """Return what failed of a run's conversations and of the verdicts on them.
+
+    Raises:
+        UsageError: a journal or experiment.json is damaged.
+    """
+    saved = folder.read_experiment()
+    counts, chatbots, detectors = FailureCounts(), dict[str, None](), dict[str, None]()
+    for part in folder.iterate_journals():
+        for conversation, verdicts in part.current(saved).judged(by_case=False):
+            by_detector = index_by_detector(verdicts)
+            counts.add(conversation, by_detector)
+            chatbots[conversation.chatbot] = None
+            detectors |= dict.fromkeys(by_detector)
+    return counts.find([*chatbots], [*detectors])
+
+
 def require_success(found: RunFailures) -> None:
     """Check that a run has what a report is about.
 
@@ -284,7 +301,7 @@ def require_success(found: RunFailures) -> None:
 def _warn_of_talks(failures: Sequence[Failure]) -> Iterator[str]:
     """Yield a sentence for each chatbot of which much failed."""
     for one in failures:
-        why = _format_reason(one.reason, one.with_reason, one.failed)
+        why = format_reason(one.reason, one.with_reason, one.failed)
         if one.failed == one.conversations:
             yield f"every conversation of {one.chatbot} failed: {one.failed} of {one.conversations}.{why}"
         elif one.failed > MUCH * one.conversations:
@@ -296,7 +313,7 @@ def _warn_of_talks(failures: Sequence[Failure]) -> Iterator[str]:
 def describe_unscored(one: Unscored) -> str:
     """Say that a detector failed on much, or scored nothing, and why; empty where it did not."""
     judged = one.scored + one.failed + one.abstained
-    why = _format_reason(one.reason, one.with_reason, one.failed or one.abstained)
+    why = format_reason(one.reason, one.with_reason, one.failed or one.abstained)
     if one.failed < judged and one.scored and one.failed <= MUCH * judged:
         return ""
     every = "every reply" if judged == one.replies else "every reply that it judged"
@@ -317,7 +334,7 @@ def list_failed_detectors(unscored: Sequence[Unscored]) -> list[str]:
     return [describe_unscored(one) for one in unscored if one.failed and not one.scored + one.abstained]
 
 
-def _format_reason(reason: str, times: int, failed: int) -> str:
+def format_reason(reason: str, times: int, failed: int) -> str:
     """Return the most common reason as a sentence with a space before it; empty where there is none."""
     if not reason:
         return ""
@@ -325,5 +342,6 @@ def _format_reason(reason: str, times: int, failed: int) -> str:
     return said if said.endswith((".", "…", "!", "?")) else f"{said}."
 
 
-def _capitalise(sentence: str) -> str:
+def capitalise(sentence: str) -> str:
+    """Return a sentence with a large first letter."""
     return f"{sentence[0].upper()}{sentence[1:]}"

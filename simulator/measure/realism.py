@@ -100,6 +100,10 @@ class Realism(Frozen):
     """The measures."""
     bars: tuple[Bars, ...]
     """Distributions."""
+    warnings: tuple[str, ...] = ()
+    """Which conversations of the run failed, where it is much: their messages are few."""
+    failed: str | None = None
+    """Why `hallulab realism` exits with 1: no conversation was held; None: it does not."""
 
 
 def compute_sample_distances(

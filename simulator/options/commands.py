@@ -6,7 +6,7 @@ a `Flag` is for Python only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -130,7 +130,7 @@ class BranchOptions(ModelOptions, FolderOptions, RecordingOptions):
 class JudgeOptions(ModelOptions, RecordingOptions):
     """What `hallulab.judge` takes."""
 
-    views: Sequence[TurnView]
+    views: Iterable[TurnView | Mapping[str, Any]]
     """The replies, each with the dialogue before it and its evidence."""
     detector: Chosen
     """The judge: its name, or a mapping with `name`, `kind` and `options`."""

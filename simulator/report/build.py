@@ -8,6 +8,7 @@ from typing import cast
 
 from pydantic import ValidationError, create_model
 
+from hallulab.scenarios.arguments import check_arguments
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_text
 from hallulab.scenarios.files.json_text import parse_json
@@ -93,6 +94,7 @@ def load_report_model() -> type[RunReport]:
     return cast(type[RunReport], create_model("RunReport", __base__=bases))
 
 
+@check_arguments
 def read_report(path: str | Path) -> RunReport:
     """Read a `report.json`.
 

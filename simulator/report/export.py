@@ -20,7 +20,7 @@ import yaml
 from hallulab.agents.serving.catalogue import CATALOGUE
 from hallulab.scenarios.chats.formats import find_format, list_written_formats
 from hallulab.scenarios.chats.parquet import FILE
-from hallulab.scenarios.chats.record import SCENARIO
+from hallulab.scenarios.chats.record import PARTS, SCENARIO
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_lines, write_whole_file, write_whole_folder
 from hallulab.scenarios.files.data_files import replace_surrogates
@@ -175,6 +175,9 @@ def export_run(
         UsageError: format or selection are wrong, nothing is left to write, or the output exists.
         OperationalError: the output cannot be written.
     """
+    if wanted.without - set(PARTS):
+        named = ", ".join(sorted(wanted.without))
+        raise UsageError(f"--without {named}: give some of {', '.join(PARTS)}, with commas between.")
     if format in list_written_formats():
         return export_chats(folder, format, wanted, out)
     if format != BENCH:

@@ -22,6 +22,7 @@ from hallulab.scenarios.files.data_files import check_record
 from hallulab.scenarios.files.json_text import parse_lines
 from hallulab.scenarios.text.wording import NOTHING, render_one_line
 from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.measure.failures import find_failed_conversations
 from hallulab.simulator.measure.message_sample import MessageSample
 from hallulab.simulator.measure.messages import Messages
 from hallulab.simulator.measure.realism import (
@@ -132,8 +133,11 @@ def measure_realism(run: RunFolder, reference: Path | None, embedder: Embedder) 
     vectors = _embed_texts(texts, embedder)
     sides = MessageSample(held, vectors), MessageSample(people, vectors)
     sample, told, rows = compare_messages(*sides)
+    failures = find_failed_conversations(run)
     return Realism(
         run=str(run.path),
+        warnings=failures.warnings,
+        failed=failures.failed,
         reference=OURS if reference is None else str(reference),
         sample=sample,
         halves=told,
@@ -206,8 +210,10 @@ def _explain_missing(who: str, sides: Mapping[str, Side]) -> list[str]:
 
 
 def print_realism(found: Realism, console: Console | None = None) -> None:
-    """Print the table, what it rests on, and why numbers are missing."""
+    """Print what failed, the table, what it rests on, and why numbers are missing."""
     console = console or build_console()
+    for warning in found.warnings:
+        console.print(Text(render_one_line(warning)))
     console.print(build_terminal_table(REALISM, [found.rows], narrow=console.width < NARROW))
     for line in describe_realism(found):
         console.print(Text(render_one_line(line)))

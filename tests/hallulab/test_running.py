@@ -100,7 +100,8 @@ def test_a_run_without_any_reply_is_an_error(tmp_path: Path, one_turn: dict[str,
     with pytest.raises(OperationalError) as caught:
         hallulab.run(one_turn, chatbots=[bot("silent")], out=tmp_path / "run", **RECORDED)
     assert str(caught.value) == (
-        "no conversation got as far as a reply: 1 of 1 failed. Reason: my_bot:silent raised ValueError: no idea."
+        "no conversation got as far as a reply: 1 of 1 failed. "
+        "Reason: my_bot:silent raised ValueError: no idea."
     )
     [failed] = Run(tmp_path / "run").conversations
     assert failed.stop_reason == "error"

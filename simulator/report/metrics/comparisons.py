@@ -211,15 +211,14 @@ def _render_headline(finding: Finding, rows: Sequence[Row], failures: Sequence[F
     if finding.compared == 0:
         return f"{by}: nothing was scored."
     if len(rows) == 1:
-        return (
-            f"{by}, {rows[0].chatbot} hallucinates {_rate(rows[0])}{_add_failures(rows[0], failures)}; there is "
-            "no other to compare with."
-        )
+        rate = f"{_rate(rows[0])}{_add_failures(rows[0], failures)}"
+        return f"{by}, {rows[0].chatbot} hallucinates {rate}; there is no other to compare with."
     if finding.best is not None:
         best = next(row for row in rows if row.chatbot == finding.best)
         return (
-            f"{by}, {best.chatbot}{mark(best)} hallucinates least: {_rate(best)}{_add_failures(best, failures)}, which the paired test "
-            "tells from every other chatbot (p < 0.05 after Holm's correction)."
+            f"{by}, {best.chatbot}{mark(best)} hallucinates least: {_rate(best)}"
+            f"{_add_failures(best, failures)}, which the paired test tells from every other chatbot "
+            "(p < 0.05 after Holm's correction)."
         )
     unscored = f" Nothing was scored of {join_names(finding.not_scored)}." if finding.not_scored else ""
     return f"{by}, nothing tells which chatbot hallucinates least.{unscored}"

@@ -12,6 +12,7 @@ import numpy as np
 from hallulab.chatbots.pipeline import DECLINED, Strategy
 from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_line
 from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.measure.failures import MUCH, Reasons, capitalise, format_reason
 from hallulab.simulator.measure.intervals import (
     LEAST_FOR_INTERVAL,
     RESAMPLES,
@@ -212,6 +213,10 @@ class StressReport(Frozen):
     """All dimensions' rows."""
     notes: tuple[str, ...]
     """Sentences on what the numbers leave out and on what flatters them."""
+    warnings: tuple[str, ...] = ()
+    """What failed, where it is much."""
+    failed: str | None = None
+    """Why `hallulab stress` exits with 1: the judge failed on every answer; None: it does not."""
 
     def get_rows(self, dimension: Dimension) -> tuple[StressRow, ...]:
         """Return the rows of a dimension."""
@@ -233,13 +238,44 @@ def build_stress_report(
     """Count all answers of a stress test."""
     rows = tuple(row for dimension in DIMENSIONS for row in build_stress_rows(config, answers, dimension))
     questions = len({answer.question_id for answer in answers})
+    warnings, failed = _find_failures(answers)
     return StressReport(
         config=config,
+        warnings=warnings,
+        failed=failed,
         models=models,
         questions=questions,
         rows=rows,
         notes=tuple(_render_notes(models, answers, rows)),
     )
+
+
+def _find_failures(answers: Sequence[MeasuredAnswer]) -> tuple[tuple[str, ...], str | None]:
+    """Return what failed where it is much, and why the command fails; None: it does not.
+
+    Where no question was answered, there is no report.
+    """
+    warnings, failed = [], None
+    for name in dict.fromkeys(answer.chatbot for answer in answers):
+        own = [answer for answer in answers if answer.chatbot == name]
+        lost = [answer.error or "" for answer in own if answer.reply is None]
+        if len(lost) > MUCH * len(own):
+            warnings.append(_describe_share(f"{name} gave no answer to", lost, len(own), "question"))
+    asked = [answer for answer in answers if answer.reply is not None and not answer.refused]
+    lost = [answer.error for answer in asked if answer.error is not None]
+    if len(lost) > MUCH * len(asked):
+        warnings.append(_describe_share("the judge failed on", lost, len(asked), "answer"))
+        failed = warnings[-1] if len(lost) == len(asked) else None
+    return tuple(map(capitalise, warnings)), failed
+
+
+def _describe_share(what: str, errors: Sequence[str], whole: int, noun: str) -> str:
+    reasons = Reasons()
+    for error in errors:
+        reasons.add(error)
+    part = len(errors)
+    why = format_reason(*reasons.find_commonest(), part)
+    return f"{what} {part} of {format_count(whole, noun)} ({part / whole:.0%}).{why}"
 
 
 def _render_notes(models: Models, answers: Sequence[MeasuredAnswer], rows: Sequence[StressRow]) -> list[str]:

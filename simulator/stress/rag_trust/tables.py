@@ -153,8 +153,10 @@ TABLES = {heading: COLUMNS[dimension] for dimension, heading in HEADINGS.items()
 
 
 def print_stress(report: StressReport, console: Console | None = None) -> None:
-    """Print the tables, a section for each attack, and the notes."""
+    """Print what failed, the tables with a section for each attack, and the notes."""
     console = console or build_console()
+    for warning in report.warnings:
+        print_line(console, warning)
     for dimension in DIMENSIONS:
         columns = choose_columns(dimension, report.config.answering)
         print_table(console, HEADINGS[dimension], columns, report.group_rows(dimension))

@@ -99,7 +99,7 @@ def test_a_decision_that_is_no_option_is_a_failure_with_a_reason(pack: Path, tmp
     with limited_endpoint(ignoring("logprobs"), unsure) as url:
         said = run(pack, url, tmp_path, "--chatbots", "vanilla,fact-checker", "--detectors", "direct-judge")
     folder = RunFolder(tmp_path)
-    assert said.code == 0
+    assert said.code == 1  # no reply has a verdict
     errors = {one.chatbot: one.error for one in folder.read_conversations()}
     assert errors["vanilla"] is None
     assert "the model printed 'Hard to say.', none of Yes, No" in str(errors["fact-checker"])

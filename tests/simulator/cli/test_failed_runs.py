@@ -197,3 +197,20 @@ def test_an_export_says_what_is_left_out_where_it_says_what_is_written(
     counts = json.loads(hallulab("export", tmp_path, "--format", "csv", "--out", table, "--json").out)
     assert (counts["written"], counts["near_duplicates"], counts["not_judged"]) == (20, 0, 10)
     assert len(table.read_text().splitlines()) == 21
+
+
+def test_no_turn_to_label_says_why(hallulab: CommandLine, tmp_path: Path) -> None:
+    make_run(tmp_path, judges=other_failed, detectors=("other",))
+    ended = hallulab("annotate", tmp_path, "--next", "2")
+    assert (ended.code, ended.err.splitlines()[-1]) == (1, f"error: d{USELESS}")
+
+
+def test_turns_to_label_are_drawn_by_another_detector_with_a_warning(
+    hallulab: CommandLine, tmp_path: Path
+) -> None:
+    make_run(tmp_path, judges=lambda name, number: "failed" if name == "lexical" else "scored")
+    ended = hallulab("annotate", tmp_path, "--next", "2")
+    assert ended.code == 0
+    assert ended.err.startswith(
+        "warning: Detector lexical failed on every reply: 20 of 20. Reason: because.\n"
+    )

@@ -136,3 +136,15 @@ def test_the_page_overwrites_no_file_of_the_run(hallulab: CommandLine, run: Path
 
 def test_a_folder_that_is_no_run(hallulab: CommandLine, tmp_path: Path) -> None:
     assert hallulab("realism", tmp_path / "none").code == 2
+
+
+def test_a_run_in_which_every_conversation_failed_says_so_first(
+    hallulab: CommandLine, run: Path, people: Path
+) -> None:
+    failed = conversation("0", ["A reply."], stop_reason="error", error="chatbot vanilla: timed out")
+    (run / "conversations.jsonl").write_text(f"{failed.model_dump_json()}\n")
+    ended = hallulab("realism", run, "--reference", people)
+    assert ended.out.splitlines()[0] == "Every conversation failed: 1 of 1. Reason: timed out."
+    assert (ended.code, ended.err) == (1, "error: every conversation failed: 1 of 1. Reason: timed out.\n")
+    ended = hallulab("realism", run, "--reference", people, "--json")
+    assert json.loads(ended.out)["failed"] == "every conversation failed: 1 of 1. Reason: timed out."

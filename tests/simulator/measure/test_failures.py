@@ -112,7 +112,7 @@ def test_a_detector_that_failed_on_every_reply_fails_the_run_whatever_the_other_
     verdicts = [*judged(chats, "ss", "fine"), *judged(chats, "ff", "broken")]
     found = find(chats, verdicts, detectors=["fine", "broken"])
     assert found.failed == "detector broken failed on every reply: 2 of 2. Reason: because."
-    with pytest.raises(OperationalError, match="^detector broken failed on every reply"):
+    with pytest.raises(OperationalError, match=r"^detector broken failed on every reply"):
         require_success(found)
 
 

@@ -88,3 +88,23 @@ def test_questions_with_the_same_score_have_no_interval_and_the_report_says_so()
     assert (
         "There is no interval over fewer than 6 questions, nor where all have the same score." in made.notes
     )
+
+
+def test_a_judge_that_failed_on_every_answer_stands_first_and_fails_the_command() -> None:
+    answers = [*cell([GOOD], 0, error="the judge: timed out"), *cell([BAD], 8, error="the judge: timed out")]
+    made = build_stress_report(config(), MODELS, answers)
+    said = "he judge failed on 2 of 2 answers (100%). Reason: the judge: timed out."
+    assert (made.warnings, made.failed) == ((f"T{said}",), f"t{said}")
+
+
+def test_a_chatbot_that_did_not_answer_more_than_a_tenth_of_the_questions_is_a_warning() -> None:
+    answers = [*cell([GOOD] * 8, 0), *cell([None, None], 8, error="no answer in 30 s")]
+    made = build_stress_report(config(), MODELS, answers)
+    [warning] = made.warnings
+    assert warning.endswith("gave no answer to 2 of 10 questions (20%). Reason: no answer in 30 s.")
+    assert made.failed is None
+
+
+def test_a_few_failures_are_no_warning() -> None:
+    answers = [*cell([GOOD] * 10, 0), *cell([None], 8, error="no answer")]
+    assert build_stress_report(config(), MODELS, answers).warnings == ()
