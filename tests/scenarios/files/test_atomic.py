@@ -82,8 +82,12 @@ def test_the_reason_is_the_systems(error: OSError, told: str) -> None:
 
 
 def test_an_error_within_a_new_folder_names_its_place(tmp_path: Path) -> None:
-    with pytest.raises(OperationalError) as caught, write_whole_folder(tmp_path / "out") as beside:
-        (beside / "taken").mkdir()
-        write_atomically(beside / "taken", "")
+    def write() -> None:
+        with write_whole_folder(tmp_path / "out") as beside:
+            (beside / "taken").mkdir()
+            write_atomically(beside / "taken", "")
+
+    with pytest.raises(OperationalError) as caught:
+        write()
     assert str(caught.value) == f"cannot write {tmp_path / 'out' / 'taken'}: Is a directory."
     assert [*tmp_path.iterdir()] == []

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -94,8 +95,23 @@ class Workshop:
 
     def __call__(self, name: str, place: Path, before: Callable[[], object] = tuple) -> Ended:
         """Run a command in a working directory; `before` is called in the process first."""
-        printed = self.fixed.parent / "printed"
-        return self.driver.submit(_fork, self.arguments(name), place, printed, before).result()
+        return self.run(self.arguments(name), place, before)
+
+    def run(self, arguments: list[str], place: Path, before: Callable[[], object] = tuple) -> Ended:
+        """Run a command that is given by its arguments."""
+        return self.driver.submit(_fork, [arguments], place, self._printed, before).result()[0]
+
+    def at_once(self, first: list[str], second: list[str], place: Path) -> list[Ended]:
+        """Run two commands in a working directory at once."""
+        return self.driver.submit(_fork, [first, second], place, self._printed, tuple).result()
+
+    def kill(self, name: str, place: Path, share: float) -> None:
+        """Kill a command when that share of its usual time has gone by."""
+        self.driver.submit(_kill, self.arguments(name), place, self._printed, share).result()
+
+    @property
+    def _printed(self) -> Path:
+        return self.fixed.parent / "printed"
 
 
 State = dict[str, Any]
@@ -126,9 +142,24 @@ def _enter(place: Path, before: Callable[[], object]) -> None:
     before()
 
 
-def _fork(arguments: list[str], place: Path, printed: Path, before: Callable[[], object]) -> Ended:
-    process = forked_runs.fork(arguments, printed, partial(_enter, place, before))
-    return forked_runs.wait(process, printed)
+def _fork(commands: list[list[str]], place: Path, printed: Path, before: Callable[[], object]) -> list[Ended]:
+    places = [printed.with_name(f"{printed.name}{number}") for number in range(len(commands))]
+    enter = partial(_enter, place, before)
+    processes = [forked_runs.fork(*both, enter) for both in zip(commands, places, strict=True)]
+    return [forked_runs.wait(*both) for both in zip(processes, places, strict=True)]
+
+
+def _kill(arguments: list[str], place: Path, printed: Path, share: float) -> None:
+    usual = place.with_name(f"{place.name}-usual")
+    shutil.copytree(place, usual)
+    started = time.perf_counter()
+    _fork([arguments], usual, printed, tuple)
+    seconds = time.perf_counter() - started
+    shutil.rmtree(usual)
+    process = forked_runs.fork(arguments, printed, partial(_enter, place, tuple))
+    process.join(share * seconds)
+    process.kill()
+    process.join()
 
 
 def _run_all(fixed: Path, start: Path, place: Path) -> list[tuple[str, Ended]]:
@@ -190,6 +221,10 @@ def _fill(folder: Path, fixed: Path, start: Path) -> None:
     (fixed / "people.jsonl").write_text(f"{json.dumps({'user_turns': ['Is it hot?', 'Thanks']})}\n" * 2)
     reply = {"reply": "It takes five hours.", "passages": ["A kettle takes three minutes."], "label": True}
     (start / "labelled.jsonl").write_text(f"{json.dumps(reply)}\n{json.dumps(reply | {'label': False})}\n")
+    shutil.copytree(start / "run", start / "half")
+    for name, kept in (("conversations.jsonl", -1), ("verdicts.jsonl", 6)):
+        lines = (start / "half" / name).read_text().splitlines(keepends=True)
+        (start / "half" / name).write_text("".join(lines[:kept]))
     here("baseline", start / "run", "--out", start / "base.json")
     twelve_documents(fixed / "documents")
     _record_pack(folder, fixed)

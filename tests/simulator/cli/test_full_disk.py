@@ -1,4 +1,4 @@
-"""A disk that takes nothing more, at each step of every command that writes: one sentence, and nothing lost."""
+"""A disk that takes nothing more, at each step of every command: one sentence, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REASONS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS)
 ALIKE = {"simulate": "run", "export-csv": "export", "export-ragtruth": "export-hf", "baseline": "export"}
 ALIKE |= {"realism": "export", "build": "export", "compare": "bench", "init-documents": "import"}
 ALIKE |= {"calibrate": "export"}
-"""Commands whose steps are like another one's, or that take long: a random step of these meets each reason."""
+"""Commands whose steps are like another one's, or that take long: random steps of these are tried."""
 
 GROWING = [f"{one}.jsonl" for one in ("conversations", "verdicts", "turns", "audit", "annotations")]
 GROWING += ["annotation-marks.jsonl"]
