@@ -18,7 +18,13 @@ import typer
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.text.wording import clean_for_terminal
 from hallulab.simulator import cli
-from hallulab.simulator.cli.console import OutputError, forget_unwritten, guard_output, show_warnings
+from hallulab.simulator.cli.console import (
+    OutputError,
+    forget_unwritten,
+    guard_output,
+    open_closed_streams,
+    show_warnings,
+)
 from hallulab.simulator.cli.options import PassingOn
 
 ORDER = (
@@ -116,6 +122,7 @@ sentences of a long reply spends most of its time looking through them again and
 
 def main() -> None:
     """Run a command and exit: 0 done, 1 operational error, 2 usage, 3 not comparable, 130 interrupted."""
+    open_closed_streams()
     signal.signal(signal.SIGTERM, _raise_interrupt)
     gc.set_threshold(*COLLECTED_AFTER)
     try:

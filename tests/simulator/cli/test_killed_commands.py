@@ -27,7 +27,7 @@ KILLED = {
     "compact": 3,
     "init": 3,
 }
-"""Command → how often it is killed. `run`, `detect`, `bench`, `annotate`, `export` and `report`: fifty times."""
+"""Command → how often: `run`, `detect`, `bench`, `annotate`, `export` and `report` fifty times in all."""
 
 IS_THERE = ("annotate-next", "init", "export-hf", "import")
 """Commands that refuse to write what is there already."""
@@ -38,7 +38,7 @@ IS_THERE = ("annotate-next", "init", "export-hf", "import")
 def test_killed_at_a_random_moment_the_command_again_makes_it_whole(
     workshop: Workshop, tmp_path: Path, name: str
 ) -> None:
-    """Half of the kills come in a step on the disk, of a write after half of its data, and half at any time."""
+    """Half of the kills come in a step on the disk, a write after half of its data, and half at any time."""
     steps, whole = workshop.undisturbed(name, tmp_path / "whole")
     before, chance = state_of(workshop.start), random.Random(name)
     for number in range(KILLED[name]):
@@ -57,7 +57,7 @@ def test_killed_at_a_random_moment_the_command_again_makes_it_whole(
 
 
 def check_lost(place: Path, before: State) -> None:
-    """Each file of before is there, and can be read; a journal has its lines and perhaps an unfinished one."""
+    """Each file of before is there, and can be read; a journal has its lines, and one at most is torn."""
     after = state_of(place)
     assert before.keys() <= after.keys()
     for name, held in before.items():
