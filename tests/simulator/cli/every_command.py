@@ -134,7 +134,8 @@ def state_of(place: Path) -> State:
     return found
 
 
-def _enter(place: Path, before: Callable[[], object]) -> None:
+def enter(place: Path, before: Callable[[], object]) -> None:
+    """Have this process work in a working directory, with its cache and without weights."""
     os.chdir(place)
     os.environ["HALLULAB_CACHE"] = str(place / "cache")
     for module in ("simulator.authoring.packs", "agents.retrieval.embeddings"):
@@ -144,8 +145,8 @@ def _enter(place: Path, before: Callable[[], object]) -> None:
 
 def _fork(commands: list[list[str]], place: Path, printed: Path, before: Callable[[], object]) -> list[Ended]:
     places = [printed.with_name(f"{printed.name}{number}") for number in range(len(commands))]
-    enter = partial(_enter, place, before)
-    processes = [forked_runs.fork(*both, enter) for both in zip(commands, places, strict=True)]
+    work = partial(enter, place, before)
+    processes = [forked_runs.fork(*both, work) for both in zip(commands, places, strict=True)]
     return [forked_runs.wait(*both) for both in zip(processes, places, strict=True)]
 
 
@@ -156,7 +157,7 @@ def _kill(arguments: list[str], place: Path, printed: Path, share: float) -> Non
     _fork([arguments], usual, printed, tuple)
     seconds = time.perf_counter() - started
     shutil.rmtree(usual)
-    process = forked_runs.fork(arguments, printed, partial(_enter, place, tuple))
+    process = forked_runs.fork(arguments, printed, partial(enter, place, tuple))
     process.join(share * seconds)
     process.kill()
     process.join()
@@ -167,7 +168,7 @@ def _run_all(fixed: Path, start: Path, place: Path) -> list[tuple[str, Ended]]:
     for module in ("pyarrow.dataset", "lance_namespace"):
         import_module(module)
     shutil.copytree(start, place)
-    _enter(place, tuple)
+    enter(place, tuple)
     workshop = Workshop(fixed, start, None)  # type: ignore[arg-type]
     return [
         (name, forked_runs.end_here(workshop.arguments(name), place))
