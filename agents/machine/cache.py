@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hallulab.scenarios.errors import OperationalError
+from hallulab.scenarios.files.atomic import tell_reason
 from hallulab.scenarios.files.data_files import expand_home
 from hallulab.scenarios.files.opening import open_file, read_file
 from hallulab.scenarios.transcript import Frozen
@@ -116,7 +117,7 @@ def disk_errors(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OperationalError(
-            f"cannot write {error.filename or folder}: {error.strerror or error}. Make room, or set "
+            f"cannot write {error.filename or folder}: {tell_reason(error)}. Make room, or set "
             f"{CACHE_VARIABLE} to a folder with room, and start again."
         ) from error
 

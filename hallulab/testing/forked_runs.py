@@ -48,7 +48,18 @@ def start(command: Sequence[str], folder: Path, before: Callable[[], object] = l
         folder: the run folder; what is printed comes into files beside it.
         before: called in the new process before the command.
     """
-    process = FORKING.Process(target=_run_after, args=(before, command, folder))
+    return fork((*command, "--out", str(folder)), folder, before)
+
+
+def fork(arguments: Sequence[str], printed: Path, before: Callable[[], object] = lambda: None) -> ForkProcess:
+    """Fork a process that runs any command.
+
+    Args:
+        arguments: of `hallulab`.
+        printed: what is printed comes into files of this name, with `.out` and `.err` added.
+        before: called in the new process before the command.
+    """
+    process = FORKING.Process(target=_run_after, args=(before, arguments, printed))
     process.start()
     return process
 
@@ -65,25 +76,30 @@ def run(command: Sequence[str], folder: Path, before: Callable[[], object] = lam
 
 
 def run_here(command: Sequence[str], folder: Path) -> Ended:
-    """Run a command in this process, so that its forks have all that it imports."""
+    """Run a command into a folder in this process, so that its forks have all that it imports."""
+    return end_here((*command, "--out", str(folder)), folder)
+
+
+def end_here(arguments: Sequence[str], printed: Path) -> Ended:
+    """Run any command in this process, likewise; see `fork`."""
     code = 0
     try:
-        _run(command, folder)
+        _run(arguments, printed)
     except SystemExit as stopped:
         code = int(stopped.code or 0)
-    return Ended(code, *_read_printed(folder))
+    return Ended(code, *_read_printed(printed))
 
 
-def _run_after(before: Callable[[], object], command: Sequence[str], folder: Path) -> None:
+def _run_after(before: Callable[[], object], arguments: Sequence[str], printed: Path) -> None:
     before()
-    _run(command, folder)
+    _run(arguments, printed)
 
 
-def _run(command: Sequence[str], folder: Path) -> None:
+def _run(arguments: Sequence[str], printed: Path) -> None:
     from hallulab.simulator.cli.main import main
 
-    sys.argv = ["hallulab", *command, "--out", str(folder)]
-    out_file, err_file = _printed(folder)
+    sys.argv = ["hallulab", *arguments]
+    out_file, err_file = _printed(printed)
     with (
         words_for_vectors(),
         out_file.open("w", encoding="utf-8") as out,

@@ -203,12 +203,14 @@ def journal_lines(folder: Path) -> dict[str, Lines]:
     Concurrent calls and conversations end in any order. So calls are sorted, and of the audit log the numbers
     and hashes that depend on the order are left out; hallulab itself checks its chain.
     """
-    return {
-        path.name: Lines(
-            json.dumps(_without_order(value, path.name), sort_keys=True) for _, value in read_lines(path)
-        )
-        for path in folder.glob("*.jsonl")
-    }
+    return {path.name: lines_of(path) for path in folder.glob("*.jsonl")}
+
+
+def lines_of(path: Path) -> Lines:
+    """Return the lines of one journal, likewise."""
+    return Lines(
+        json.dumps(_without_order(value, path.name), sort_keys=True) for _, value in read_lines(path)
+    )
 
 
 def count_differences(folder: Path, whole: dict[str, Lines]) -> tuple[int, int]:

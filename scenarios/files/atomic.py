@@ -15,6 +15,12 @@ from hallulab.scenarios.files.data_files import replace_surrogates
 from hallulab.scenarios.files.opening import open_stream, read_file
 
 
+def tell_reason(error: OSError) -> str:
+    """Return why the system refused something; libraries put words of their own around it."""
+    number = error.errno or next(map(int, re.findall(r"\[Errno ([0-9]+)\]", str(error))), 0)
+    return os.strerror(number) if number else str(error)
+
+
 @contextmanager
 def write_whole_folder(path: Path) -> Iterator[Path]:
     """Yield a new folder that takes the place of `path` at the end; after an error, nothing is left of it.
@@ -32,7 +38,9 @@ def write_whole_folder(path: Path) -> Iterator[Path]:
         yield beside
         beside.replace(target)
     except OSError as error:
-        raise OperationalError(f"cannot write {path}: {error.strerror or error}.") from error
+        raise OperationalError(f"cannot write {path}: {tell_reason(error)}.") from error
+    except OperationalError as error:
+        raise OperationalError(str(error).replace(str(beside), str(path))) from error
     finally:
         if beside is not None:
             shutil.rmtree(beside, ignore_errors=True)
@@ -72,7 +80,7 @@ def write_whole_file(path: Path) -> Iterator[Path]:
         yield beside
         beside.replace(target)
     except OSError as error:
-        raise OperationalError(f"cannot write {path}: {error.strerror or error}.") from error
+        raise OperationalError(f"cannot write {path}: {tell_reason(error)}.") from error
     finally:
         # What stands in the way of its folder was said already.
         with suppress(OSError):
@@ -118,7 +126,7 @@ def write_together(texts: Mapping[Path, str]) -> None:
         for path, made in beside.items():
             made.replace(path)
     except OSError as error:
-        raise OperationalError(f"cannot write {path}: {error.strerror}.") from error
+        raise OperationalError(f"cannot write {path}: {tell_reason(error)}.") from error
     finally:
         for made in beside.values():
             with suppress(OSError):

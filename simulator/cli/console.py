@@ -54,6 +54,21 @@ def _convert_errors() -> Iterator[None]:
         raise OutputError(error.errno, error.strerror) from error
 
 
+def open_closed_streams() -> None:
+    """Open those of the three standard streams that this process was started without, onto nothing.
+
+    Else Python has None for them, and the next file that is opened takes their place: what is printed below
+    Python would be written into a journal.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
 @contextlib.contextmanager
 def guard_output() -> Iterator[None]:
     """Guard standard output: write it to its end, or raise OutputError.
@@ -62,9 +77,6 @@ def guard_output() -> Iterator[None]:
     hold bytes that are no text.
     """
     stream = sys.stdout
-    if stream is None:  # it is closed, and every print knows that
-        yield
-        return
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
     output = _Output(stream)
@@ -75,10 +87,8 @@ def guard_output() -> Iterator[None]:
             output.flush()
 
 
-def forget_unwritten(stream: TextIO | None) -> None:
+def forget_unwritten(stream: TextIO) -> None:
     """Forget what could not be written. Otherwise the interpreter tries again, and complains, at its end."""
-    if stream is None:
-        return
     try:
         stream.flush()
     except OSError:

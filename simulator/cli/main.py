@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import inspect
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -23,6 +25,7 @@ from hallulab.simulator.cli.console import (
     ask_at_terminal,
     forget_unwritten,
     guard_output,
+    open_closed_streams,
     show_warnings,
 )
 from hallulab.simulator.cli.options import PassingOn
@@ -123,6 +126,7 @@ sentences of a long reply spends most of its time looking through them again and
 
 def main() -> None:
     """Run a command and exit: 0 done, 1 operational error, 2 usage, 3 not comparable, 130 interrupted."""
+    open_closed_streams()
     signal.signal(signal.SIGTERM, _raise_interrupt)
     gc.set_threshold(*COLLECTED_AFTER)
     try:
@@ -131,11 +135,17 @@ def main() -> None:
             add_commands_of_others(arguments)
             app(arguments)
     except (HallulabError, ReplayMiss) as error:
-        _print_error(str(error).replace("\n", " ") if isinstance(error, UsageError) else str(error))
+        said = str(error).replace("\n", " ") if isinstance(error, UsageError) else str(error)
+        _print_error(f"{said} {DELETED}" if _is_folder_deleted() else said)
         sys.exit(error.EXIT_CODE if isinstance(error, HallulabError) else 1)
     except OSError as error:
         # Libraries put other people's text into errors, and names of files may have several lines.
-        _print_error(" ".join(f"{_describe_subject(error)}: {error.strerror or error}.".split()))
+        said = " ".join(f"{_describe_subject(error)}: {error.strerror or error}.".split())
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            said += " Raise the limit (`ulimit -n`)."
+        _print_error(
+            f"{'' if error.filename is None else f'{said} '}{DELETED}" if _is_folder_deleted() else said
+        )
         sys.exit(1)
     except SystemExit as ended:
         if ended.code == INTERRUPTED:
@@ -176,6 +186,18 @@ def _print_error(text: str) -> None:
 def _print_to_stderr(text: str) -> None:
     with contextlib.suppress(OSError):  # the exit code still tells
         print(clean_for_terminal(text), file=sys.stderr)
+
+
+DELETED = "The working directory was deleted: change to one that is there."
+"""What every error says then: no relative path is found."""
+
+
+def _is_folder_deleted() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _describe_subject(error: OSError) -> str:

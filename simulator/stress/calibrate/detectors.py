@@ -115,7 +115,6 @@ async def calibrate_detectors(options: CalibrateOptions, experiment: Experiment)
     if not fits:
         reasons = "; ".join(f"{row.detector}: {row.not_fitted}" for row in report.detectors)
         raise OperationalError(f"no threshold could be fitted, nothing is kept: {reasons}.")
-    locate_fits_folder().mkdir(parents=True, exist_ok=True)
     write_together(dict(map(locate_fitted_file, fits)))
     return report
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.files.atomic import (
     make_folder_beside,
+    tell_reason,
     write_atomically,
     write_lines,
     write_whole_folder,
@@ -64,3 +67,27 @@ def test_a_folder_beside_is_empty(tmp_path: Path) -> None:
     (left / "half").touch()
     made = make_folder_beside(tmp_path / "out")
     assert (made, [*made.iterdir()]) == (left, [])
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(28, "Error writing bytes. Detail: [errno 28] No space left on device"), os.strerror(28)),
+        (shutil.Error([("a", "b", "[Errno 28] No space left on device: 'b'")]), os.strerror(28)),
+        (OSError("no number"), "no number"),
+    ],
+)
+def test_the_reason_is_the_systems(error: OSError, told: str) -> None:
+    assert tell_reason(error) == told
+
+
+def test_an_error_within_a_new_folder_names_its_place(tmp_path: Path) -> None:
+    def write() -> None:
+        with write_whole_folder(tmp_path / "out") as beside:
+            (beside / "taken").mkdir()
+            write_atomically(beside / "taken", "")
+
+    with pytest.raises(OperationalError) as caught:
+        write()
+    assert str(caught.value) == f"cannot write {tmp_path / 'out' / 'taken'}: Is a directory."
+    assert [*tmp_path.iterdir()] == []

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.testing.scripted import ScriptedTransport, pool_through
+from tests.simulator.cli.every_command import Workshop, open_workshop
 from tests.simulator.cli.pack_writer import Writer, twelve_documents, without_weights
 
 
@@ -32,3 +33,10 @@ def writer(monkeypatch: pytest.MonkeyPatch) -> Writer:
         "hallulab.simulator.experiment.models.ModelPool", pool_through(ScriptedTransport(writer))
     )
     return writer
+
+
+@pytest.fixture(scope="session")
+def workshop() -> Iterator[Workshop]:
+    """Runs every command that writes, in processes of their own."""
+    with open_workshop() as made:
+        yield made

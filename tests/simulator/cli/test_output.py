@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
+from hallulab.simulator.cli.console import open_closed_streams
 from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.command_line import CodeAndError, CommandLine
 
@@ -201,3 +202,28 @@ def test_an_error_of_the_system_is_one_sentence_without_keys_and_escapes(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-1234")
     monkeypatch.setattr("hallulab.simulator.cli.main.app", fails)
     assert code_and_error("list") == (1, "error: a b\ufffd[31m: no such [key].\n")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_nothing_but_what_is_printed(tmp_path: Path, closed: str) -> None:
+    """A file that is opened next does not take the number of a stream, so nothing is printed into it."""
+    script = (
+        "import os, sys; from hallulab.simulator.cli.main import main; sys.argv[1:] = ['list', 'scenarios']\n"
+        "try: main()\n"
+        "finally: open(sys.orig_argv[-1], 'w').write(f'{os.open(os.devnull, 0)} {sys.exc_info()[1]}')"
+    )
+    told = tmp_path / "told"
+    command = f'exec "$0" -c "$1" "$2" {closed}'
+    ended = subprocess.run(
+        ["sh", "-c", command, sys.executable, script, told], stdin=subprocess.DEVNULL, capture_output=True
+    )
+    number, _, code = told.read_text().partition(" ")
+    assert (int(number) > 2, code, ended.returncode, ended.stderr) == (True, "0", 0, b"")
+    assert bool(ended.stdout) == (">&-" not in closed.replace("2>&-", ""))
+
+
+@pytest.mark.parametrize("name", ["stdin", "stdout", "stderr"])
+def test_a_stream_that_is_missing_is_opened_onto_nothing(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(sys, name, None)
+    open_closed_streams()
+    assert getattr(sys, name).isatty() in (True, False)
