@@ -172,7 +172,7 @@ def ask_at_terminal(about: str, lines: Sequence[str]) -> bool:
         return False
     for line in (about, *(f"  {line}" for line in lines)):
         print_lines(line, err=True)
-    print("Is it to be so? [y/N] ", end="", file=sys.stderr, flush=True)
+    print("Do you want that? [y/N] ", end="", file=sys.stderr, flush=True)
     # An event loop that runs takes Ctrl-C for itself, and does not end the wait for a line.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
