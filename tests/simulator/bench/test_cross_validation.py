@@ -72,7 +72,7 @@ def test_one_half_is_learnt_from_and_the_other_is_tested(bench: CommandLine, tmp
     ended = bench("bench", path, "--detectors", "memory", "--json", out)
     data, row = found(out)
     assert (data["trained_on"], data["tested_on"], row["n"], row["f1"]) == (20, 20, 20, 1.0)
-    said = "20 training examples: one half of the groups, chosen with seed 0; measured on 20."
+    said = "Measured on 20 of 40 replies; 20 training examples: one half of the groups, chosen with seed 0.\n"
     assert said in ended.out
 
 
