@@ -29,10 +29,11 @@ KNOWN_TYPES = {
     "builtins": {"dict", "list", "tuple", "str", "slice"},
     "numpy": {"ndarray", "float64", "float32", "int64", "int32", "uint64", "uint32", "bool", "bool_"},
     "numpy.random._generator": {"Generator"},
+    "_loss": {"CyHalfBinomialLoss"},  # the name that older versions of scikit-learn give
     "sklearn._loss._loss": {"CyHalfBinomialLoss"},
     "sklearn._loss.link": {"Interval", "LogitLink"},
     "sklearn._loss.loss": {"HalfBinomialLoss"},
-    "sklearn.compose._column_transformer": {"ColumnTransformer"},
+    "sklearn.compose._column_transformer": {"ColumnTransformer", "_RemainderColsList"},
     "sklearn.ensemble._forest": {"ExtraTreesClassifier", "RandomForestClassifier"},
     "sklearn.ensemble._hist_gradient_boosting.binning": {"_BinMapper"},
     "sklearn.ensemble._hist_gradient_boosting.gradient_boosting": {"HistGradientBoostingClassifier"},

@@ -89,7 +89,10 @@ CONVERTERS: dict[str, tuple[str, Callable[[bytes], str]]] = {
 def main(memory: int) -> None:
     """Convert document after document until standard input ends."""
     asked, told = _take_over_streams()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C ends our process, which ends this one
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(
+            number, signal.SIG_IGN
+        )  # they end our process, if a group gets them, and it ends this one
     if sys.platform == "linux":
         import ctypes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import resource
+import signal
 import struct
 import subprocess
 import sys
@@ -136,6 +137,16 @@ def test_no_process_is_left_when_a_command_is_interrupted() -> None:
     with pytest.raises(KeyboardInterrupt):
         read()
     assert psutil.Process().children() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_group_leaves_the_process_to_ours(number: signal.Signals) -> None:
+    with Conversion() as process:
+        process.read(*PAGE)
+        (one,) = psutil.Process().children()
+        one.send_signal(number)
+        assert process.read(*PAGE) == "Ten cents a day."
+        assert psutil.Process().children() == [one]
 
 
 def test_a_process_that_reads_ends_when_ours_is_killed() -> None:
