@@ -11,6 +11,9 @@ from urllib.parse import quote
 
 import pytest
 
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.viewer.talks import TalkSource
 from tests.builders import conversation, scored
 from tests.simulator.viewer.asking import Asker
 from tests.simulator.viewer.serving import append
@@ -78,7 +81,9 @@ def asker(tmp_path: Path) -> Asker:
         run.parent.mkdir(exist_ok=True)
         append(run / "conversations.jsonl", [conversation("a", ["x", "y"])])
         append(run / "verdicts.jsonl", [scored("a", 0, [(0, 1)])])
-    return Asker([tmp_path / "runs"], tmp_path / "indices")
+    experiment = Experiment(model="m", base_url="http://127.0.0.1:9/v1")
+    talked = TalkSource(experiment, RunSettings(quiet=True), tmp_path)
+    return Asker([tmp_path / "runs"], tmp_path / "indices", talked)
 
 
 def addresses(asker: Asker, hostile: str) -> Iterator[tuple[str, str]]:
@@ -160,14 +165,11 @@ BODIES: dict[str, dict[str, Any]] = {
         "takes": None,
     },
     "/runs/{run}/draw": {"annotator": "Asha"},
-    "/talk": {"scenario": "s", "chatbot": "vanilla", "detectors": ["lexical"]},
+    "/talk": {"scenario": Experiment().scenario, "chatbot": "none", "detectors": []},
     "/talk/none/say": {"text": "Hello"},
     "/start/check": {
-        "chatbots": ["vanilla"],
-        "detectors": ["lexical"],
-        "model": "m",
-        "repeats": 1,
-        "seed": 1,
+        **dict.fromkeys(Experiment.model_fields),
+        **{"chatbots": ["vanilla"], "detectors": ["lexical"], "model": "m"},
     },
 }
 """What pages send."""
@@ -205,7 +207,8 @@ def bodies(asked: dict[str, Any]) -> Iterator[bytes]:
     """A request with each of its fields replaced by each of the values, and what is no object at all."""
     for field in asked:
         for value in VALUES:
-            others = {name: json.dumps(held) for name, held in asked.items()} | {field: value}
+            given = {name: json.dumps(held) for name, held in asked.items() if held is not None}
+            others = given | {field: value}
             yield f"{{{', '.join(f'{json.dumps(name)}: {held}' for name, held in others.items())}}}".encode()
     yield from (value.encode() for value in VALUES)
     yield from (b"", b"\xff", b"\x00", b"{", b"a=b&c=d", b"--x\r\n\r\n--x--", b"\xef\xbb\xbf{}")
