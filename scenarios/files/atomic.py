@@ -107,7 +107,7 @@ def write_together(texts: Mapping[Path, str]) -> None:
     Raises:
         OperationalError: one cannot be written; the old files are intact.
     """
-    # Encode first: an error must come before any file is touched. Names of files may be no UTF-8.
+    # Names of files may be no UTF-8.
     files = [(path, replace_surrogates(text).encode()) for path, text in texts.items()]
     beside: dict[Path, Path] = {}
     path = files[0][0]

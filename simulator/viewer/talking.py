@@ -73,7 +73,7 @@ class TalkingPages:
         known = {one.name for one in experiment.detectors}
         if (
             scenario not in self._source.scenarios
-            or chatbot not in {bot.name for bot in experiment.chatbots}
+            or chatbot not in [bot.name for bot in experiment.chatbots]  # not a set: it may be a list
             or not isinstance(detectors, list)
             or any(not isinstance(name, str) or name not in known for name in detectors)
         ):

@@ -9,6 +9,7 @@ import pytest
 import skops.io
 from sklearn.linear_model import LogisticRegression
 
+from hallulab.detectors.base import trained_file
 from hallulab.detectors.base.trained_file import read_classifier, read_trained, write_trained
 from hallulab.detectors.combined import model as combined
 from hallulab.detectors.evidence_chain import model as evidence_chain
@@ -49,7 +50,7 @@ def test_a_file_that_cannot_be_read_is_named(kept: Path, monkeypatch: pytest.Mon
     def refuse(path: Path) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(trained_file, "read_file", refuse)
     with pytest.raises(UsageError, match=r"^cannot read .*kept\.skops: Permission denied\.$"):
         read(kept)
 

@@ -11,8 +11,11 @@ from urllib.parse import quote
 
 import pytest
 
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.viewer.talks import TalkSource
 from tests.builders import conversation, scored
-from tests.simulator.viewer.asking import Asker
+from tests.simulator.viewer.asking import Answer, Asker
 from tests.simulator.viewer.serving import append
 
 NUMBERS = (
@@ -78,7 +81,9 @@ def asker(tmp_path: Path) -> Asker:
         run.parent.mkdir(exist_ok=True)
         append(run / "conversations.jsonl", [conversation("a", ["x", "y"])])
         append(run / "verdicts.jsonl", [scored("a", 0, [(0, 1)])])
-    return Asker([tmp_path / "runs"], tmp_path / "indices")
+    experiment = Experiment(model="m", base_url="http://127.0.0.1:9/v1")
+    talked = TalkSource(experiment, RunSettings(quiet=True), tmp_path)
+    return Asker([tmp_path / "runs"], tmp_path / "indices", talked)
 
 
 def addresses(asker: Asker, hostile: str) -> Iterator[tuple[str, str]]:
@@ -115,7 +120,7 @@ def fail_in_addresses(asker: Asker, hostile: Sequence[str]) -> list[tuple[str, s
         (method, target[:80], answer.status)
         for text in hostile
         for method, target in addresses(asker, text)
-        if (answer := asker.ask(method, target)).status not in (200, 204, 303, 400, 403, 404, 405, 409)
+        if (answer := asker.ask(method, target)).status not in (200, 204, 303, 307, 400, 403, 404, 405, 409)
     ]
 
 
@@ -124,7 +129,7 @@ def fail_in_queries(asker: Asker, hostile: Sequence[str]) -> list[tuple[str, int
         (target[:80], answer.status)
         for text in hostile
         for target in queries(asker, text)
-        if (answer := asker.ask("GET", target)).status not in (200, 204, 303, 400, 404)
+        if (answer := asker.ask("GET", target)).status not in (200, 204, 303, 307, 400, 404)
     ]
 
 
@@ -134,7 +139,7 @@ def test_nothing_in_an_address_makes_a_page_fail(asker: Asker, capfd: pytest.Cap
 
 
 def test_nothing_in_a_query_makes_a_page_fail(asker: Asker, capfd: pytest.CaptureFixture[str]) -> None:
-    assert fail_in_queries(asker, FEW[1:3]) == []
+    assert fail_in_queries(asker, FEW[2:3]) == []
     assert capfd.readouterr() == ("", "")
 
 
@@ -160,14 +165,11 @@ BODIES: dict[str, dict[str, Any]] = {
         "takes": None,
     },
     "/runs/{run}/draw": {"annotator": "Asha"},
-    "/talk": {"scenario": "s", "chatbot": "vanilla", "detectors": ["lexical"]},
+    "/talk": {"scenario": Experiment().scenario, "chatbot": "none", "detectors": []},
     "/talk/none/say": {"text": "Hello"},
     "/start/check": {
-        "chatbots": ["vanilla"],
-        "detectors": ["lexical"],
-        "model": "m",
-        "repeats": 1,
-        "seed": 1,
+        **dict.fromkeys(Experiment.model_fields),
+        **{"chatbots": ["vanilla"], "detectors": ["lexical"], "model": "m"},
     },
 }
 """What pages send."""
@@ -205,25 +207,34 @@ def bodies(asked: dict[str, Any]) -> Iterator[bytes]:
     """A request with each of its fields replaced by each of the values, and what is no object at all."""
     for field in asked:
         for value in VALUES:
-            others = {name: json.dumps(held) for name, held in asked.items()} | {field: value}
+            given = {name: json.dumps(held) for name, held in asked.items() if held is not None}
+            others = given | {field: value}
             yield f"{{{', '.join(f'{json.dumps(name)}: {held}' for name, held in others.items())}}}".encode()
     yield from (value.encode() for value in VALUES)
     yield from (b"", b"\xff", b"\x00", b"{", b"a=b&c=d", b"--x\r\n\r\n--x--", b"\xef\xbb\xbf{}")
 
 
-@pytest.mark.parametrize("place", BODIES)
+def fail_in_bodies(asker: Asker, place: str, step: int) -> list[tuple[bytes, Answer]]:
+    target = place.format(run=asker.runs.list()[0].id)
+    return [
+        (body[:80], answer)
+        for body in list(bodies(BODIES[place]))[::step]
+        if (answer := asker.post(target, body)).status not in (200, 204, 400, 404)
+    ]
+
+
+@pytest.mark.parametrize("place", [place for place in BODIES if not place.endswith("/draw")])
 def test_nothing_in_a_body_makes_a_page_fail(
     asker: Asker, place: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    target = place.format(run=asker.runs.list()[0].id)
-    asked = list(bodies(BODIES[place]))
-    failed = [
-        (body[:80], answer)
-        for body in asked
-        if (answer := asker.post(target, body)).status not in (200, 204, 400, 404)
-    ]
-    assert failed == []
+    assert fail_in_bodies(asker, place, 7) == []
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", BODIES)
+def test_nothing_at_all_in_a_body_makes_a_page_fail(asker: Asker, place: str) -> None:
+    assert fail_in_bodies(asker, place, 1) == []
 
 
 @pytest.mark.parametrize(
