@@ -6,6 +6,7 @@ import json
 import random
 import tempfile
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,10 +152,14 @@ def mark_units(text: str) -> list[list[gamma.MarkedUnit]]:
     return [[gamma.MarkedUnit(at, at + 9, 3) for at in range(0, len(text), 20)], []]
 
 
-def compare_two(text: str) -> object:
+def list_conflicts(text: str) -> object:
     ends = [(at, at + 9) for at in range(0, len(text), 20)]
-    labels = [label(turn, who, *ends) for who in ("person:a", "person:b") for turn in (0, 1)]
-    return annotators.compare_annotators(labels), annotators.list_conflicts(labels)
+    labels = [
+        replace(label(turn, who, *ends), length=len(text) + 9)
+        for who in ("person:a", "person:b")
+        for turn in (0, 1)
+    ]
+    return annotators.list_conflicts(labels)
 
 
 DRAW = random.Random(0)
@@ -262,11 +267,8 @@ TABLE: dict[Callable[..., Any], Case] = {
     turns.extract_evidence: lambda text: list(turns.extract_evidence([text, {"text": text}], "tool")),
     turns.read_content: lambda text: turns.read_content([{"type": "text", "text": text}] * 9, "x"),
     documents.read_converted: read_page,
-    annotators.compare_annotators: compare_two,
+    annotators.list_conflicts: list_conflicts,
     gamma.compute_disorder: lambda text: gamma.compute_disorder(mark_units(text), mark_units(text[3:])),
-    gamma.compute_gamma: lambda text: gamma.compute_gamma(
-        mark_units(text), mark_units(text[3:]), [len(text), 1]
-    ),
     hallucinations.count_verdicts: lambda text: hallucinations.count_verdicts(
         talk(text).conversation, {0: judged(text)}
     ),

@@ -43,8 +43,11 @@ ELSEWHERE = {
         match_by_bm25 collect_source_entities find_entity_mismatches find_denied_tokens sum_by_sentence
         compute_content_share find_worst_by_word find_best_match mark_held
     """,
+    "as many samples of `compute_disorder`, which is in the table, as chance asks for": """
+        compute_gamma compare_annotators
+    """,
     "numbers of texts that other functions of the table have read": """
-        count_annotations list_conflicts collect_judged_turns collect_placed_turns compute_self_bleu
+        count_annotations collect_judged_turns collect_placed_turns compute_self_bleu
         read_accuracies read_documents
     """,
 }
