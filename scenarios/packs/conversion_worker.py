@@ -18,6 +18,7 @@ import json
 import logging
 import math
 import os
+import re
 import resource
 import signal
 import sys
@@ -41,6 +42,9 @@ LONGEST_REASON = 1000
 
 _NOT_SAID = ("head", "script", "style", "template", "noscript", "img")
 """Elements of a page that are no part of its text."""
+_BLANKS = 100
+"""Blanks of a row in a page that are read, at most."""
+_MANY_BLANKS = re.compile(rf"[ \t]{{{_BLANKS},}}+")
 
 _PR_SET_PDEATHSIG = 1
 
@@ -58,6 +62,9 @@ def _convert_html(content: bytes | str) -> str:
     soup = BeautifulSoup(content, "html.parser")
     for element in soup.find_all(_NOT_SAID):
         element.extract()
+    # A page shows a row of blanks as one, and markdownify's time grows with the square of its length.
+    for text in soup.find_all(string=_MANY_BLANKS):
+        text.replace_with(type(text)(_MANY_BLANKS.sub(" " * _BLANKS, text)))
     plain = MarkdownConverter(
         heading_style=ATX,
         strip=["a", "b", "strong", "em", "i"],

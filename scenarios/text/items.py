@@ -122,6 +122,8 @@ _NEAR = 40
 _BARE_PHONE = re.compile(r"\d{3,6}\Z")
 _CAPITAL = r"(?:[A-Z][a-z]{0,2}\.(?=[ ]?[A-Z])|[A-Z][\w&’'-]*)"
 _NAME = re.compile(rf"{_CAPITAL}(?:\s+(?:(?:of|and|for|on|&)\s+(?:the\s+)?)?{_CAPITAL})*")
+# A row of blanks is tried from its first one only.
+_NAME_JOINT = re.compile(r"(?<!\s)\s++(?:and|for|on|&)\s++(?:the\s++)?")
 _NO_NAME = frozenset({"i", "yes", "no", "t"})
 _OPENS = re.compile(r"(?:\A|[.!?:;…\n)]|\s[-•])\Z")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
@@ -168,7 +170,7 @@ def name_parts(name: Item) -> list[Item]:
     """Split a name at `and`, `for` or `on` into the parts that name something."""
     parts = []
     at = 0
-    for joint in [*re.finditer(r"\s+(?:and|for|on|&)\s+(?:the\s+)?", name.text), None]:
+    for joint in [*_NAME_JOINT.finditer(name.text), None]:
         end = joint.start() if joint else len(name.text)
         text = name.text[at:end]
         if key := build_stems_key(text):

@@ -39,7 +39,7 @@ PRECISION = 0.02
 """Relative error of the expected disorder."""
 _FARTHEST = (2**0.5 + 1) / 2 + 1e-9
 """Lengths of two units together by which their starts may differ, see `_pair_units`."""
-AT_ONCE = 1_000
+AT_ONCE = 200
 """Pairs of units that are assigned together; groups of more are not cut."""
 CONFIDENCE = 1.959964
 """Standard errors of the normal distribution that 95% lie within."""
@@ -155,13 +155,17 @@ def _choose_pairs(one: Integers, two: Integers, saved: Floats) -> Integers:
     size = len(rows) + len(columns)
     graph = coo_array((saved, (row, len(rows) + column)), shape=(size, size))
     group = connected_components(graph, directed=False)[1][row]
-    order = np.argsort(group, kind="stable")
-    begins = np.flatnonzero(np.diff(group[order], prepend=-1))
+    lone = np.bincount(group)[group] == 1
+    order = np.argsort(group[~lone], kind="stable")
+    if not len(order):
+        return np.flatnonzero(lone)
+    row, column, saved, group = (found[~lone][order] for found in (row, column, saved, group))
+    begins = np.flatnonzero(np.diff(group, prepend=-1))
     # As many whole groups together as the assignment takes quickly.
     cuts = begins[np.flatnonzero(np.diff(begins // AT_ONCE, prepend=-1))]
-    return np.concatenate(
-        [part[_assign(row[part], column[part], saved[part])] for part in np.split(order, cuts[1:])]
-    )
+    parts = np.split(np.arange(len(order)), cuts[1:])
+    found = [part[_assign(row[part], column[part], saved[part])] for part in parts]
+    return np.concatenate([np.flatnonzero(lone), np.flatnonzero(~lone)[order[np.concatenate(found)]]])
 
 
 def _assign(one: Integers, two: Integers, saved: Floats) -> Integers:

@@ -1,0 +1,96 @@
+"""Families of hostile text, and the measurement of how the time of a function grows with them."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from time import process_time
+from typing import Any
+
+FAMILIES = {
+    "one digit": "7",
+    "one letter": "a",
+    "spaces": " ",
+    "line feeds": "\n",
+    "opening brackets": "([{<",
+    "quotes": "\"“'‘",
+    "commas": ",",
+    "dots": ".",
+    "list marks": "\n1. \n- ",
+    "combining marks": "a\u0301\u0302",
+    "mixed scripts": "aя語ا½ß１",
+    "one long word": "Wo1d-",
+    "sentences": "word. ",
+    "items": "Rs 5 and 6 days, May ",
+    "conditions": "if not ",
+}
+"""Name → what a text of the family repeats; the last three are ordinary words, very many of them."""
+
+FASTEST_S = 0.01
+"""Processor time that a clock tells well."""
+LONGEST = 64_000
+"""Characters of the shorter text at most. A function that needs less than `FASTEST_S` for them is fast."""
+TIMES = 4
+"""How much longer the other text is."""
+MOST = 6.0
+"""Its time over that of the shorter one at most. A function whose time grows with the square has 16."""
+
+
+def make_text(family: str, length: int) -> str:
+    """Return a text of about so many characters, with long rows of the family where patterns stumble."""
+    unit = FAMILIES[family]
+    row = unit * (length // (4 * len(unit)) + 1)
+    return f"{row}x. Section {row},1 of {row}\nPay {row}a"
+
+
+def measure_growth(run: Callable[[str], object], family: str, length: int = 1_000) -> float:
+    """Return the time of a text over that of one a quarter as long; 0 where both are too fast to compare.
+
+    Where the first measurement exceeds `MOST`, each time is the best of three.
+
+    Args:
+        run: is given the text.
+        family: what the text repeats.
+        length: characters of the shorter text, at least; it grows until a clock tells its time.
+    """
+    run(make_text(family, 100))
+    while (short := _time(run, make_text(family, length))) < FASTEST_S:
+        length *= TIMES
+        if length > LONGEST:
+            return 0.0
+    long = _time(run, make_text(family, TIMES * length))
+    if long < MOST * short:
+        return long / short
+    short, long = (
+        min(one, *(_time(run, make_text(family, times * length)) for _ in range(2)))
+        for one, times in ((short, 1), (long, TIMES))
+    )
+    return long / short
+
+
+def _time(run: Callable[[str], object], text: str) -> float:
+    """Return the processor time of a call; caches are empty, and garbage is kept."""
+    for one in _find_caches():
+        one.cache_clear()
+    gc.disable()
+    try:
+        began = process_time()
+        run(text)
+        return process_time() - began
+    finally:
+        gc.enable()
+
+
+@cache
+def _find_caches() -> tuple[Any, ...]:
+    return tuple(_iterate_caches())
+
+
+def _iterate_caches() -> Iterator[Any]:
+    """Yield the caches of texts, which are those with a size; the others hold what is made once."""
+    for name, module in list(sys.modules.items()):
+        for one in list(vars(module).values()) if name.startswith("hallulab.") else ():
+            if hasattr(one, "cache_parameters") and one.cache_parameters()["maxsize"] is not None:
+                yield one

@@ -1,0 +1,287 @@
+"""Every public function that reads text, and how it is called with a hostile one."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hallulab.detectors.explanations import claim, evidence, explanation, findings
+from hallulab.detectors.features import batch, features, judgements, matching, trained_detector
+from hallulab.scenarios.chats import formats, otel, traces, turns
+from hallulab.scenarios.chats.record import DetectedSpan, Marked
+from hallulab.scenarios.packs.conversion_worker import CONVERTERS
+from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.text import chunking, edits, items, spans, wording, words
+from hallulab.scenarios.transcript import Passage, Span, Turn, TurnView, Verdict
+from hallulab.simulator.measure import annotators, gamma, hallucinations, messages, support, tokens
+from hallulab.simulator.viewer import conversation as page
+from tests.builders import conversation, scored
+from tests.simulator.measure.test_annotators import label
+
+Case = Callable[[str], object]
+
+EVIDENCE = (
+    "Title: Fees\nThe fee is Rs 500 within 30 days of the notice under section 12, if it is not waived. "
+    "Call 1930 or 1800 11 4000 for help. If the bank refuses, you may write to the Reserve Bank of India."
+)
+SENTENCE = "The fee is Rs 900 within 40 days, and the Reserve Bank of London helps on 1931 in June."
+
+
+def cite(text: str, id: str = "p#0") -> Passage:
+    return Passage(id=id, document="p", text=text)
+
+
+def flag(text: str, every: int = 50) -> tuple[Span, ...]:
+    """Return spans over a text, one every so many characters."""
+    places = range(0, len(text), every)
+    return tuple(
+        Span(start=at, end=at + 1, text=text[at], evidence="p#0", reason='"the fee"') for at in places
+    )
+
+
+def judged(text: str) -> Verdict:
+    return scored("c", 0).model_copy(update={"spans": flag(text), "flagged": True})
+
+
+def make_claim(text: str) -> claim.ComparedSentence:
+    return claim.read_claim(text, evidence.read_evidence((EVIDENCE,)), "Hello")
+
+
+def make_item(text: str) -> items.Item:
+    return items.Item("name", 0, len(text), text, "key")
+
+
+def make_document(text: str) -> Document:
+    return Document(name="d", title="D", source="", text=text)
+
+
+def make_batch(text: str) -> batch.Batch:
+    case = batch.ReplyWithEvidence(text, (cite(text), cite(EVIDENCE, "p#1")), "qa")
+    return batch.make_batch([case])
+
+
+def measure(text: str) -> features.Features:
+    return features.measure(make_batch(text), matching.DocumentFrequency(1, {}), "extended")
+
+
+def judge(text: str) -> object:
+    def score(cases: Any) -> judgements.Scores:
+        made = batch.make_batch(cases)
+        found = features.measure(made, matching.DocumentFrequency(1, {}), "paper")
+        sentences = 1 - found.column("lexical_coverage")
+        return judgements.Scores(
+            made, found, sentences, found.evidence, judgements.compute_reply_scores(made, sentences)
+        )
+
+    thresholds = judgements.LevelThresholds(word=0.5, sentence=0.5, response=0.0)
+    return judgements.judge_blocks(
+        [batch.ReplyWithEvidence(text, (cite(EVIDENCE),), "qa")], score, thresholds, "bm25"
+    )
+
+
+def talk(text: str) -> Marked:
+    turn = Turn(index=0, user=text, reply=text or "-", passages=(cite(text),))
+    held = conversation("c", []).model_copy(update={"turns": (turn,)})
+    found = [DetectedSpan(detector="d", start=one.start, end=one.end, text=one.text) for one in flag(text)]
+    return Marked(held, {0: found})
+
+
+def pass_through(format: str, name: str) -> Case:
+    """Return what writes a chat in a format and reads it again."""
+
+    def run(text: str) -> object:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, name)
+            write = formats.find_format(format).write
+            assert write is not None
+            write(path, [talk(text)], frozenset())
+            return list(formats.read_chats(path, formats.format_of(path))) if format != "hf" else None
+
+    return run
+
+
+def read_file(name: str, make: Callable[[str], Any]) -> Case:
+    """Return what reads chats out of a file with an object that holds the text."""
+
+    def run(text: str) -> object:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, name)
+            path.write_text(json.dumps(make(text)), encoding="utf-8")
+            return list(formats.read_chats(path, formats.format_of(path)))
+
+    return run
+
+
+def make_openinference(text: str) -> dict[str, Any]:
+    return {
+        "context": {"trace_id": "t"},
+        "attributes": {
+            "openinference.span.kind": "LLM",
+            "llm.input_messages.0.message.role": "user",
+            "llm.input_messages.0.message.content": text,
+            "llm.output_messages.0.message.role": "assistant",
+            "llm.output_messages.0.message.content": text,
+        },
+    }
+
+
+def make_langfuse(text: str) -> list[dict[str, Any]]:
+    found = {"type": "RETRIEVER", "name": text, "output": [{"page_content": text}]}
+    return [{"id": "t", "sessionId": "s", "input": text, "output": text, "observations": [found]}]
+
+
+def make_mlflow(text: str) -> dict[str, Any]:
+    attributes = {"mlflow.spanInputs": json.dumps({"question": text}), "mlflow.spanOutputs": json.dumps(text)}
+    span = {"span_id": "1", "parent_span_id": None, "name": text, "attributes": attributes}
+    return {"info": {"trace_id": "t"}, "data": {"spans": [span]}}
+
+
+def mark_units(text: str) -> list[list[gamma.MarkedUnit]]:
+    return [[gamma.MarkedUnit(at, at + 9, 3) for at in range(0, len(text), 20)], []]
+
+
+def list_conflicts(text: str) -> object:
+    ends = [(at, at + 9) for at in range(0, len(text), 20)]
+    labels = [
+        replace(label(turn, who, *ends), length=len(text) + 9)
+        for who in ("person:a", "person:b")
+        for turn in (0, 1)
+    ]
+    return annotators.list_conflicts(labels)
+
+
+DRAW = random.Random(0)
+BANK = edits.SentenceBank((("a", EVIDENCE), ("b", SENTENCE)))
+
+
+def run_all(found: Iterable[object]) -> list[object]:
+    return list(found)
+
+
+TABLE: dict[Callable[..., Any], Case] = {
+    chunking.split_into_chunks: chunking.split_into_chunks,
+    chunking.cut_into_passages: lambda text: chunking.cut_into_passages(make_document(text)),
+    edits.is_distinct_name: edits.is_distinct_name,
+    edits.is_after_the: lambda text: edits.is_after_the(text, make_item(text)),
+    edits.find_whole_sentences: edits.find_whole_sentences,
+    edits.collect_sentences: lambda text: edits.collect_sentences([make_document(text)]).names,
+    edits.is_clean_edit: lambda text: edits.is_clean_edit(text, text),
+    edits.generate_number_edits: lambda text: run_all(edits.generate_number_edits(text, DRAW)),
+    edits.generate_date_edits: lambda text: run_all(edits.generate_date_edits(text, DRAW)),
+    edits.generate_unit_edits: lambda text: run_all(edits.generate_unit_edits(text, DRAW)),
+    edits.name_edits: lambda text: run_all(edits.name_edits(text, BANK, DRAW)),
+    edits.generate_reference_edits: lambda text: run_all(edits.generate_reference_edits(text, DRAW)),
+    edits.generate_condition_edits: lambda text: run_all(edits.generate_condition_edits(text)),
+    edits.build_negation: edits.build_negation,
+    edits.generate_general_edits: lambda text: run_all(edits.generate_general_edits(text)),
+    items.find_items: items.find_items,
+    items.name_parts: lambda text: items.name_parts(make_item(text)),
+    items.build_stems_key: items.build_stems_key,
+    spans.is_abbreviation: lambda text: spans.is_abbreviation(text, text),
+    spans.split_sentences: spans.split_sentences,
+    spans.split_spoken_sentences: spans.split_spoken_sentences,
+    spans.strip: lambda text: spans.strip(text, spans.Region(0, len(text))),
+    spans.locate: lambda text: (spans.locate(SENTENCE, text), spans.locate(text[:40], text, near=9)),
+    spans.locate_mentions: lambda text: spans.locate_mentions([text[:9], text[5:19]], text),
+    spans.normalize_text: spans.normalize_text,
+    spans.split_words: spans.split_words,
+    spans.compute_unknown_share: lambda text: spans.compute_unknown_share(text, {"fee"}),
+    wording.clean_for_terminal: wording.clean_for_terminal,
+    wording.render_one_line: wording.render_one_line,
+    wording.shorten_line: wording.shorten_line,
+    words.parse_whole_number: words.parse_whole_number,
+    words.read_word: lambda text: [words.read_word(match[0]) for match in words.TOKEN.finditer(text)],
+    words.is_courtesy: words.is_courtesy,
+    batch.find_all: lambda text: batch.find_all(words.TOKEN, [text]),
+    batch.tokenize: lambda text: batch.tokenize([text], batch.Lexicon()),
+    batch.find_content_stems: lambda text: batch.find_content_stems(text, batch.Lexicon()),
+    batch.make_batch: make_batch,
+    batch.make_case: lambda text: batch.make_case(
+        TurnView(question=text, passages=(cite(text),), reply=text)
+    ),
+    batch.read_task: lambda text: (batch.read_task("", [cite(text)]), batch.read_task(text, [])),
+    features.measure: measure,
+    judgements.judge_blocks: judge,
+    trained_detector.count_forms: lambda text: trained_detector.count_forms(make_batch(text)),
+    claim.read_said: claim.read_said,
+    claim.read_claim: make_claim,
+    claim.choose_main_words: lambda text: claim.choose_main_words(make_claim(text)),
+    claim.find_unsaid: lambda text: claim.find_unsaid(
+        make_claim(text), [spans.Region(3, 9), spans.Region(20, 22)]
+    ),
+    claim.find_lacking: lambda text: claim.find_lacking(make_claim(text), frozenset({"fee"})),
+    claim.widen_to_items: lambda text: claim.widen_to_items(make_claim(text), 3, len(text)),
+    evidence.read_tokens: evidence.read_tokens,
+    evidence.collect_content_stems: lambda text: evidence.collect_content_stems(evidence.read_tokens(text)),
+    evidence.read_evidence: lambda text: evidence.read_evidence((text, f"Title: {text}", EVIDENCE)),
+    explanation.word_reason: lambda text: explanation.word_reason(
+        make_claim(text), findings.find_wrong(make_claim(text))
+    ),
+    explanation.cut_excerpt: lambda text: [
+        explanation.cut_excerpt(one, frozenset({"fee"}), text[:9])
+        for one in evidence.read_evidence((text,)).sentences[:3]
+    ],
+    explanation.explain: lambda text: (
+        explanation.explain(text, [cite(EVIDENCE)]),
+        explanation.explain(SENTENCE, [cite(text)], text),
+    ),
+    explanation.find_signals: lambda text: (
+        explanation.find_signals(text, [cite(EVIDENCE)]),
+        explanation.find_signals(SENTENCE, [cite(text), cite(EVIDENCE)], text),
+    ),
+    findings.find_differences: lambda text: run_all(findings.find_differences(make_claim(text))),
+    findings.negates: findings.negates,
+    findings.find_wrong: lambda text: findings.find_wrong(make_claim(text)),
+    findings.list_alternatives: lambda text: findings.list_alternatives(make_claim(text), make_item(text)),
+    formats.read_chats: pass_through("jsonl", "a.jsonl"),
+    **{
+        formats.find_format(name).write: pass_through(name, file)
+        for name, file in {
+            "csv": "a.csv",
+            "openai": "a.jsonl",
+            "sharegpt": "b.jsonl",
+            "parquet": "a.parquet",
+            "ragtruth": "",
+            "hf": "",
+        }.items()
+    },
+    otel.read: read_file("a.json", make_openinference),
+    formats.find_format("langfuse").read: read_file("a.json", make_langfuse),
+    formats.find_format("mlflow").read: read_file("a.json", make_mlflow),
+    otel.flatten_attributes: lambda text: otel.flatten_attributes({text: {text: text}}),
+    otel.parse_timestamp: otel.parse_timestamp,
+    traces.unpack_json: traces.unpack_json,
+    traces.extract_messages: lambda text: traces.extract_messages([text], "user"),
+    turns.extract_evidence: lambda text: list(turns.extract_evidence([text, {"text": text}], "tool")),
+    turns.read_content: lambda text: turns.read_content([{"type": "text", "text": text}] * 9, "x"),
+    CONVERTERS[".html"][1]: lambda text: CONVERTERS[".html"][1](f"<p>{text}</p>".encode()),
+    annotators.list_conflicts: list_conflicts,
+    gamma.compute_disorder: lambda text: gamma.compute_disorder(mark_units(text), mark_units(text[3:])),
+    hallucinations.count_verdicts: lambda text: hallucinations.count_verdicts(
+        talk(text).conversation, {0: judged(text)}
+    ),
+    messages.count_questions: messages.count_questions,
+    messages.is_only_pronouns: messages.is_only_pronouns,
+    messages.compute_facts_given: lambda text: messages.compute_facts_given(text, [text, SENTENCE]),
+    messages.measure_parts: lambda text: messages.measure_parts([text, SENTENCE], None, 2),
+    support.read_passage: support.read_passage,
+    support.read_stems: support.read_stems,
+    support.read_statement: lambda text: support.read_statement(text, text),
+    tokens.count_tokens: tokens.count_tokens,
+    tokens.count_hallucinated: lambda text: tokens.count_hallucinated(text, flag(text)),
+    tokens.normalize_squad_text: tokens.normalize_squad_text,
+    tokens.compute_token_f1: lambda text: tokens.compute_token_f1(text, text),
+    page.show_turns: lambda text: page.show_turns(talk(text).conversation, [judged(text)], ["d"]),
+    page.show_passages: lambda text: page.show_passages(talk(text).conversation.turns[0]),
+    page.find_citation: lambda text: page.find_citation(
+        Span(start=0, end=1, text=text, evidence=text, reason=text),
+        [page.ShownPassage(cite(text), page.cut_sentences(text))],
+    ),
+    page.cut_sentences: page.cut_sentences,
+}
+"""Function → what calls it with a text, in whichever of its arguments a stranger may have written."""

@@ -1,0 +1,117 @@
+"""The time of a function that reads text grows with the text, not with its square."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+import pytest
+
+from tests.growth.families import FAMILIES, MOST, measure_growth
+from tests.growth.table import TABLE
+
+FOLDERS = (
+    "scenarios.text", "scenarios.chats", "detectors.features", "detectors.explanations", "simulator.measure",
+)  # fmt: skip
+MODULES = ("scenarios.packs.documents", "simulator.viewer.conversation")
+TEXTS = re.compile(
+    r"\b(?:str|Any|Path|Passage|Document|Conversation|Turn|TurnView|Span|Marked|Message|Batch|ReplyWithEvidence"
+    r"|ComparedSentence|ChatMessageRecord|AnnotatedTurn|ShownPassage)\b"
+)
+"""Types of arguments that hold text."""
+ELSEWHERE = {
+    "names, numbers and words of ours": """
+        choose_noun format_count join_names format_number format_with_interval cut_region explain_no_interval
+        compare build_row compute_corrections compare_side_by_side sum_turns require_measured find_format
+        list_entries find_document_files is_csv count_all_verdicts collect_places
+        list_in require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
+    """,
+    "called by `read` and `write` of the format, or by `read_chats`, which are in the table": """
+        read write recognize read_objects write_lines encode_json build_csv_rows format_csv_line read_own
+        build_own_line build_message_line collect_messages read_messages read_chat_context read_openai
+        build_openai_line read_sharegpt build_sharegpt_line build_ragtruth_lines read_row build_chat_context
+        read_about build_conversation list_messages add_topic read_otel_spans read_langfuse_spans
+        read_mlflow_spans read_timestamp read_traces build_turns read_chat_message find_evidence
+        read_json_values format_of build_attribute_tree
+    """,
+    "called by `make_batch`, `measure` or `judge_blocks`, which are in the table": """
+        compare_stems measure_extra_features measure_word_features compute_reply_scores make_terms
+        match_by_bm25 collect_source_entities find_entity_mismatches find_denied_tokens sum_by_sentence
+        compute_content_share find_worst_by_word find_best_match mark_held
+    """,
+    "as many samples of `compute_disorder`, which is in the table, as chance asks for": """
+        compute_gamma compare_annotators
+    """,
+    "numbers of texts that other functions of the table have read": """
+        count_annotations collect_judged_turns collect_placed_turns compute_self_bleu
+        read_accuracies read_documents
+    """,
+}
+"""Why functions are not in the table → their names."""
+WORST = [
+    ("find_items", "one digit"),
+    ("find_items", "line feeds"),
+    ("find_items", "list marks"),
+    ("explain", "items"),
+    ("explain", "list marks"),
+    ("find_wrong", "items"),
+    ("generate_condition_edits", "conditions"),
+    ("find_citation", "sentences"),
+    ("find_citation", "quotes"),
+    ("show_turns", "sentences"),
+    ("compute_disorder", "one letter"),
+    ("name_parts", "spaces"),
+    ("_convert_html", "spaces"),
+]
+"""Pairs whose time grew with the square, before."""
+
+
+def list_public_functions() -> Iterator[Callable[..., Any]]:
+    found = [
+        f"hallulab.{folder}.{one.name}"
+        for folder in FOLDERS
+        for one in iter_modules(import_module(f"hallulab.{folder}").__path__)
+    ]
+    for name in [*found, *(f"hallulab.{module}" for module in MODULES)]:
+        for key, value in vars(import_module(name)).items():
+            if not key.startswith("_") and callable(value) and getattr(value, "__module__", "") == name:
+                function = inspect.unwrap(value)
+                if inspect.isfunction(function):
+                    yield value
+
+
+def reads_text(function: Callable[..., Any]) -> bool:
+    given = inspect.signature(function).parameters.values()
+    return any(TEXTS.search(str(one.annotation)) for one in given)
+
+
+def test_every_public_function_that_reads_text_is_in_the_table_or_has_a_reason() -> None:
+    named = {name for names in ELSEWHERE.values() for name in names.split()}
+    missing = [
+        f"{one.__module__}.{one.__name__}"
+        for one in list_public_functions()
+        if reads_text(one) and one not in TABLE and one.__name__ not in named
+    ]
+    assert missing == []
+
+
+def test_no_function_has_a_reason_that_is_not_there() -> None:
+    there = {one.__name__ for one in list_public_functions()}
+    assert {name for names in ELSEWHERE.values() for name in names.split()} - there == set()
+
+
+@pytest.mark.parametrize(("name", "family"), WORST)
+def test_the_worst_ones_grow_with_the_text(name: str, family: str) -> None:
+    [run] = [run for function, run in TABLE.items() if function.__name__ == name]
+    assert measure_growth(run, family) < MOST
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("function", TABLE, ids=lambda one: f"{one.__module__[9:]}.{one.__name__}")
+def test_the_time_of_a_function_grows_with_the_text(function: Callable[..., Any], family: str) -> None:
+    assert measure_growth(TABLE[function], family) < MOST
