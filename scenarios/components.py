@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -143,21 +142,31 @@ def describe_exception(error: BaseException) -> str:
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
-def describe_failure(error: BaseException) -> str:
-    """Return the same with the place in the code that raised it: it may be a bug, and not the world's fault.
+_CALLERS = (
+    "hallulab.agents.concurrency",
+    "hallulab.detectors.base.protocol",
+    "hallulab.simulator.experiment.conversation",
+)
+"""Modules that call other people's code; where these are the last of ours, the error is not ours."""
 
-    >>> try:
-    ...     None.passages
-    ... except AttributeError as error:
-    ...     describe_failure(error).partition(" (in ")[0]
-    "AttributeError: 'NoneType' object has no attribute 'passages'"
+
+def describe_failure(error: BaseException) -> str:
+    """Return the same; of a bug of ours also the place, so that it is not taken for a failure of the world.
+
+    An error is no bug of ours where other people's code raised it, where ours did on purpose, and where the
+    system or the network failed.
     """
-    place = ""
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        module = str(frame.f_globals.get("__name__", "?"))
-        if module.partition(".")[0] not in sys.stdlib_module_names:
-            place = f" (in {module}, line {line})"
-    return f"{describe_exception(error)}{place}"
+    if isinstance(error, OSError) or type(error).__module__.startswith("hallulab."):
+        return describe_exception(error)
+    modules = [
+        (str(frame.f_globals.get("__name__", "")), line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    own = [(module, line) for module, line in modules if module.startswith("hallulab.")]
+    if not own or own[-1][0] in _CALLERS:
+        return describe_exception(error)
+    module, line = own[-1]
+    return f"{describe_exception(error)} (in {module}, line {line})"
 
 
 Options = TypeVar("Options", bound=Frozen)

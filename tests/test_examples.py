@@ -17,7 +17,6 @@ MODULES = (
     "hallulab.agents.users.chats",
     "hallulab.results",
     "hallulab.scenarios.arguments",
-    "hallulab.scenarios.components",
     "hallulab.scenarios.text.spans",
     "hallulab.scenarios.transcript",
     "hallulab.simulator.authoring.personas",

@@ -204,5 +204,5 @@ def find_misfit(judgement: Judgement, reply: str) -> tuple[str, str] | None:
 
 
 def make_failed_judgement(error: BaseException) -> Judgement:
-    """Return the judgement of a detector that raised `error`, with the place in the code that raised it."""
+    """Return the judgement of a detector that raised `error`, with the place of a bug of ours."""
     return Judgement(outcome="failed", error=remove_keys(describe_failure(error)))

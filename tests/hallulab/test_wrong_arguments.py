@@ -14,7 +14,10 @@ import hallulab
 from hallulab import Detector, Judgement, LabelledReply, Passage, TurnView, UsageError
 from hallulab.detectors.base.protocol import run_detector
 from hallulab.scenarios.arguments import check_arguments
+from hallulab.simulator.experiment.experiment_file import load_experiment
+from hallulab.simulator.experiment.participants import make_detectors
 from hallulab.simulator.experiment.views import read_views
+from hallulab.testing.scripted import scripted_pool
 
 GIVEN = {"question": "The fee?", "passages": ["The fee is Rs 200."], "reply": "It is Rs 500."}
 VIEW = TurnView(
@@ -198,15 +201,25 @@ def test_numbers_of_numpy_and_other_paths_are_taken() -> None:
     assert call(folder, np.int64(2)) == (folder, 2)  # type: ignore[arg-type]
 
 
-async def test_a_bug_of_a_detector_is_recorded_with_its_place() -> None:
+async def test_a_bug_of_our_own_is_recorded_with_its_place() -> None:
+    from hallulab.detectors.lexical import detector as lexical
+
+    pool, _ = scripted_pool(lambda body: "No.")
+    [made] = make_detectors(load_experiment(None, {"detectors": ["lexical"]}), pool, {})
+    broken = VIEW.model_copy(update={"passages": [{"text": "The fee is Rs 200."}]})
+    [judgement] = await run_detector(made, [broken])
+    assert judgement.error is not None
+    said, _, place = judgement.error.partition(" (in ")
+    assert said == "AttributeError: 'dict' object has no attribute 'text'"
+    assert place.startswith(f"{lexical.__name__}, line ")
+
+
+async def test_a_bug_of_somebody_elses_detector_is_told_as_they_tell_it() -> None:
     class Broken(Detector):
         name, version = "broken", "1"
 
         async def detect(self, view: TurnView) -> Judgement:
-            raise AttributeError("'dict' object has no attribute 'passages'")
+            raise AttributeError("no passages")
 
     [judgement] = await run_detector(Broken(), [VIEW])
-    assert judgement.error is not None
-    said, _, place = judgement.error.partition(" (in ")
-    assert said == "AttributeError: 'dict' object has no attribute 'passages'"
-    assert place.startswith(f"{__name__}, line ")
+    assert judgement.error == "AttributeError: no passages"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -185,7 +184,7 @@ async def test_a_detector_that_raises_has_failed_on_that_reply() -> None:
     seen: list[int] = []
     found = await evaluate(Fussy(), replies, 2, seen.append)
     assert [judgement.outcome for judgement in found.judgements] == ["scored", "failed"]
-    assert re.fullmatch(rf"RuntimeError: no B \(in {__name__}, line \d+\)", str(found.judgements[1].error))
+    assert found.judgements[1].error == "RuntimeError: no B"
     assert len(seen) == 2
 
 

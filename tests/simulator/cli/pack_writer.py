@@ -83,7 +83,7 @@ class Writer:
         system, last = body["messages"][0]["content"], last_user(body)
         if system.startswith("You describe an assistant"):
             return json.dumps(self.about)
-        if system.startswith("You read a chat between a user"):
+        if system.startswith("You read a chat between a user") and not body.get("logprobs"):
             if "endless" in last:
                 return httpx2.Response(400, json={"error": {"message": "the prompt is too long"}})
             summary = completion("" if "silent" in last else f"The user\n{last.splitlines()[0][6:]}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Sequence
 
 import pytest
@@ -91,8 +90,7 @@ async def test_a_failed_chatbot_ends_it_and_keeps_what_was_spent() -> None:
 
 async def test_whatever_a_chatbot_raises_is_recorded() -> None:
     made = await held(ScriptedUser(says("One?")), ScriptedBot(KeyError("passages")))
-    assert made.stop_reason == "error"
-    assert re.fullmatch(r"chatbot bot: KeyError: 'passages' \(in [\w.]+, line \d+\)", str(made.error))
+    assert (made.stop_reason, made.error) == ("error", "chatbot bot: KeyError: 'passages'")
 
 
 async def test_a_reply_that_no_file_can_hold_is_recorded_as_a_failure() -> None:
@@ -104,7 +102,7 @@ async def test_a_reply_that_no_file_can_hold_is_recorded_as_a_failure() -> None:
 
 async def test_what_a_chatbot_raises_can_be_written() -> None:
     made = await held(ScriptedUser(says("Hello?")), ScriptedBot(ValueError("bad \ud800")))
-    assert str(made.error).startswith("chatbot bot: ValueError: bad \ufffd (in ")
+    assert made.error == "chatbot bot: ValueError: bad \ufffd"
 
 
 async def test_a_failed_user_ends_it_and_keeps_what_was_spent() -> None:
