@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import open_to_read, read_text
 from hallulab.scenarios.files.json_text import is_unfinished, parse_json, parse_lines
 
@@ -212,7 +212,11 @@ class GroupedPart(NamedTuple):
 
 
 class Groups:
-    """Groups of JSON values by name, in a database that the system deletes when it is closed."""
+    """Groups of JSON values by name, in a database that the system deletes when it is closed.
+
+    Raises:
+        OperationalError: there is no room for it, at the end of the block.
+    """
 
     def __init__(self) -> None:
         # An empty name is a temporary file without a name.
@@ -248,3 +252,7 @@ class Groups:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._database.close()
+        if isinstance(error, sqlite3.Error):
+            raise OperationalError(
+                f"cannot write temporary files: {error}. Make room, or set TMPDIR to a folder with room."
+            ) from error
