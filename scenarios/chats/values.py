@@ -224,7 +224,11 @@ def _explain_database_errors() -> Iterator[None]:
 
 
 class Groups:
-    """Groups of JSON values by name, in a database that the system deletes when it is closed."""
+    """Groups of JSON values by name, in a database that the system deletes when it is closed.
+
+    Raises:
+        OperationalError: there is no room for it, at the end of the block.
+    """
 
     def __init__(self) -> None:
         # An empty name is a temporary file without a name.
@@ -270,3 +274,7 @@ class Groups:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._database.close()
+        if isinstance(error, sqlite3.Error):
+            raise OperationalError(
+                f"cannot write temporary files: {error}. Make room, or set TMPDIR to a folder with room."
+            ) from error

@@ -143,9 +143,10 @@ def main() -> None:
         said = " ".join(f"{_describe_subject(error)}: {error.strerror or error}.".split())
         if error.errno in (errno.EMFILE, errno.ENFILE):
             said += " Raise the limit (`ulimit -n`)."
-        _print_error(
-            f"{'' if error.filename is None else f'{said} '}{DELETED}" if _is_folder_deleted() else said
-        )
+        if _is_folder_deleted():
+            about_it = isinstance(error, FileNotFoundError) and error.filename is None
+            said = DELETED if about_it else f"{said} {DELETED}"
+        _print_error(said)
         sys.exit(1)
     except SystemExit as ended:
         if ended.code == INTERRUPTED:

@@ -127,6 +127,35 @@ def test_a_disk_that_is_full_indeed_is_one_sentence_and_loses_nothing(
     assert state_of(place) == whole
 
 
+@pytest.fixture
+def read_only(workshop: Workshop, tmp_path: Path) -> Iterator[Path]:
+    """A working directory on a disk that is mounted to be read only."""
+    place = workshop.new(tmp_path / "here")
+    mount = shutil.which("mount")
+    if mount is None:
+        pytest.skip("there is no `mount` to mount a folder with")
+    for options in (["--bind", place, place], ["-o", "remount,ro,bind", place]):
+        made = subprocess.run([mount, *options], capture_output=True)
+        if made.returncode:
+            subprocess.run(["umount", "--lazy", place], capture_output=True)
+            pytest.skip(f"nothing can be mounted to be read only: {made.stderr.decode().strip()}")
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+@pytest.mark.slow
+def test_a_read_only_disk_is_one_sentence(workshop: Workshop, read_only: Path) -> None:
+    before = state_of(read_only)
+    for name in COMMANDS:
+        ended = workshop(name, read_only)
+        *warnings, told = ended.err.splitlines()
+        assert ended.code in (1, 2), (name, ended)
+        assert all(line.startswith("warning: ") for line in warnings), (name, ended)
+        assert told.startswith("error: "), (name, ended)
+        assert "Read-only file system" in told or "nothing can be written to" in told, (name, ended)
+        assert state_of(read_only) == before
+
+
 STEPS_OF_A_SHEET = 8
 STEPS_OF_A_PACK = 13
 

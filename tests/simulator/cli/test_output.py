@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -204,7 +205,15 @@ def test_an_error_of_the_system_is_one_sentence_without_keys_and_escapes(
     assert code_and_error("list") == (1, "error: a b\ufffd[31m: no such [key].\n")
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed",
+    [
+        pytest.param("<&-", marks=pytest.mark.slow),
+        ">&-",
+        pytest.param("2>&-", marks=pytest.mark.slow),
+        "<&- >&- 2>&-",
+    ],
+)
 def test_closed_streams_change_nothing_but_what_is_printed(tmp_path: Path, closed: str) -> None:
     """A file that is opened next does not take the number of a stream, so nothing is printed into it."""
     script = (
@@ -227,3 +236,26 @@ def test_a_stream_that_is_missing_is_opened_onto_nothing(monkeypatch: pytest.Mon
     monkeypatch.setattr(sys, name, None)
     open_closed_streams()
     assert getattr(sys, name).isatty() in (True, False)
+
+
+def test_a_working_directory_that_was_deleted_is_named(
+    code_and_error: CodeAndError, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    said = "error: The working directory was deleted: change to one that is there.\n"
+    assert code_and_error("init-scenario", "pack") == (1, said)
+    assert code_and_error("report", "run")[1].endswith(said.removeprefix("error:"))
+
+
+def test_used_up_handles_are_told_with_the_remedy(
+    code_and_error: CodeAndError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), "file")
+
+    monkeypatch.setattr("hallulab.simulator.cli.main.app", fails)
+    told = "error: file: Too many open files. Raise the limit (`ulimit -n`).\n"
+    assert code_and_error("list") == (1, told)

@@ -25,6 +25,11 @@ from tests.simulator.cli.test_hardships import without_privileges
 
 READING = {"help": "--help", "list": "list detectors", "audit": "audit run"}
 EVERY = {**COMMANDS, **READING}
+for _alike in ("simulate", "export-csv", "export-ragtruth", "export-parquet"):
+    del EVERY[_alike]
+
+SEARCHING = ("import", "calibrate", "init-documents")
+"""Commands that take long, since they write into the cache: tried where its place is odd."""
 
 
 def check_sentence(name: str, ended: Ended) -> None:
@@ -84,6 +89,8 @@ def test_every_command_does_its_work_or_says_why_not(
     before = state_of(workshop.start)
     (tmp_path / "home").mkdir(mode=0o555)
     for name, line in EVERY.items():
+        if name in SEARCHING and "home" not in surroundings:
+            continue
         place = workshop.new(tmp_path / name)
         before_it = partial(_surround, surroundings, place)
         ended = workshop.run(line.format(fixed=workshop.fixed).split(), place, before_it)
@@ -149,6 +156,8 @@ def test_every_command_does_its_work_whatever_its_streams_are(
 ) -> None:
     codes = STREAMS[streams][1]
     for name, line in EVERY.items():
+        if name in SEARCHING:
+            continue
         place = workshop.new(tmp_path / name)
         arguments = line.format(fixed=workshop.fixed).split()
         code = workshop.driver.submit(_run_plainly, arguments, place, streams).result()
@@ -161,8 +170,8 @@ def test_every_command_does_its_work_whatever_its_streams_are(
         shutil.rmtree(place)
 
 
-IN_PLACE = ("report", "calibrate")
-"""Commands that make no new file in the working directory, or only in the cache."""
+IN_PLACE = ("report",)
+"""Commands that make no new file."""
 
 
 def _run_plainly(arguments: list[str], place: Path, streams: str) -> int | None:
@@ -197,6 +206,5 @@ def test_files_are_utf_8_in_the_locale_c(tmp_path: Path, variables: dict[str, st
             capture_output=True,
         )
         assert (ended.returncode, ended.stderr) == (0, b""), ended
-        ended.stdout.decode("ascii")
     assert "500 \u20b9" in (run / "report.html").read_text(encoding="utf-8")
     assert "500 \u20b9" in exported.read_text(encoding="utf-8")
