@@ -12,11 +12,13 @@ from pathlib import Path
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import replace_surrogates
-from hallulab.scenarios.files.opening import open_stream, read_file
+from hallulab.scenarios.files.opening import NoFileError, open_stream, read_file
 
 
 def tell_reason(error: OSError) -> str:
     """Return why the system refused something; libraries put words of their own around it."""
+    if isinstance(error, NoFileError):
+        return error.strerror
     number = error.errno or next(map(int, re.findall(r"\[Errno ([0-9]+)\]", str(error))), 0)
     return os.strerror(number) if number else str(error)
 

@@ -7,6 +7,7 @@ cannot, and it cost a request.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -19,7 +20,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.errors import NO_HANDLE, HallulabError, OperationalError, UsageError
 from hallulab.scenarios.files.json_text import MAX_DEPTH, TOO_DEEP, drop_torn_line, parse_lines
 from hallulab.scenarios.files.opening import name_kind, open_file, open_given
 
@@ -66,7 +67,9 @@ def read_bytes(path: Path, largest: int | None = None, *, given: bool = False) -
     return data
 
 
-def _make_unreadable_error(path: Path, error: OSError) -> UsageError:
+def _make_unreadable_error(path: Path, error: OSError) -> HallulabError:
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return OperationalError(f"{path} was not read: {NO_HANDLE}")
     return UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.")
 
 
@@ -347,4 +350,4 @@ def _translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.") from error
+        raise _make_unreadable_error(path, error) from error

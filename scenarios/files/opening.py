@@ -19,6 +19,10 @@ PIPE_S = 5.0
 """Seconds in which a program must begin to write to a pipe that a person named."""
 
 
+class NoFileError(OSError):
+    """It is something else than a file, or nobody is at the other end; `strerror` says what, in our words."""
+
+
 def open_file(path: Path) -> BinaryIO:
     """Open a regular file to read its bytes. It never waits.
 
@@ -101,7 +105,7 @@ def open_stream(path: Path) -> BinaryIO:
         descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except OSError as error:
         if error.errno == errno.ENXIO and path.is_fifo():
-            raise OSError(errno.EPIPE, "no program reads from this pipe", str(path)) from error
+            raise NoFileError(errno.EPIPE, "no program reads from this pipe", str(path)) from error
         raise
     os.set_blocking(descriptor, True)
     return os.fdopen(descriptor, "wb")
@@ -121,7 +125,7 @@ def _require_regular(mode: int, path: Path, devices: bool) -> None:
         return
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise OSError(errno.EINVAL, f"it is {name_kind(mode)}, no file", str(path))
+    raise NoFileError(errno.EINVAL, f"it is {name_kind(mode)}, no file", str(path))
 
 
 def _wait_for_writer(descriptor: int, path: Path) -> None:
@@ -135,4 +139,4 @@ def _wait_for_writer(descriptor: int, path: Path) -> None:
     except BlockingIOError:
         return  # somebody has opened it, and may take time
     if nobody:
-        raise OSError(errno.EPIPE, "no program writes to this pipe", str(path))
+        raise NoFileError(errno.EPIPE, "no program writes to this pipe", str(path))

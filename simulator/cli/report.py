@@ -113,6 +113,7 @@ def view(
     try:
         whole = serve(make_server(runs, listening, tell, labelling, talked, launcher), listening)
     finally:
+        listening.socket.close()
         for stopped in launcher.close():
             print_lines(f"stopped: {stopped.path}. Its page resumes it, and so does the same `hallulab run`.")
     if not whole:  # Python would wait for a thread that hangs

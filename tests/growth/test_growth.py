@@ -25,7 +25,8 @@ TEXTS = re.compile(
 """Types of arguments that hold text."""
 ELSEWHERE = {
     "names, numbers and words of ours": """
-        choose_noun format_count join_names format_number format_with_interval cut_region explain_no_interval
+        capitalise choose_noun format_count join_names format_number format_with_interval cut_region
+        explain_no_interval find_failed_judgements format_reason
         compare build_row compute_corrections compare_side_by_side sum_turns require_measured find_format
         list_entries find_document_files is_csv count_all_verdicts collect_places
         list_in require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression

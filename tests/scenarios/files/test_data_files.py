@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import pytest
 from pydantic import Field, ValidationError
 
 from hallulab.chatbots.external import CallableOptions
-from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files import data_files
 from hallulab.scenarios.files.data_files import (
     choose_main_error,
     explain_error,
@@ -126,3 +128,18 @@ def test_a_models_folder_with_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "deep" / "model.safetensors")
     with pytest.raises(UsageError, match=r"deep/model\.safetensors: it is a pipe, no file\."):
         require_files_only(tmp_path)
+
+
+def test_used_up_file_handles_are_not_the_files_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path) -> BinaryIO:
+        raise OSError(errno.EMFILE, "Too many open files", str(path))
+
+    monkeypatch.setattr(data_files, "open_file", full)
+    with pytest.raises(OperationalError) as caught:
+        data_files.read_text(tmp_path / "a.yaml")
+    assert str(caught.value) == (
+        f"{tmp_path / 'a.yaml'} was not read: this process has too many open files. Lower --concurrency, or "
+        "raise the limit (ulimit -n)."
+    )
