@@ -69,7 +69,7 @@ def find_calls(text: str) -> Iterator[tuple[str, bool]]:
         mode = next((one.value for one in node.args[:1] if isinstance(one, ast.Constant)), "")
         writes = name == "open" and isinstance(mode, str) and mode[:1] in ("w", "a", "x")
         of_ours = called.startswith(("files(", "(files(", "os.open(os.devnull, "))
-        of_path = isinstance(function, ast.Attribute) and not writes and not of_ours
+        of_path = isinstance(function, ast.Attribute) and name in READING and not writes and not of_ours
         if called:
             of_bytes = "(io.BytesIO(" in called
             yield called, of_path or (name in LIBRARIES and not of_bytes) or called.startswith("open(")
