@@ -30,15 +30,12 @@ LIBRARIES = {
 """Names of libraries' functions that open a path; those of ours have other names."""
 
 ALLOWED = {
-    "os.open(os.devnull, os.O_RDONLY)": "the system's own device",
-    "os.open(os.devnull, os.O_WRONLY)": "the system's own device",
     "os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)": "a folder, to lock it; a pipe is refused",
     "(proc / 'cpuinfo').read_text(encoding='utf-8')": "the system's own file",
     "shutil.copytree(about.documents, place / DOCUMENTS, ignore=shutil.ignore_patterns('.*'), "
     "copy_function=copy_file)": "the opener's own way to copy",
     "parquet.ParquetFile(opened)": "of an open file",
     "pyarrow.parquet.read_table(file)": "of an open file",
-    "zipfile.ZipFile(io.BytesIO(content))": "of bytes",
     "zipfile.ZipFile(packed)": "of an open file",
     "gzip.open(packed, 'rb')": "of an open file",
     "archive.open(member)": "a part of an archive",
@@ -72,10 +69,11 @@ def find_calls(text: str) -> Iterator[tuple[str, bool]]:
         called = ast.unparse(node) if name in READING | LIBRARIES else ""
         mode = next((one.value for one in node.args[:1] if isinstance(one, ast.Constant)), "")
         writes = name == "open" and isinstance(mode, str) and mode[:1] in ("w", "a", "x")
-        of_ours = called.startswith(("files(", "(files("))
-        of_path = isinstance(function, ast.Attribute) and not writes and not of_ours
+        of_ours = called.startswith(("files(", "(files(", "os.open(os.devnull, "))
+        of_path = isinstance(function, ast.Attribute) and name in READING and not writes and not of_ours
         if called:
-            yield called, of_path or name in LIBRARIES or called.startswith("open(")
+            of_bytes = "(io.BytesIO(" in called
+            yield called, of_path or (name in LIBRARIES and not of_bytes) or called.startswith("open(")
 
 
 def find_bare_readers(text: str) -> list[str]:
@@ -119,6 +117,8 @@ path.open("w")
 path.read_bytes()
 gzip.open(path)
 os.open(path, 0)
+os.open(os.devnull, os.O_RDWR)
+zipfile.ZipFile(io.BytesIO(data))
 pd.read_csv(path)
 files(package).joinpath("x").read_text()
 """

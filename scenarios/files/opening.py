@@ -29,7 +29,7 @@ def open_file(path: Path) -> BinaryIO:
     Raises:
         OSError: it cannot be opened, or is a folder, a pipe, a socket or a device; `strerror` says which.
     """
-    return os.fdopen(open_descriptor(path, os.O_RDONLY), "rb")
+    return open(open_descriptor(path, os.O_RDONLY), "rb")
 
 
 def read_file(path: Path) -> bytes:
@@ -92,7 +92,7 @@ def open_given(path: Path) -> BinaryIO:
     except BaseException:
         os.close(descriptor)
         raise
-    return os.fdopen(descriptor, "rb")
+    return open(descriptor, "rb")
 
 
 def open_stream(path: Path) -> BinaryIO:
@@ -108,7 +108,7 @@ def open_stream(path: Path) -> BinaryIO:
             raise NoFileError(errno.EPIPE, "no program reads from this pipe", str(path)) from error
         raise
     os.set_blocking(descriptor, True)
-    return os.fdopen(descriptor, "wb")
+    return open(descriptor, "wb")
 
 
 def name_kind(mode: int) -> str:

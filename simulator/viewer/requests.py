@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zlib
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.files.data_files import read_json, replace_surrogates
@@ -10,6 +12,13 @@ from hallulab.scenarios.files.data_files import read_json, replace_surrogates
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
+
+
+LARGE = 1 << 18
+"""Bytes of a page above which it is kept packed."""
+
+PIECE = 1 << 16
+"""Bytes of such a page that are sent at a time."""
 
 
 def register_turns() -> None:
@@ -35,10 +44,23 @@ async def read_object(request: Request) -> dict[str, Any]:
 
 
 def answer_page(text: str) -> Response:
-    """Return an answer of HTML. Half characters, as names of folders may have, become U+FFFD."""
-    from starlette.responses import HTMLResponse
+    """Return an answer of HTML. Half characters, as names of folders may have, become U+FFFD.
 
-    return HTMLResponse(replace_surrogates(text))
+    A large page is kept packed until its client takes it, which may be slow.
+    """
+    from starlette.responses import HTMLResponse, StreamingResponse
+
+    body = replace_surrogates(text).encode()
+    if len(body) <= LARGE:
+        return HTMLResponse(body)
+    return StreamingResponse(_unpack(zlib.compress(body, 1)), media_type="text/html")
+
+
+async def _unpack(packed: bytes) -> AsyncIterator[bytes]:
+    unpacking = zlib.decompressobj()
+    while packed:
+        yield unpacking.decompress(packed, PIECE)
+        packed = unpacking.unconsumed_tail
 
 
 def answer_json(value: Any, status: int = 200) -> Response:

@@ -28,6 +28,9 @@ PORT = 8765
 """The port, if it is free and no other one is asked for."""
 
 
+PAGES_AT_ONCE = 6
+"""Pages that are made at a time: each takes a few times its size."""
+
 END_S = 1.5
 """Seconds after Ctrl-C in which open answers may end."""
 
@@ -87,10 +90,12 @@ def make_server(
         talked: what can be talked to; None: nothing.
         launcher: starts runs; None: none can be started. The caller closes it.
     """
+    import anyio.to_thread
     import uvicorn
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            anyio.to_thread.current_default_thread_limiter().total_tokens = PAGES_AT_ONCE
             await super().startup(sockets)
             when_ready()
 

@@ -79,3 +79,12 @@ def test_clients_that_break_off_or_send_nonsense_are_no_news(
                 assert not client.recv(20).startswith(b"HTTP/1.1 500"), text[:80]
         assert served.get("/")[0] == 200
     assert capfd.readouterr().err == ""
+
+
+def test_a_large_page_comes_whole(tmp_path: Path) -> None:
+    append(tmp_path / "run" / "conversations.jsonl", [conversation("a", ["₹ " * 400_000])])
+    with serving([tmp_path / "run"], tmp_path / "indices") as served:
+        status, page = served.get(f"/runs/{served.runs.list()[0].id}/conversations/a")
+    assert status == 200
+    assert page.count("₹ ") >= 400_000
+    assert page.rstrip().endswith("</html>")

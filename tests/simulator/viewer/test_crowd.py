@@ -102,7 +102,7 @@ def viewing(folder: Path) -> Iterator[tuple[Client, psutil.Process]]:
 @pytest.mark.slow
 def test_a_crowd_takes_little_memory_and_loses_no_label(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    append(run / "conversations.jsonl", [conversation("a", ["The fee is Rs 500. " * 500] * KEYS)])
+    append(run / "conversations.jsonl", [conversation("a", ["The fee is Rs 500. " * 2000] * KEYS)])
     append(run / "verdicts.jsonl", [scored("a", turn, [(0, 1)]) for turn in range(KEYS)])
     id = ShownRuns([run], tmp_path / "indices").list()[0].id
     with viewing(tmp_path) as (client, viewer), ExitStack() as opened:
