@@ -195,7 +195,7 @@ class WaveStore:
                 ids = [json.loads(line)["custom_id"] for line in lines]
         except FileNotFoundError:
             state, ids = WaveState(service="vllm", base_url="", model="", requests=0, token=""), []
-        except (ValidationError, ValueError, KeyError, TypeError) as error:
+        except (ValidationError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise UsageError(
                 f"{state_file} or {wave_input.name} is damaged. Restore them, or delete them: then these "
                 "requests are asked again."
@@ -314,7 +314,7 @@ def _read_lines(output: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
             try:
                 line = json.loads(text)
                 yield place, str(line["custom_id"]), line
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise UsageError(
                     f"{output}, line {number}: no result of a request. Restore the file, or delete it: then "
                     "its requests are asked again."

@@ -26,6 +26,8 @@ from hallulab.scenarios.files.opening import name_kind, open_file, open_given
 
 Model = TypeVar("Model", bound=BaseModel)
 
+_MOST_DIGITS, _MOST_BITS = 309, 1023
+"""Digits and bits of a whole number that is no larger than any float."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -258,9 +260,14 @@ def read_json(text: str | bytes, clean: Callable[[str], str] = replace_surrogate
         ValueError: it is no JSON, or is nested deeper than `MAX_DEPTH`.
     """
     try:
-        return repair_value(json.loads(text), clean)
+        return repair_value(json.loads(text, parse_int=_parse_whole_number), clean)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
+
+
+def _parse_whole_number(digits: str) -> int | float:
+    """Return a whole number; infinity for one of more digits than a float has, of which `int` reads 4,300."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else math.inf
 
 
 def repair_value(value: Any, clean: Callable[[str], str] = replace_surrogates) -> Any:
@@ -277,6 +284,8 @@ def _repair_value(value: Any, clean: Callable[[str], str], levels: int) -> Any:
         return clean(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, int):
+        return value if value.bit_length() <= _MOST_BITS else None
     if not isinstance(value, dict | list):
         return value
     if levels == 0:

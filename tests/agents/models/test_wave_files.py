@@ -111,6 +111,8 @@ def _write(folder: Path) -> Wave:
         ("wave-0001.json", "{", "wave-0001.json or wave-0001-input.jsonl is damaged"),
         ("wave-0001-input.jsonl", "{}\n", "wave-0001.json or wave-0001-input.jsonl is damaged"),
         ("wave-0001-output.jsonl", "[]\n", "wave-0001-output.jsonl, line 1: no result of a request"),
+        ("wave-0001-output.jsonl", "[" * 9_999, "wave-0001-output.jsonl, line 1: no result of a request"),
+        ("wave-0001-input.jsonl", "[" * 9_999, "wave-0001.json or wave-0001-input.jsonl is damaged"),
     ],
 )
 def test_a_damaged_file_is_told(name: str, text: str, complaint: str, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ VALUES = st.recursive(
         ('["a\\ud800b", {"\\udfff": 1}]', ["a\ufffdb", {"\ufffd": 1}]),
         ('"\\ud83d\\ude00"', "😀"),
         ("[NaN, Infinity, -Infinity, 1e999]", [None, None, None, None]),
+        (f"[{'9' * 309}, -{'9' * 5_000}, {'1' + '0' * 300}]", [None, None, 10**300]),
         (b'"\xed\xa0\x80"', "\ufffd"),
     ],
 )
