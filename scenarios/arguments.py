@@ -71,7 +71,7 @@ def _evaluate_hints(function: Callable[..., Any]) -> list[tuple[str, Any]]:
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is not parameter.VAR_KEYWORD and parameter.annotation is not parameter.empty:
             try:
-                hint = eval(parameter.annotation, function.__globals__)  # noqa: S307 - our own source
+                hint = eval(parameter.annotation, inspect.unwrap(function).__globals__)  # noqa: S307 - our own source
             except NameError:
                 continue
             found.append((name, hint))

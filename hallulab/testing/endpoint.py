@@ -17,6 +17,8 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from hallulab.scenarios.arguments import check_arguments
+
 MODEL = "stub"
 
 Result = TypeVar("Result")
@@ -265,6 +267,7 @@ def serve_protocol(protocol: type[StubProtocol]) -> Iterator[str]:
             wait_for(end(server))
 
 
+@check_arguments
 @contextmanager
 def serve_stub(
     answer: Callable[[dict[str, Any]], dict[str, Any]] | None = None,

@@ -14,6 +14,7 @@ from tenacity import wait_none
 from hallulab.agents.models.endpoints import SCRIPTED, Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.transport import IN_PROCESS
+from hallulab.scenarios.arguments import check_arguments
 from hallulab.testing.endpoint import format_events, split_completion
 
 Script = Callable[[dict[str, Any]], "str | Mapping[str, float] | httpx2.Response"]
@@ -86,6 +87,7 @@ class ScriptedModel(ScriptedTransport):
         name: what the model is called; two at once need different names.
     """
 
+    @check_arguments
     def __init__(self, script: Script, name: str = "scripted") -> None:
         super().__init__(script, name)
         self.name = name

@@ -13,6 +13,8 @@ from unittest.mock import patch
 import numpy
 from numpy.typing import NDArray
 
+from hallulab.scenarios.arguments import check_arguments
+
 FILES = {
     "scenario.yaml": "schema: 1\nname: tiny\ntitle: Tiny\ndescription: A tiny pack.\ndomain: tea\n"
     "assistant: help with tea\ndocuments: documents\npersonas: personas.yaml\n",
@@ -24,6 +26,7 @@ FILES = {
 URL = "http://127.0.0.1:9/v1"
 
 
+@check_arguments
 def make_pack(folder: Path) -> Path:
     """Write the pack into a new folder."""
     for name, text in FILES.items():

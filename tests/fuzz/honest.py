@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx2
 
+from hallulab.testing.endpoint import instance
 from hallulab.testing.scripted import ScriptedTransport
 
 
@@ -28,6 +30,9 @@ class Honest(httpx2.AsyncBaseTransport):
 
 def honest_words(body: dict[str, Any], asked: int) -> str | dict[str, float]:
     """What an honest model says to the request with this number."""
+    schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
+    if schema is not None:
+        return json.dumps(instance(schema, schema.get("$defs", {})))
     if body.get("logprobs"):
         return {"Yes": 0.4, "No": 0.6}
     return "How long does a kettle take to boil?" if asked % 2 else "It takes three minutes."

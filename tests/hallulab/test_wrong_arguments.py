@@ -17,7 +17,9 @@ from hallulab.scenarios.arguments import check_arguments
 from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.experiment.participants import make_detectors
 from hallulab.simulator.experiment.views import read_views
-from hallulab.testing.scripted import scripted_pool
+from hallulab.testing.endpoint import serve_stub
+from hallulab.testing.scripted import ScriptedModel, scripted_pool
+from hallulab.testing.tiny_pack import make_pack
 
 GIVEN = {"question": "The fee?", "passages": ["The fee is Rs 200."], "reply": "It is Rs 500."}
 VIEW = TurnView(
@@ -168,6 +170,15 @@ def test_an_option_of_another_type_is_refused(verb: Callable[..., Any], option: 
         with pytest.raises(UsageError) as caught:
             verb(**{**needed, option: value})
         assert str(caught.value).startswith(f"{verb.__name__}: `{option}` ")
+
+
+@pytest.mark.parametrize(
+    ("function", "option"), [(ScriptedModel, "script"), (serve_stub, "answer"), (make_pack, "folder")]
+)
+def test_the_kit_refuses_what_is_something_else(function: Callable[..., Any], option: str) -> None:
+    for value in ({"a": 1}, "text", 7, [object()]):
+        with pytest.raises(UsageError, match=rf"^{function.__name__}: `{option}` is "):
+            function(value)
 
 
 def test_another_word_than_those_there_are_is_refused() -> None:
