@@ -72,6 +72,12 @@ def no_calibrations(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.fixture
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The folder of a user who has fitted nothing yet."""
+    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback

@@ -18,6 +18,7 @@ MODULES = (
     "hallulab.results",
     "hallulab.scenarios.arguments",
     "hallulab.scenarios.text.spans",
+    "hallulab.scenarios.text.words",
     "hallulab.scenarios.transcript",
     "hallulab.simulator.authoring.personas",
     "hallulab.simulator.chat.drafts",

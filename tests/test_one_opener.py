@@ -49,7 +49,6 @@ FILES = {
     "agents/machine/ray_nodes.py": "reads hallulab's own source",
     "agents/versions.py": "reads the source of hallulab and of the user's own bots, which run anyway",
     "agents/serving/describe_gguf.py": "runs where hallulab is not installed, on a file that it wrote itself",
-    "scenarios/packs/conversion_worker.py": "runs by itself, and opens only what takes all that is written",
     "detectors/peers/workers/hhem_worker.py": "runs where hallulab is not installed",
 }
 """Files that may open others → the reason."""

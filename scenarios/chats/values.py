@@ -227,7 +227,7 @@ class Groups:
     """Groups of JSON values by name, in a database that the system deletes when it is closed.
 
     Raises:
-        OperationalError: there is no room for it, at the end of the block.
+        OperationalError: the system's temporary folder is full.
     """
 
     def __init__(self) -> None:
@@ -274,7 +274,3 @@ class Groups:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._database.close()
-        if isinstance(error, sqlite3.Error):
-            raise OperationalError(
-                f"cannot write temporary files: {error}. Make room, or set TMPDIR to a folder with room."
-            ) from error

@@ -21,11 +21,7 @@ from hallulab.detectors.lexical.detector import LexicalDetector
 from hallulab.scenarios.errors import UsageError
 from hallulab.testing.scripted import scripted_pool
 
-
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The folder of a user who has fitted nothing yet."""
-    monkeypatch.setenv("HALLULAB_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 NOTHING = UnitCounts(clean=0, clean_flagged=0, wrong=0, wrong_flagged=0)

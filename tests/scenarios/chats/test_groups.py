@@ -19,6 +19,6 @@ def test_a_disk_without_room_for_groups_is_one_sentence() -> None:
     with pytest.raises(OperationalError) as caught:
         fill(pages=4)
     assert str(caught.value) == (
-        "cannot write temporary files: database or disk is full. "
-        "Make room, or set TMPDIR to a folder with room."
+        "the system's folder for temporary files cannot hold what was read (database or disk is full). "
+        "Free space there, or set TMPDIR to another folder."
     )

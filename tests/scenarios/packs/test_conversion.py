@@ -43,6 +43,12 @@ LARGE = (Path("large.html"), b"<br>" * 60_000)
 """240 kB that take 80 MB."""
 
 
+def list_readers() -> list[psutil.Process]:
+    """The processes of ours that read documents; other tests may have left others."""
+    script = conversion.conversion_worker.__file__
+    return [one for one in psutil.Process().children() if script in one.cmdline()]
+
+
 def refused(path: Path, content: bytes) -> str:
     with Conversion() as process, pytest.raises(UsageError) as error:
         process.read(path, content)
@@ -113,7 +119,7 @@ def test_one_process_reads_all_documents_and_has_no_key(monkeypatch: pytest.Monk
     monkeypatch.setenv("OPENAI_API_KEY", "canary")
     with Conversion() as process:
         assert [process.read(*PAGE) for _ in range(3)] == ["Ten cents a day."] * 3
-        (one,) = psutil.Process().children()
+        (one,) = list_readers()
         assert "OPENAI_API_KEY" not in one.environ()
     assert not one.is_running()
 
@@ -136,17 +142,17 @@ def test_no_process_is_left_when_a_command_is_interrupted() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         read()
-    assert psutil.Process().children() == []
+    assert list_readers() == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_the_group_leaves_the_process_to_ours(number: signal.Signals) -> None:
     with Conversion() as process:
         process.read(*PAGE)
-        (one,) = psutil.Process().children()
+        (one,) = list_readers()
         one.send_signal(number)
         assert process.read(*PAGE) == "Ten cents a day."
-        assert psutil.Process().children() == [one]
+        assert list_readers() == [one]
 
 
 def test_a_process_that_reads_ends_when_ours_is_killed() -> None:

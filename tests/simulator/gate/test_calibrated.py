@@ -12,6 +12,8 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.gate.result import GateCheck
 from tests.simulator.gate.runs import checks_of, judge, run_of
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 
 def checks(planted: Path | None = None) -> list[GateCheck]:
     """What is said of the detector of a run."""
