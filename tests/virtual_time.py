@@ -24,11 +24,25 @@ class _Jumping(selectors.DefaultSelector):
         return super().select(0)
 
 
+class _Loop(asyncio.SelectorEventLoop):
+    """Has the time of its selector, and no threads, which would take time of another kind."""
+
+    def __init__(self) -> None:
+        self._jumping = _Jumping()
+        super().__init__(self._jumping)
+
+    def time(self) -> float:
+        return self._jumping.now
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        done = self.create_future()
+        done.set_result(func(*args))
+        return done
+
+
 def run_at_once(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """Run on a loop whose time passes at once, as that of `time.perf_counter` does; await nothing outside."""
-    selector = _Jumping()
-    loop = asyncio.SelectorEventLoop(selector)
-    loop.time = lambda: selector.now  # type: ignore[method-assign]
+    loop = _Loop()
     with patch.object(time, "perf_counter", loop.time):
         try:
             return loop.run_until_complete(coroutine)

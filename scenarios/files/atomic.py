@@ -18,7 +18,7 @@ from hallulab.scenarios.files.opening import NoFileError, open_stream, read_file
 def tell_reason(error: OSError) -> str:
     """Return why the system refused something; libraries put words of their own around it."""
     if isinstance(error, NoFileError):
-        return error.strerror
+        return str(error.strerror)
     number = error.errno or next(map(int, re.findall(r"\[Errno ([0-9]+)\]", str(error))), 0)
     return os.strerror(number) if number else str(error)
 
