@@ -205,6 +205,7 @@ def test_a_report_that_is_a_link_to_elsewhere_is_not_written_through(
 
 SENTENCES = [
     "The quick brown fox does not jump over 12 lazy dogs today. ",
+    "word. ",
     "- The fox.\n",
     "- a b c\n",
     "a\n\n",
@@ -287,7 +288,7 @@ def takes_time_with_the_length(work: Callable[[str], object], sentence: str, siz
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sentence", SENTENCES)
+@pytest.mark.parametrize("sentence", SENTENCES[:3])
 def test_detect_takes_time_with_the_length_of_a_reply(
     hallulab: Hallulab, tmp_path: Path, sentence: str
 ) -> None:
