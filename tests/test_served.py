@@ -27,7 +27,7 @@ def test_a_connection_that_comes_when_the_endpoint_ends_is_closed(
     gc.collect()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ResourceWarning)
-        for _ in range(5):
+        for _ in range(2):
             with opened() as endpoint:
                 port = urlsplit(str(getattr(endpoint, "url", endpoint))).port
                 clients = [socket.create_connection(("127.0.0.1", port or 0)) for _ in range(2)]

@@ -74,7 +74,7 @@ def runs(
     signal.signal(signal.SIGTERM, handler)
 
 
-@pytest.mark.parametrize("every", [13, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [37, pytest.param(5, marks=pytest.mark.slow)])
 def test_wherever_sigterm_comes_a_run_ends_with_one_sentence_and_goes_on_later(
     runs: Runs, every: int
 ) -> None:

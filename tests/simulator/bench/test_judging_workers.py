@@ -122,6 +122,7 @@ def killing(place: WorkerPlace, folder: Path) -> BenchReport:
     return judge(folder, place, prepare, detectors=["lexical"])
 
 
+@pytest.mark.slow
 def test_a_reply_that_kills_every_worker_is_a_failed_one(place: WorkerPlace, killing: BenchReport) -> None:
     [row] = [row for row in killing.rows if row.detector == "lexical" and row.level == "response"]
     assert [(one.outcome, one.reason, one.n) for one in row.reasons] == [

@@ -30,6 +30,8 @@ from tests.demo import EXPERIMENT, MODEL, RECORDING
 
 TURNS = 20
 """What the whole run has."""
+SOME = (0, 7, 12, TURNS - 1)
+"""The first and the last one, one within a conversation and one between two."""
 
 
 def hold(folder: Path, asked: Path, place: InLine | None = None) -> None:
@@ -94,7 +96,9 @@ def whole(driver: ProcessPoolExecutor, tmp_path_factory: pytest.TempPathFactory)
     return Whole(journal_lines(place / "run")["conversations.jsonl"], *counts)
 
 
-@pytest.mark.parametrize("turn", range(TURNS))
+@pytest.mark.parametrize(
+    "turn", [pytest.param(turn, marks=() if turn in SOME else pytest.mark.slow) for turn in range(TURNS)]
+)
 def test_killed_behind_a_turn_it_goes_on_with_the_next_one(
     driver: ProcessPoolExecutor, whole: Whole, tmp_path: Path, turn: int
 ) -> None:

@@ -303,6 +303,7 @@ def with_turns(turns: int) -> Conversation:
     return with_evidence(*(f"The fee in place {number} is Rs 500." for number in range(turns)))
 
 
+@pytest.mark.slow
 def test_detect_takes_time_with_the_number_of_turns(hallulab: Hallulab, tmp_path: Path) -> None:
     assert grows_evenly(hallulab, tmp_path, with_turns, (1, 60, 240))
 

@@ -87,10 +87,14 @@ def driver(folder: Path) -> Iterator[tuple[ProcessPoolExecutor, list[str]]]:
     "place",
     [
         pytest.param(InReport("experiment.json", 0.5), id="before the first batch"),
-        pytest.param(InLine(5, 0.5), id="within the first batch"),
-        pytest.param(InLine(BATCH_LINES - 1, 1.0), id="behind the first batch"),
+        pytest.param(InLine(5, 0.5), id="within the first batch", marks=pytest.mark.slow),
+        pytest.param(InLine(BATCH_LINES - 1, 1.0), id="behind the first batch", marks=pytest.mark.slow),
         pytest.param(InLine(BATCH_LINES, 0.0), id="before the second batch"),
-        pytest.param(InLine(3 * BATCH_LINES + 2, 0.5), id="within the last batch, which lacks a chatbot"),
+        pytest.param(
+            InLine(3 * BATCH_LINES + 2, 0.5),
+            id="within the last batch, which lacks a chatbot",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(AfterReport("report.json"), id="after the decision"),
     ],
 )

@@ -69,12 +69,14 @@ def replayed(ray_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> RunF
     return run
 
 
+@pytest.mark.slow
 def test_two_actors_of_which_one_dies_write_what_one_process_writes(
     replayed: RunFolder, whole: dict[str, Lines]
 ) -> None:
     assert journal_lines(replayed.path) == whole
 
 
+@pytest.mark.slow
 def test_nothing_of_ray_is_left(replayed: RunFolder, ray_folder: Path) -> None:
     deadline = time.monotonic() + 120
     while left := processes_of(ray_folder):

@@ -61,7 +61,7 @@ def test_two_workers_write_what_one_process_writes(
     assert journal_lines(replay(tmp_path, 2, ray=place.ray).path) == whole
 
 
-@pytest.mark.parametrize("function", ["converse", "run_detector"])
+@pytest.mark.parametrize("function", ["converse", pytest.param("run_detector", marks=pytest.mark.slow)])
 def test_a_worker_that_dies_costs_one_more_try(
     place: WorkerPlace, whole: dict[str, Lines], tmp_path: Path, function: str
 ) -> None:
@@ -119,6 +119,7 @@ def test_what_killed_workers_is_made_when_the_run_goes_on(killing: RunFolder, tm
     assert {one.outcome for one in verdicts} == {"scored"}
 
 
+@pytest.mark.slow
 def test_workers_that_cannot_begin_end_the_run_in_one_sentence(place: WorkerPlace, tmp_path: Path) -> None:
     with pytest.raises(OperationalError) as raised:
         replay(tmp_path, 2, partial(os._exit, 3), place.ray)
@@ -134,6 +135,7 @@ def test_a_worker_that_ends_before_any_could_begin_is_replaced(
     assert (tmp_path / "left").exists()
 
 
+@pytest.mark.slow
 def test_a_stale_recording_ends_the_run_as_without_workers(
     place: WorkerPlace, hallulab: CommandLine, tmp_path: Path
 ) -> None:
@@ -157,6 +159,7 @@ def test_no_workers_are_refused_before_anything_is_written(hallulab: CommandLine
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_killed_with_its_workers_at_work_a_run_leaves_none_and_goes_on(
     whole: dict[str, Lines], tmp_path: Path
 ) -> None:

@@ -317,6 +317,7 @@ def test_sharegpt_keeps_the_rules_of_trainers(tmp_path: Path) -> None:
     assert [role for role, _ in trained_on(two)] == ["human", "gpt"] * 2
 
 
+@pytest.mark.slow
 def test_sharegpt_is_read_by_a_trainers_own_loader(tmp_path: Path) -> None:
     import datasets
     from trl.data_utils import is_conversational, maybe_convert_to_chatml

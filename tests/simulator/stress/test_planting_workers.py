@@ -56,6 +56,7 @@ def planted(place: WorkerPlace, tmp_path_factory: pytest.TempPathFactory) -> tup
     return by_two, plant_recorded(folder / "here", None, None)
 
 
+@pytest.mark.slow
 def test_two_workers_of_which_one_dies_plant_what_one_process_plants(
     planted: tuple[Planting, Planting],
 ) -> None:

@@ -7,7 +7,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -43,11 +43,24 @@ def small_run(folder: Path) -> RunFolder:
     return run
 
 
+@contextmanager
+def serving_small_run(folder: Path) -> Iterator[Served]:
+    (folder / "runs").mkdir()
+    small_run(folder / "runs" / "small")
+    with serving([folder / "runs"], folder / "indices") as viewer:
+        yield viewer
+
+
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    (tmp_path / "runs").mkdir()
-    small_run(tmp_path / "runs" / "small")
-    with serving([tmp_path / "runs"], tmp_path / "indices") as viewer:
+    with serving_small_run(tmp_path) as viewer:
+        yield viewer
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One for all tests whose requests are refused."""
+    with serving_small_run(tmp_path_factory.mktemp("untouched")) as viewer:
         yield viewer
 
 
@@ -168,17 +181,17 @@ def test_undo_leads_to_the_turn_of_the_last_key(served: Served) -> None:
         ({"kind": "clean", "adjudicate": True}, "Fewer than two annotators"),
     ],
 )
-def test_a_wrong_key_is_refused_with_a_reason(served: Served, key: dict[str, Any], reason: str) -> None:
-    status, told = press(served, **key)
+def test_a_wrong_key_is_refused_with_a_reason(untouched: Served, key: dict[str, Any], reason: str) -> None:
+    status, told = press(untouched, **key)
     assert status == 400
     assert reason in told["error"]
-    assert not folder_of(served).marks.exists() or folder_of(served).marks.read_text() == ""
+    assert not folder_of(untouched).marks.exists() or folder_of(untouched).marks.read_text() == ""
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"nonsense", b'"x"', b"\xff"])
 @pytest.mark.parametrize("path", ["marks", "draw"])
-def test_what_is_no_object_is_refused(served: Served, path: str, body: bytes) -> None:
-    status, told = post(served, f"/runs/{id_of(served, 'small')}/{path}", body)
+def test_what_is_no_object_is_refused(untouched: Served, path: str, body: bytes) -> None:
+    status, told = post(untouched, f"/runs/{id_of(untouched, 'small')}/{path}", body)
     assert (status, list(told)) == (400, ["error"])
 
 
@@ -195,12 +208,12 @@ def test_what_is_no_object_is_refused(served: Served, path: str, body: bytes) ->
     ],
 )
 @pytest.mark.parametrize("path", ["marks", "draw"])
-def test_other_pages_write_nothing(served: Served, path: str, headers: dict[str, str | None]) -> None:
-    before = sorted(file.name for file in folder_of(served).path.iterdir())
+def test_other_pages_write_nothing(untouched: Served, path: str, headers: dict[str, str | None]) -> None:
+    before = sorted(file.name for file in folder_of(untouched).path.iterdir())
     said = {"conversation": "c0", "turn": 0, "kind": "clean"}
-    status, _ = post(served, f"/runs/{id_of(served, 'small')}/{path}", said, **headers)
+    status, _ = post(untouched, f"/runs/{id_of(untouched, 'small')}/{path}", said, **headers)
     assert status == 403
-    assert sorted(file.name for file in folder_of(served).path.iterdir()) == before
+    assert sorted(file.name for file in folder_of(untouched).path.iterdir()) == before
 
 
 def test_a_client_that_still_sends_sees_the_refusal_and_no_reset(served: Served) -> None:
