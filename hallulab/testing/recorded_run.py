@@ -32,14 +32,20 @@ max_turns: 2
 
 @contextmanager
 def make_workspace() -> Iterator[Path]:
-    """Make a folder with a small pack in `pack`. No weights are loaded in the block."""
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        words_for_vectors(),
-        patch.dict(os.environ, {"HALLULAB_CACHE": f"{directory}/cache", "CANARY_KEY": KEY}),
-    ):
-        make_pack(Path(directory) / "pack")
+    """Make a folder to `work_in`, which is deleted behind the block."""
+    with tempfile.TemporaryDirectory() as directory, work_in(Path(directory)):
         yield Path(directory)
+
+
+@contextmanager
+def work_in(folder: Path) -> Iterator[None]:
+    """Put a small pack into `pack` of a folder. In the block no weights are loaded; its cache is there."""
+    with (
+        words_for_vectors(),
+        patch.dict(os.environ, {"HALLULAB_CACHE": f"{folder}/cache", "CANARY_KEY": KEY}),
+    ):
+        make_pack(folder / "pack")
+        yield
 
 
 def record_run(folder: Path) -> tuple[str, ...]:

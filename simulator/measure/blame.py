@@ -7,9 +7,11 @@ reply or do not.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import Literal, NamedTuple
 from zlib import crc32
 
@@ -204,14 +206,16 @@ class TurnReading:
         if not verdict.spans:
             yield from self._read_statements(reply)
             return
+        placed = sorted(
+            (span.start, span.end)
+            for span in verdict.spans
+            if span.start is not None and span.end is not None
+        )
+        starts = [start for start, _ in placed]
+        furthest = list(accumulate((end for _, end in placed), max))
         for region in split_spoken_sentences(reply):
-            if any(
-                span.start is not None
-                and span.end is not None
-                and span.start < region.end
-                and region.start < span.end
-                for span in verdict.spans
-            ):
+            before_end = bisect_left(starts, region.end)
+            if before_end and furthest[before_end - 1] > region.start:
                 yield from self._read_statements(region.of(reply))
         for span in verdict.spans:
             if span.start is None:

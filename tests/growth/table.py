@@ -18,7 +18,7 @@ from hallulab.scenarios.packs.conversion_worker import CONVERTERS
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text import chunking, edits, items, spans, wording, words
 from hallulab.scenarios.transcript import Passage, Span, Turn, TurnView, Verdict
-from hallulab.simulator.measure import annotators, gamma, hallucinations, messages, support, tokens
+from hallulab.simulator.measure import annotators, blame, gamma, hallucinations, messages, support, tokens
 from hallulab.simulator.viewer import conversation as page
 from tests.builders import conversation, scored
 from tests.simulator.measure.test_annotators import label
@@ -269,6 +269,9 @@ TABLE: dict[Callable[..., Any], Case] = {
     messages.is_only_pronouns: messages.is_only_pronouns,
     messages.compute_facts_given: lambda text: messages.compute_facts_given(text, [text, SENTENCE]),
     messages.measure_parts: lambda text: messages.measure_parts([text, SENTENCE], None, 2),
+    blame.TurnReading.blame: lambda text: blame.TurnReading(
+        support.DocumentIndex([cite(EVIDENCE)]), talk(text).conversation.turns[0], text
+    ).blame(judged(text)),
     support.read_passage: support.read_passage,
     support.read_stems: support.read_stems,
     support.read_statement: lambda text: support.read_statement(text, text),

@@ -64,6 +64,7 @@ WORST = [
     ("find_citation", "sentences"),
     ("find_citation", "quotes"),
     ("show_turns", "sentences"),
+    ("blame", "sentences"),
     ("compute_disorder", "one letter"),
     ("name_parts", "spaces"),
     ("_convert_html", "spaces"),

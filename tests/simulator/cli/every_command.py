@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
@@ -25,7 +26,7 @@ from hallulab.testing.endpoint import MODEL, serve_stub
 from hallulab.testing.faulty_endpoint import faulty_endpoint
 from hallulab.testing.forked_runs import Ended
 from hallulab.testing.kill_points import lines_of
-from hallulab.testing.recorded_run import make_workspace, record_run
+from hallulab.testing.recorded_run import record_run, work_in
 from hallulab.testing.scripted import completion
 from hallulab.testing.tiny_pack import HashedWords
 from tests.disk_faults import DiskFault
@@ -179,14 +180,16 @@ def _run_all(fixed: Path, start: Path, place: Path) -> list[tuple[str, Ended]]:
 
 @contextmanager
 def open_workshop() -> Iterator[Workshop]:
-    """Make the workspace and the process to fork from."""
-    with make_workspace() as folder, forked_runs.driver() as driver:
+    """Make the workspace and the process to fork from. Behind that, nothing of this process is changed."""
+    with TemporaryDirectory() as directory, forked_runs.driver() as driver:
+        folder = Path(directory)
         fixed, start = folder / "fixed", folder / "start"
         fixed.mkdir()
         start.mkdir()
-        _fill(folder, fixed, start)
-        for name, ended in driver.submit(_run_all, fixed, start, folder / "first").result():
-            assert ended.code == 0, (name, ended)
+        with work_in(folder):
+            _fill(folder, fixed, start)
+            for name, ended in driver.submit(_run_all, fixed, start, folder / "first").result():
+                assert ended.code == 0, (name, ended)
         yield Workshop(fixed, start, driver)
 
 
