@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from time import process_time
 from typing import Any
 
@@ -45,26 +45,33 @@ def make_text(family: str, length: int) -> str:
     return f"{row}x. Section {row},1 of {row}\nPay {row}a"
 
 
-def measure_growth(run: Callable[[str], object], family: str, length: int = 1_000) -> float:
+def measure_growth(run: Callable[[str], object], family: str) -> float:
+    """Return by what a function's time grows with a family's texts: see `measure_growth_with`."""
+    return measure_growth_with(run, partial(make_text, family))
+
+
+def measure_growth_with(
+    run: Callable[[str], object], make: Callable[[int], str], length: int = 1_000
+) -> float:
     """Return the time of a text over that of one a quarter as long; 0 where both are too fast to compare.
 
     Where the first measurement exceeds `MOST`, each time is the best of three.
 
     Args:
         run: is given the text.
-        family: what the text repeats.
+        make: returns a text of about so many characters.
         length: characters of the shorter text, at least; it grows until a clock tells its time.
     """
-    run(make_text(family, 100))
-    while (short := _time(run, make_text(family, length))) < FASTEST_S:
+    run(make(100))
+    while (short := _time(run, make(length))) < FASTEST_S:
         length *= TIMES
         if length > LONGEST:
             return 0.0
-    long = _time(run, make_text(family, TIMES * length))
+    long = _time(run, make(TIMES * length))
     if long < MOST * short:
         return long / short
     short, long = (
-        min(one, *(_time(run, make_text(family, times * length)) for _ in range(2)))
+        min(one, *(_time(run, make(times * length)) for _ in range(2)))
         for one, times in ((short, 1), (long, TIMES))
     )
     return long / short

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from hallulab.detectors.base.questions import claims_nothing
+from tests.growth.families import MOST, measure_growth_with
 
 
 @pytest.mark.parametrize(
@@ -84,7 +83,5 @@ def test_courtesies_and_questions_claim_nothing_and_what_stands_beside_them_does
 @pytest.mark.parametrize(
     "part", ["if you need any more ", "here are ", " - ", "hello ", "i'm very ", "thank , "]
 )
-def test_a_long_repetitive_sentence_is_read_at_once(part: str) -> None:
-    began = time.perf_counter()
-    claims_nothing(part * 4000)
-    assert time.perf_counter() - began < 2.0
+def test_a_long_repetitive_sentence_is_read_in_time_with_its_length(part: str) -> None:
+    assert measure_growth_with(claims_nothing, lambda length: part * (length // len(part) + 1)) < MOST
