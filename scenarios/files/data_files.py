@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from hallulab.scenarios.errors import NO_HANDLE, HallulabError, OperationalError, UsageError
+from hallulab.scenarios.errors import NO_HANDLE, OperationalError, UsageError
 from hallulab.scenarios.files.json_text import MAX_DEPTH, TOO_DEEP, drop_torn_line, parse_lines
 from hallulab.scenarios.files.opening import name_kind, open_file, open_given
 
@@ -59,20 +59,11 @@ def read_bytes(path: Path, largest: int | None = None, *, given: bool = False) -
     Raises:
         UsageError: the file cannot be read or is too large.
     """
-    try:
-        with (open_given if given else open_file)(path) as file:
-            data = file.read() if largest is None else file.read(largest + 1)
-    except OSError as error:
-        raise _make_unreadable_error(path, error) from error
+    with _translate_errors(path), (open_given if given else open_file)(path) as file:
+        data = file.read() if largest is None else file.read(largest + 1)
     if largest is not None and len(data) > largest:
         raise UsageError(f"{path}: has more than {largest:,} bytes. Split it, or name another file.")
     return data
-
-
-def _make_unreadable_error(path: Path, error: OSError) -> HallulabError:
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return OperationalError(f"{path} was not read: {NO_HANDLE}")
-    return UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.")
 
 
 def replace_surrogates(text: str) -> str:
@@ -193,11 +184,8 @@ def _check_lines(
 @contextmanager
 def open_to_read(path: Path) -> Iterator[BinaryIO]:
     """Open a file to read its bytes; raise UsageError where it cannot be read."""
-    try:
-        with open_file(path) as file:
-            yield file
-    except OSError as error:
-        raise _make_unreadable_error(path, error) from error
+    with _translate_errors(path), open_file(path) as file:
+        yield file
 
 
 def check_record(value: Any, model: type[Model], place: str, schema: str) -> Model:
@@ -359,4 +347,6 @@ def _translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _make_unreadable_error(path, error) from error
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise OperationalError(f"{path} was not read: {NO_HANDLE}") from error
+        raise UsageError(f"{path}: cannot be read ({error.strerror}). Correct the path.") from error

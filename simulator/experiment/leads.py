@@ -28,7 +28,7 @@ from hallulab.scenarios.packs.pack_files import list_built_in_packs
 from hallulab.scenarios.text.wording import render_one_line
 from hallulab.simulator.experiment.agreement import require_agreement
 from hallulab.simulator.experiment.config import Component, Experiment
-from hallulab.simulator.experiment.recipients import UserWords, iterate_texts
+from hallulab.simulator.experiment.recipients import UserWords, iterate_inner
 
 RUNNING_CODE = frozenset({"callable", "autogen"})
 """Kinds of chatbots that are other people's code."""
@@ -160,7 +160,7 @@ def _walk_part(judges: bool, kind: str, options: Mapping[str, Any]) -> _Walked:
         return
     schema = _find_schema(judges, kind)
     if schema is None:
-        yield from (("unknown", text) for text in iterate_texts(options))
+        yield from (("unknown", text) for text in iterate_inner(options, str))
         return
     what = "detector" if judges else "chatbot"
     read = read_options(f"{what} {kind}", schema, options)
@@ -195,12 +195,12 @@ def _walk_field(owner: BaseModel, name: str, elsewhere: bool) -> _Walked:
     target = next((mark.target for mark in marks if isinstance(mark, LeadsTo)), None)
     value = getattr(owner, name)
     if target is None:
-        for inner in _iterate_models(value):
+        for inner in iterate_inner(value, BaseModel):
             there = elsewhere or getattr(inner, "base_url", None) is not None
             for part in inner.model_fields_set & type(inner).model_fields.keys():
                 yield from _walk_field(inner, part, there)
     elif not (target == "served" and elsewhere):
-        yield from ((target, text) for text in iterate_texts(value))
+        yield from ((target, text) for text in iterate_inner(value, str))
 
 
 def _list_marks(annotation: Any) -> Iterator[object]:
@@ -208,17 +208,6 @@ def _list_marks(annotation: Any) -> Iterator[object]:
         yield from get_args(annotation)[1:]
     for part in get_args(annotation):
         yield from _list_marks(part)
-
-
-def _iterate_models(value: Any) -> Iterator[BaseModel]:
-    if isinstance(value, BaseModel):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _iterate_models(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _iterate_models(inner)
 
 
 def _is_name(text: str) -> bool:

@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 
@@ -37,6 +37,8 @@ _OF_A_RUN = (
     *(f"{journal}{part}.jsonl" for journal in ("conversations", "verdicts") for part in ("", "-00")),
 )
 """Names of which a run folder has one."""
+
+Inner = TypeVar("Inner")
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -215,7 +217,7 @@ def _list_foreign(what: str, component: Component) -> Iterator[Recipient]:
         variables: list[str | None] = [
             name for name in sorted(set(_WORD.findall(json.dumps(options)))) if name in os.environ
         ]
-        addresses = [_normalize(text) for text in iterate_texts(options) if "://" in text]
+        addresses = [_normalize(text) for text in iterate_inner(options, str) if "://" in text]
         for address in addresses or ([f"the {part} {kind}"] if variables else []):
             for variable in variables or [None]:
                 yield Recipient(address, variable)
@@ -228,16 +230,16 @@ def _is_ours(what: str, kind: str) -> bool:
     return kind in (DETECTORS if what == "detector" else CHATBOTS)
 
 
-def iterate_texts(value: Any) -> Iterator[str]:
-    """Yield the texts in a value of JSON, without keys."""
-    if isinstance(value, str):
+def iterate_inner(value: Any, kind: type[Inner]) -> Iterator[Inner]:
+    """Yield what is of a kind in a value, in mappings (without keys), lists and tuples at any depth."""
+    if isinstance(value, kind):
         yield value
     elif isinstance(value, Mapping):
         for inner in value.values():
-            yield from iterate_texts(inner)
+            yield from iterate_inner(inner, kind)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from iterate_texts(inner)
+            yield from iterate_inner(inner, kind)
 
 
 def _suggest_flags(experiment: Experiment, unnamed: Sequence[Recipient]) -> str:

@@ -30,6 +30,8 @@ FAMILIES = {
 
 FASTEST_S = 0.01
 """Processor time that a clock tells well."""
+SHORTEST = 1_000
+"""Characters of the shorter text at least. It grows until a clock tells its time."""
 LONGEST = 64_000
 """Characters of the shorter text at most. A function that needs less than `FASTEST_S` for them is fast."""
 TIMES = 4
@@ -50,9 +52,7 @@ def measure_growth(run: Callable[[str], object], family: str) -> float:
     return measure_growth_with(run, partial(make_text, family))
 
 
-def measure_growth_with(
-    run: Callable[[str], object], make: Callable[[int], str], length: int = 1_000
-) -> float:
+def measure_growth_with(run: Callable[[str], object], make: Callable[[int], str]) -> float:
     """Return the time of a text over that of one a quarter as long; 0 where both are too fast to compare.
 
     Where the first measurement exceeds `MOST`, each time is the best of three.
@@ -60,9 +60,9 @@ def measure_growth_with(
     Args:
         run: is given the text.
         make: returns a text of about so many characters.
-        length: characters of the shorter text, at least; it grows until a clock tells its time.
     """
     run(make(100))
+    length = SHORTEST
     while (short := _time(run, make(length))) < FASTEST_S:
         length *= TIMES
         if length > LONGEST:
