@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from hallulab.agents.models.answers import read_first_token
+from hallulab.agents.models.log_probabilities import gives_token_numbers, read_first_token
 
 LONGEST_TOKEN = 256
 """Characters of a token at most. Tokenizers have tokens of up to 128 spaces."""
@@ -27,7 +27,7 @@ def find_answer_flaw(body: Mapping[str, Any], found: Mapping[str, Any]) -> str |
     if isinstance(limit, int) and isinstance(text, str) and len(text) > LONGEST_TOKEN * limit:
         return f"{len(text):,} characters where {limit:,} tokens were asked for"
     logprobs = choice.get("logprobs")
-    if not body.get("logprobs") or logprobs is None:
+    if not body.get("logprobs") or logprobs is None or gives_token_numbers(logprobs):
         return None
     first = read_first_token(logprobs)
     if first is None:

@@ -6,7 +6,6 @@ Servers that call themselves OpenAI-compatible leave fields out or fill them in 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from hallulab.agents.models.log_probabilities import LEAST_MASS, Likely, read_first_token, share_out
 from hallulab.agents.models.prompt import ChatMessage, load_prompt
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.transcript import Count
@@ -44,6 +44,19 @@ class UnparseableAnswer(ModelError):
     """A model's answer does not have the requested form."""
 
 
+class UnlikelyOptions(UnparseableAnswer):
+    """The first token is probably none of the options.
+
+    Args:
+        reason: one sentence.
+        shares: each option's part of the little probability that they have; None: they have none.
+    """
+
+    def __init__(self, reason: str, shares: Mapping[str, float] | None) -> None:
+        super().__init__(reason)
+        self.shares = shares
+
+
 _THOUGHTS_END = "</think>"
 _THOUGHTS_BEGIN = "<think>"
 _ONLY_THOUGHTS = (
@@ -51,9 +64,6 @@ _ONLY_THOUGHTS = (
 )
 
 _COUNT = TypeAdapter[int](Count)
-
-_ROUNDING = 1e-3
-"""Servers exceed a probability of 1 by up to so much."""
 
 _FINISHED: Mapping[Any, str] = {
     "stop": "stop",
@@ -64,16 +74,6 @@ _FINISHED: Mapping[Any, str] = {
     "function_calls": "function_calls",
 }
 """Why a model stopped: servers' words → AutoGen's words, which the ledger also uses."""
-
-
-@dataclass(frozen=True)
-class Likely:
-    """A possible token at one place of the answer."""
-
-    text: str
-    """Its text."""
-    logprob: float
-    """Its log-probability, at most 0 except for rounding."""
 
 
 @dataclass(frozen=True)
@@ -200,29 +200,6 @@ def _tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
         raise ModelError("the model called a tool in a form that cannot be read.") from error
 
 
-def read_first_token(logprobs: Any) -> tuple[Likely, ...] | None:
-    """Return the likeliest first tokens, or None if they come in no form that we know."""
-    try:
-        first = logprobs["content"][0]
-        _likely(first)
-        return tuple(_likely(one) for one in first.get("top_logprobs") or ())
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
-        return None
-
-
-def _likely(found: Mapping[str, Any]) -> Likely:
-    """Read one token, by its bytes if they are given: its text may be half a character.
-
-    Raises:
-        ValueError: its log-probability is not valid.
-    """
-    token, logprob, octets = str(found["token"]), float(found["logprob"]), found.get("bytes")
-    if not math.exp(logprob) <= 1.0 + _ROUNDING:
-        raise ValueError(f"a token has the log-probability {logprob}")
-    text = bytes(octets).decode("utf-8", "ignore") if isinstance(octets, list) else token
-    return Likely(text, logprob)
-
-
 DECISION: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": 20}
 """Arguments of a request for a decision by log-probabilities, without the seed."""
 
@@ -239,20 +216,21 @@ def share_of_tokens(step: str, completion: Completion, options: Sequence[str]) -
     """Return the probability of each option as the first token, normalised over the options.
 
     Raises:
-        UnparseableAnswer: there are no log-probabilities, or no option is among the tokens.
+        UnlikelyOptions: the options have less than `LEAST_MASS` of the probability.
+        UnparseableAnswer: there are no log-probabilities.
     """
     if completion.first_token is None:
         raise UnparseableAnswer(f"{step}: the endpoint gives no log-probabilities of tokens.")
-    mass = dict.fromkeys(options, 0.0)
-    by_word = {option.lower(): option for option in options}
-    for token in completion.first_token:
-        word = token.text.strip().lower()
-        if word in by_word:
-            mass[by_word[word]] += math.exp(token.logprob)
-    total = sum(mass.values())
-    if total <= 0.0:
-        raise UnparseableAnswer(f"{step}: the model answered with none of {', '.join(options)}.")
-    return {option: value / total for option, value in mass.items()}
+    found = share_out(completion.first_token, options)
+    if found.shares is None or round(found.mass, 6) < LEAST_MASS:
+        listed = ", ".join(options)
+        told = (
+            f"{found.mass:.0%} of the probability is on"
+            if found.shares
+            else "the model answered with none of"
+        )
+        raise UnlikelyOptions(f"{step}: {told} {listed}.", found.shares)
+    return dict(found.shares)
 
 
 def share_of_words(step: str, printed: Sequence[str], options: Sequence[str]) -> dict[str, float]:

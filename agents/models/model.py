@@ -22,6 +22,7 @@ from hallulab.agents.models.answers import (
     WORD_TOKENS,
     Completion,
     ModelError,
+    UnlikelyOptions,
     ask_for_json,
     describe_schema,
     parse_answer,
@@ -33,7 +34,7 @@ from hallulab.agents.models.probe import abilities_of
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.transport import CallRecord, ModelTransport, WireMessage
-from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.errors import ReplayMiss, UsageError
 from hallulab.scenarios.transcript import Call
 
 if TYPE_CHECKING:
@@ -282,18 +283,35 @@ class Session:
     ) -> dict[str, float]:
         """Ask for a decision; return the probability of each option as the first word, over the options.
 
-        One token is generated. A token counts for an option if it equals it, stripped and in lower case. An
-        endpoint without log-probabilities is asked for a word: the printed option has probability 1. With
-        several `decision_samples`, an option has its share of the answers that print an option.
+        One token is generated. A token counts for an option if it spells the same word. If the options have
+        less than `LEAST_MASS` of the probability together, or the endpoint gives no log-probabilities, a word
+        is asked for: the printed option has probability 1. With several `decision_samples`, an option has
+        its share of the answers that print an option.
 
         Raises:
-            UnparseableAnswer: no option is among the 20 likeliest tokens, or printed.
+            UnparseableAnswer: the word is no option.
             ModelError: the model gave no answer.
         """
         sent = encode_messages(messages)
-        if self.client.abilities.log_probabilities:
-            completion = await self.complete(step, sent, {**DECISION, "seed": self.seed})
+        if not self.client.abilities.log_probabilities:
+            return await self._choose_by_word(step, sent, options)
+        completion = await self.complete(step, sent, {**DECISION, "seed": self.seed})
+        try:
             return share_of_tokens(step, completion, options)
+        except UnlikelyOptions as error:
+            unlikely = error
+        try:
+            return await self._choose_by_word(step, sent, options)
+        except ReplayMiss:
+            # Recordings made before the word was asked for decide as they did then.
+            if unlikely.shares is None:
+                raise unlikely from None
+            return dict(unlikely.shares)
+
+    async def _choose_by_word(
+        self, step: str, sent: Sequence[WireMessage], options: Sequence[str]
+    ) -> dict[str, float]:
+        """Ask for a printed word, as often as `decision_samples`; see `choose`."""
         samples = self.pool.decision_samples
         temperature = 0.0 if samples == 1 else SAMPLE_TEMPERATURE
         printed = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import httpx2
@@ -10,12 +9,12 @@ import pytest
 
 from hallulab.agents.models.answers import (
     Completion,
-    Likely,
     ModelError,
     ToolCall,
     is_completion,
     read_completion,
 )
+from hallulab.agents.models.log_probabilities import Likely
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.testing.scripted import completion, scripted_pool
 
@@ -131,13 +130,11 @@ async def test_probabilities_are_read_of_tokens_without_bytes() -> None:
         {},
         {"content": None},
         {"content": [{"token": "No", "logprob": None}]},
-        {"content": [{"token": "No", "logprob": math.log(0.5)}]},
         {"content": [{"token": "No", "logprob": "likely"}]},
         {"content": [{"token": "No", "logprob": 10**400}]},
         {"content": [{"token": "No", "logprob": 0.0, "top_logprobs": [{"token": "No", "logprob": 1000.0}]}]},
         {"content": [{"token": "No", "logprob": 0.0, "top_logprobs": [{"token": "No", "logprob": 1.0}]}]},
         {"content": [{"token": "No", "logprob": 0.0, "bytes": [999]}]},
-        {"content": [{"token": "No", "logprob": math.log(0.5), "top_logprobs": None}]},
     ],
 )
 async def test_probabilities_of_another_form_are_an_error_that_is_told(logprobs: object) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hallulab.agents.models.answers import (
     Completion,
-    Likely,
+    UnlikelyOptions,
     UnparseableAnswer,
     printed_option,
     share_of_tokens,
     share_of_words,
 )
-from hallulab.agents.models.endpoints import Capabilities
+from hallulab.agents.models.endpoints import Capabilities, Endpoint
+from hallulab.agents.models.log_probabilities import Likely
 from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import Recording
 from hallulab.testing.scripted import Script, ScriptedTransport, scripted_pool
-from tests.agents.models.endpoints import QUESTION, in_turn
+from tests.agents.models.endpoints import LOCAL, QUESTION, in_turn
 
 
 @pytest.mark.parametrize(
@@ -92,3 +96,38 @@ async def test_a_share_of_words_is_sampled_with_a_seed_each() -> None:
         (1.0, 5),
         (1.0, 6),
     ]
+
+
+def test_options_of_less_than_half_the_probability_decide_nothing() -> None:
+    answer = Completion("The", "length", (Likely("The", -1.0), Likely("Yes", -1.0), Likely("No", -3.0)))
+    with pytest.raises(UnlikelyOptions, match="goal: 42% of the probability is on Yes, No"):
+        share_of_tokens("goal", answer, ("Yes", "No"))
+
+
+async def test_a_word_is_asked_for_where_the_first_token_is_none() -> None:
+    likely = {"**": 0.9, "Yes": 0.06, "No": 0.04}
+    pool, transport = scripted_pool(lambda body: likely if "logprobs" in body else "**No**, it is not.")
+    session = pool.session("user", seed=3)
+    assert await session.choose("goal", QUESTION, ("Yes", "No")) == {"Yes": 0.0, "No": 1.0}
+    assert [(body["max_tokens"], body["seed"]) for body in transport.requests] == [(1, 3), (8, 3)]
+    assert [call.purpose for call in session.calls] == ["user.goal", "user.goal"]
+
+
+async def test_a_word_that_is_no_option_is_no_guess() -> None:
+    pool, _ = scripted_pool(lambda body: {"The": 0.9, "Yes": 0.1} if "logprobs" in body else "The fee")
+    with pytest.raises(UnparseableAnswer, match="goal: the model printed 'The fee', none of Yes, No"):
+        await pool.session("user").choose("goal", QUESTION, ("Yes", "No"))
+
+
+async def test_a_recording_without_the_word_decides_as_it_did_then(tmp_path: Path) -> None:
+    recording = Recording.record(tmp_path / "r.jsonl")
+    transport = ScriptedTransport(lambda _: {"The": 0.6, "Yes": 0.1, "No": 0.3})
+    live = ModelPool({"default": Endpoint("m", LOCAL)}, recording=recording, transport=transport)
+    with pytest.raises(UnparseableAnswer):
+        await live.session("user").choose("goal", QUESTION, ("Yes", "No"))
+    recording.close()
+    first = (tmp_path / "r.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)[0]
+    (tmp_path / "older.jsonl").write_text(first, encoding="utf-8")
+    pool = ModelPool({"default": Endpoint("m", LOCAL)}, recording=Recording.replay(tmp_path / "older.jsonl"))
+    share = await pool.session("user").choose("goal", QUESTION, ("Yes", "No"))
+    assert {option: round(value, 9) for option, value in share.items()} == {"Yes": 0.25, "No": 0.75}

@@ -89,7 +89,7 @@ async def test_a_choice_is_the_share_of_each_option() -> None:
 
 async def test_no_option_among_the_tokens_is_an_error() -> None:
     pool, _ = scripted_pool(lambda _: {"Perhaps": 1.0})
-    with pytest.raises(UnparseableAnswer, match="verify: the model answered with none of Yes, No"):
+    with pytest.raises(UnparseableAnswer, match="verify: the model printed 'Perhaps', none of Yes, No"):
         await pool.session("d").choose("verify", QUESTION, ("Yes", "No"))
 
 

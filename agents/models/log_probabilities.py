@@ -1,0 +1,190 @@
+"""Log-probabilities of an answer's first token: read them, and add up the spellings of each word.
+
+Servers spell one token in many ways: as its text, as its bytes, as its entry in the tokenizer's vocabulary.
+All spellings of a word are one form, and their probabilities add up.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+LEAST_MASS = 0.5
+"""Probability of all options together at least. Below it, the model mostly says something else, and what is
+left would be a guess."""
+
+_DECORATED_FROM = 0.01
+"""Probability from which words in marks (`"Yes`, `**No`, `(A`) count. Small models give traces of them,
+and decisions that were recorded before these counted are as they were."""
+
+_ROUNDING = 1e-3
+"""Servers exceed a probability of 1 by up to so much."""
+
+_SAME = 1e-6
+"""Log-probabilities of one token are written with so little difference."""
+
+_TOKEN_NUMBER = re.compile(r"token_id:\d+")
+_OWN_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_WRITTEN_BYTE = re.compile(r"\\x([0-9A-Fa-f]{2})")
+_WRITTEN_BYTES = re.compile(r"bytes:(.*)|b'(.*)'|b\"(.*)\"", re.DOTALL)
+_MARKS = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True)
+class Likely:
+    """A possible token at one place of the answer."""
+
+    text: str
+    """Its text."""
+    logprob: float
+    """Its log-probability, at most 0 except for rounding."""
+
+
+@dataclass(frozen=True)
+class OptionShares:
+    """What the first token's probabilities say of the options."""
+
+    mass: float
+    """Probability of all options together."""
+    shares: Mapping[str, float] | None
+    """Each option's part of it; None: there is none."""
+
+
+def read_first_token(logprobs: Any) -> tuple[Likely, ...] | None:
+    """Return the likeliest first tokens with the sampled one; None if they come in no form that we know.
+
+    Some servers (LMDeploy) leave the sampled token out of the likeliest. Numbers of tokens are no texts.
+    """
+    try:
+        sampled = logprobs["content"][0]
+        likeliest = sampled.get("top_logprobs") or ()
+        found = [_read_likely(one) for one in likeliest]
+        own = _read_likely(sampled)
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
+        return None
+    if found and not _is_among(own, sampled, found, likeliest):
+        found.append(own)
+    return tuple(found)
+
+
+def gives_token_numbers(logprobs: Any) -> bool:
+    """Return whether the first token is given as its number, as vLLM's `return_tokens_as_token_ids` does."""
+    try:
+        token = logprobs["content"][0]["token"]
+    except (KeyError, IndexError, TypeError):
+        return False
+    return _is_number(token)
+
+
+def share_out(tokens: Sequence[Likely], options: Sequence[str]) -> OptionShares:
+    """Add up the probability of each option over the spellings of its word.
+
+    A token counts for an option if it is the same word without spaces, in lower case. One in quotes, stars
+    or brackets counts, too, if such tokens have a probability of 0.01 together.
+    """
+    plain, decorated = dict.fromkeys(options, 0.0), dict.fromkeys(options, 0.0)
+    by_word = {option.lower(): option for option in options}
+    for token in tokens:
+        words = [word.strip().lower() for word in _list_spellings(token.text)]
+        option = next((by_word[word] for word in words if word in by_word), None)
+        if option is not None:
+            plain[option] += math.exp(token.logprob)
+            continue
+        bare = (_strip_marks(word) for word in words)
+        option = next((by_word[word] for word in bare if word in by_word), None)
+        if option is not None:
+            decorated[option] += math.exp(token.logprob)
+    if sum(decorated.values()) >= _DECORATED_FROM:
+        plain = {option: value + decorated[option] for option, value in plain.items()}
+    total = sum(plain.values())
+    if total <= 0.0:
+        return OptionShares(0.0, None)
+    return OptionShares(total, {option: value / total for option, value in plain.items()})
+
+
+def _read_likely(found: Mapping[str, Any]) -> Likely:
+    """Read one token, by its bytes if they are given: its text may be half a character.
+
+    Raises:
+        ValueError: its log-probability is not valid, or its number is given in place of its text.
+    """
+    token, logprob, octets = found["token"], float(found["logprob"]), found.get("bytes")
+    if _is_number(token):
+        raise ValueError(f"a token's number {token}")
+    if not math.exp(logprob) <= 1.0 + _ROUNDING:
+        raise ValueError(f"a token has the log-probability {logprob}")
+    text = bytes(octets).decode("utf-8", "ignore") if isinstance(octets, list) else str(token)
+    return Likely(text, logprob)
+
+
+def _is_number(token: Any) -> bool:
+    return isinstance(token, int) or (
+        isinstance(token, str) and _TOKEN_NUMBER.fullmatch(token.strip()) is not None
+    )
+
+
+def _is_among(
+    own: Likely, sampled: Mapping[str, Any], found: Sequence[Likely], likeliest: Sequence[Mapping[str, Any]]
+) -> bool:
+    """Return whether the sampled token is one of the likeliest: the same token, or one spelled otherwise."""
+    if any(one["token"] == sampled["token"] for one in likeliest):
+        return True
+    words = {spelling.strip() for spelling in _list_spellings(own.text)}
+    return any(
+        abs(one.logprob - own.logprob) <= _SAME
+        and any(spelling.strip() in words for spelling in _list_spellings(one.text))
+        for one in found
+    )
+
+
+def _list_spellings(text: str) -> list[str]:
+    """Return a token's text, and what it spells as an entry of a tokenizer's vocabulary."""
+    found = [text]
+    written = _WRITTEN_BYTES.fullmatch(text)
+    if written is not None:
+        inner = next(group for group in written.groups() if group is not None)
+        found.append(_decode(_WRITTEN_BYTE.sub(lambda one: chr(int(one[1], 16)), inner)))
+    if _OWN_BYTE.search(text) is not None:
+        found.append(_decode(_OWN_BYTE.sub(lambda one: chr(int(one[1], 16)), text)))
+    found.append(text.replace("\N{LOWER ONE EIGHTH BLOCK}", " "))
+    by_letter = _map_letters_to_bytes()
+    if all(letter in by_letter for letter in text):
+        found.append(bytes(by_letter[letter] for letter in text).decode("utf-8", "ignore"))
+    return found
+
+
+def _decode(text: str) -> str:
+    """Return a text whose letters below 256 are bytes."""
+    try:
+        return text.encode("latin-1").decode("utf-8", "ignore")
+    except UnicodeEncodeError:
+        return text
+
+
+def _strip_marks(word: str) -> str:
+    """Return a word without the punctuation around it."""
+    begun = _MARKS.match(word)
+    word = word[begun.end() :] if begun else word
+    end = len(word)
+    while end and (word[end - 1] == "_" or not word[end - 1].isalnum()):
+        end -= 1
+    return word[:end]
+
+
+@lru_cache(maxsize=1)
+def _map_letters_to_bytes() -> Mapping[str, int]:
+    """Return the letters with which byte-level tokenizers (GPT-2) write bytes: `Ġ` is a space."""
+    printable = [
+        *range(ord("!"), ord("~") + 1),
+        *range(ord("¡"), ord("¬") + 1),
+        *range(ord("®"), ord("ÿ") + 1),
+    ]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {
+        **{chr(byte): byte for byte in printable},
+        **{chr(256 + place): byte for place, byte in enumerate(others)},
+    }
