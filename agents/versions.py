@@ -21,6 +21,7 @@ from hallulab.scenarios.transcript import Frozen
 CORE = (
     "hallulab.agents.autogen",
     "hallulab.agents.models.answers",
+    "hallulab.agents.models.finish_reasons",
     "hallulab.agents.models.log_probabilities",
     "hallulab.agents.models.model",
     "hallulab.agents.models.probe",

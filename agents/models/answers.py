@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from hallulab.agents.models.finish_reasons import find_break, name_ending
 from hallulab.agents.models.log_probabilities import LEAST_MASS, Likely, read_first_token, share_out
 from hallulab.agents.models.prompt import ChatMessage, load_prompt
 from hallulab.scenarios.errors import OperationalError
@@ -40,6 +41,10 @@ class ImpossibleAnswer(ModelError):
     """An answer that the asked model cannot have given. It is not recorded."""
 
 
+class BrokenAnswer(ModelError):
+    """An answer that broke off: it is asked for again, and not recorded."""
+
+
 class UnparseableAnswer(ModelError):
     """A model's answer does not have the requested form."""
 
@@ -65,16 +70,6 @@ _ONLY_THOUGHTS = (
 
 _COUNT = TypeAdapter[int](Count)
 
-_FINISHED: Mapping[Any, str] = {
-    "stop": "stop",
-    "end_turn": "stop",
-    "length": "length",
-    "content_filter": "content_filter",
-    "tool_calls": "function_calls",
-    "function_calls": "function_calls",
-}
-"""Why a model stopped: servers' words → AutoGen's words, which the ledger also uses."""
-
 
 @dataclass(frozen=True)
 class ToolCall:
@@ -95,7 +90,7 @@ class Completion:
     text: str
     """The text for the user, without reasoning."""
     finish_reason: str
-    """`stop`, `length`, `content_filter`, `function_calls` or `unknown`."""
+    """`stop`, `length`, `function_calls` or `unknown`."""
     first_token: tuple[Likely, ...] | None = None
     """The likeliest first tokens; None if the server gives no log-probabilities."""
     prompt_tokens: int | None = None
@@ -128,9 +123,11 @@ def read_completion(body: Mapping[str, Any], *, tools_offered: bool = False) -> 
         tools_offered: whether the model may call tools instead of answering.
 
     Raises:
-        ModelError: it holds no text for the user: it calls a tool that was not offered, was filtered, or is
-            only reasoning. Also if it has another form.
+        BrokenAnswer: it broke off.
+        ModelError: it holds no text for the user: it calls a tool that was not offered, or is only reasoning.
+            Also if it has another form.
     """
+    check_ending(body)
     choice = body["choices"][0]
     usage = _object(body.get("usage"))
     told = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
@@ -138,7 +135,7 @@ def read_completion(body: Mapping[str, Any], *, tools_offered: bool = False) -> 
     tool_calls = _tool_calls(choice["message"]) if tools_offered else ()
     return Completion(
         text="" if tool_calls else _said(choice),
-        finish_reason=_finish_reason(choice),
+        finish_reason=name_ending(choice.get("finish_reason")),
         first_token=read_first_token(choice.get("logprobs")),
         prompt_tokens=prompt,
         completion_tokens=completion,
@@ -173,16 +170,25 @@ def _said(choice: Mapping[str, Any]) -> str:
         return text.lstrip() if end else text
     if before or message.get("reasoning_content") or message.get("reasoning"):
         raise ModelError(_ONLY_THOUGHTS)
-    if choice.get("finish_reason") == "content_filter":
-        raise ModelError("the server's content filter withheld the answer.")
     return text
 
 
-def _finish_reason(choice: Mapping[str, Any]) -> str:
-    told = choice.get("finish_reason")
+def check_ending(body: Mapping[str, Any]) -> None:
+    """Check that an answer did not break off.
+
+    Args:
+        body: an answer for which `is_completion` is True.
+
+    Raises:
+        BrokenAnswer: it did; says why.
+        ModelError: its `finish_reason` is no text.
+    """
+    told = body["choices"][0].get("finish_reason")
     if told is not None and not isinstance(told, str):
         raise ModelError("the model's answer is no chat completion: its `finish_reason` is no text.")
-    return _FINISHED.get(told and told.lower(), "unknown")
+    broken = find_break(body)
+    if broken is not None:
+        raise BrokenAnswer(broken)
 
 
 def _tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:

@@ -18,7 +18,13 @@ from tenacity import (
 )
 from tenacity.wait import wait_base
 
-from hallulab.agents.models.answers import Completion, ModelError, RefusedRequest, read_completion
+from hallulab.agents.models.answers import (
+    BrokenAnswer,
+    Completion,
+    ModelError,
+    RefusedRequest,
+    read_completion,
+)
 from hallulab.agents.models.endpoints import NO_KEY, Capabilities, Endpoint
 from hallulab.agents.models.transport import (
     CallRecord,
@@ -153,6 +159,8 @@ class ModelClient:
                 f"{_in_one_line(_complaint(error.response))}",
                 error.status_code,
             ) from error
+        except BrokenAnswer as error:
+            raise BrokenAnswer(f"{self._where}: {error}") from error
         except APITimeoutError as error:
             raise ModelError(
                 f"{self._where} did not answer in time. Raise --timeout or lower --concurrency."
@@ -312,7 +320,7 @@ def _is_busy(error: BaseException) -> bool:
 
 
 def _is_transient(error: BaseException) -> bool:
-    return isinstance(error, APIConnectionError) or _is_busy(error)
+    return isinstance(error, APIConnectionError | BrokenAnswer) or _is_busy(error)
 
 
 def _is_broken_off(error: BaseException) -> bool:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import httpx2
 
+from hallulab.agents.models.finish_reasons import says_why
 from hallulab.agents.models.redaction import Redaction
 from hallulab.agents.models.watching import find_text_listener
 from hallulab.scenarios.files.data_files import read_json
@@ -31,13 +33,15 @@ _DONE = "[DONE]"
 _NOT_ABOUT_STREAMS = frozenset({401, 403, 408, 409, 413, 425, 429, 502, 503, 504})
 """Statuses of refusals that asking for the whole answer does not change."""
 
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
 _OF_KEYS = "".join(map(chr, range(ord("!"), ord("~") + 1)))
 """What keys are made of: ASCII without spaces."""
 
 _TEXTS = ("content", "refusal", "reasoning", "reasoning_content")
 """Fields of a message that come in pieces."""
 
-_KEPT = ("id", "created", "model", "system_fingerprint", "service_tier", "usage")
+_KEPT = ("id", "created", "model", "system_fingerprint", "service_tier", "usage", "error")
 """Fields of a completion that events of a stream have, too."""
 
 
@@ -124,8 +128,8 @@ class JoinedCompletion:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the endpoint has said why the model stopped."""
-        return "finish_reason" in self._choice
+        """Whether the endpoint has said why the model stopped. Some send an empty reason with each piece."""
+        return says_why(self._choice.get("finish_reason"))
 
     def add(self, chunk: Any) -> str:
         """Add an object of the stream; return what it adds to the text.
@@ -145,7 +149,9 @@ class JoinedCompletion:
         self._choice |= {
             key: value
             for key, value in choice.items()
-            if value is not None and key not in ("delta", "logprobs")
+            if value is not None
+            and key not in ("delta", "logprobs")
+            and (key != "finish_reason" or says_why(value) or not self.is_finished)
         }
         self._add_logprobs(choice.get("logprobs"))
         for key, value in delta.items():
@@ -169,10 +175,12 @@ class JoinedCompletion:
         """Return the completion in the form in which it comes as a whole.
 
         Raises:
-            ValueError: there was no piece.
+            ValueError: there was no piece, or no reason why they ended.
         """
         if not self._begun:
             raise ValueError("a stream without pieces")
+        if not self.is_finished:
+            raise ValueError("a stream without its end")
         texts = {key: "".join(pieces) for key, pieces in self._texts.items()}
         logprobs = {} if self._logprobs is None else {"logprobs": {"content": self._logprobs}}
         choice = {**self._choice, "message": {**self._message, **texts}, **logprobs}
@@ -245,18 +253,56 @@ def _as_stream(request: httpx2.Request, body: Mapping[str, Any]) -> httpx2.Reque
 async def _read_events(response: httpx2.Response, largest: int) -> AsyncIterator[str]:
     """Yield the data of each server-sent event.
 
+    Lines end with `\\n`, `\\r` or both. The data of an event may have several lines, up to an empty one; data
+    that is whole in one line is yielded at once, because some servers leave out the empty line.
+
     Raises:
         ValueError: there are more than `largest` bytes.
     """
-    begun, size = bytearray(), 0
+    begun, size, event, ends_in_return = bytearray(), 0, _Event(), False
     async for read in response.aiter_bytes():
         size += len(read)
         if size > largest:
             raise ValueError("a stream that is too long")
-        begun += read
-        if b"\n" not in read:
+        begun += read[1:] if ends_in_return and read.startswith(b"\n") else read
+        ends_in_return = read.endswith(b"\r")
+        if b"\n" not in read and b"\r" not in read:
             continue
-        *lines, begun = begun.split(b"\n")
+        *lines, begun = _LINE_END.split(begun)
         for line in lines:
-            if line.startswith(b"data:"):
-                yield line.removeprefix(b"data:").decode("utf-8", "replace").strip()
+            if (data := event.add(line)) is not None:
+                yield data
+    for line in (bytes(begun), b""):
+        if (data := event.add(line)) is not None and _is_whole(data):
+            yield data
+
+
+class _Event:
+    """The lines of one server-sent event so far."""
+
+    def __init__(self) -> None:
+        self._data: list[str] = []
+
+    def add(self, line: bytes) -> str | None:
+        """Add a line; return the event's data if that is whole now."""
+        if line.startswith(b"data:"):
+            data = line.removeprefix(b"data:").decode("utf-8", "replace").strip()
+            if not self._data and _is_whole(data):
+                return data
+            self._data.append(data)
+        elif not line and self._data:
+            data = "\n".join(self._data)
+            self._data = []
+            return data
+        return None
+
+
+def _is_whole(data: str) -> bool:
+    """Return whether data is an object as a whole, or the end of the stream."""
+    if data == _DONE:
+        return True
+    try:
+        json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -22,7 +22,7 @@ import httpx2
 
 from hallulab.agents.models.adaptive import AdaptiveTransport
 from hallulab.agents.models.answer_flaws import find_answer_flaw
-from hallulab.agents.models.answers import ImpossibleAnswer, ModelError, is_completion
+from hallulab.agents.models.answers import ImpossibleAnswer, ModelError, check_ending, is_completion
 from hallulab.agents.models.endpoints import SCRIPTED, Replicas, most_tokens
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.redaction import Redaction, make_redaction
@@ -148,6 +148,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         Raises:
             ReplayMiss: the replayed recording has no answer, or one that no endpoint can have given.
             ModelError: the answer is no chat completion, or cannot be read.
+            BrokenAnswer: it broke off.
             ImpossibleAnswer: it is one that no model can have given.
             UsageError: the endpoint needs a key, and there is none.
             httpx2.RequestError: there is no answer.
@@ -203,6 +204,8 @@ class ModelTransport(httpx2.AsyncBaseTransport):
             if status < 400
             else None
         )
+        if status < 400:
+            check_ending(found)
         if flaw is not None:
             raise ImpossibleAnswer(f"{url} gave an answer that no model can have given: {flaw}.")
         kept = {

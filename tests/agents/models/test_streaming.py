@@ -220,6 +220,73 @@ async def test_a_stream_that_breaks_off_is_tried_again_and_its_text_begins_anew(
     assert [one.text for one in told] == [None, "", "Water ", "", "Water ", "Water boils."]
 
 
+def empty_reason(content: str) -> dict[str, Any]:
+    return {"model": "m", "choices": [{"index": 0, "delta": {"content": content}, "finish_reason": ""}]}
+
+
+async def test_an_empty_reason_in_each_piece_is_no_end() -> None:
+    pieces = [*format_events([empty_reason("Water "), empty_reason("boi")])]
+
+    class BreaksOnce(Streams):
+        async def _read(self) -> AsyncIterator[bytes]:
+            for one in pieces[:2] if len(self.asked) == 1 else format_events([empty_reason("Water."), END]):
+                yield one
+
+    answer, _ = await ask(watched(BreaksOnce([])))
+    assert answer == "Water."
+
+
+async def test_a_reason_stays_where_empty_ones_follow() -> None:
+    reads = list(format_events([empty_reason("Water."), END, empty_reason("")]))
+    transport = Streams(reads)
+    assert (await ask(watched(transport)))[0] == "Water."
+    assert transport.asked == [True]
+
+
+@pytest.mark.parametrize("reason", [{}, {"finish_reason": ""}, {"finish_reason": "null"}])
+async def test_an_end_without_a_reason_is_asked_for_as_a_whole(reason: dict[str, str]) -> None:
+    choice = {"index": 0, "delta": {"content": "Wat"}, **reason}
+    transport = Streams(list(format_events([{"model": "m", "choices": [choice]}])))
+    answer, _ = await ask(watched(transport))
+    assert "Complaint" in answer
+    assert transport.asked == [True, False]
+
+
+async def test_a_stream_that_ends_with_an_error_is_tried_again() -> None:
+    error = {"code": 502, "message": "dropped"}
+    end = {"model": "m", "error": error, "choices": [{"index": 0, "delta": {}, "finish_reason": "error"}]}
+
+    class BreaksOnce(Streams):
+        async def _read(self) -> AsyncIterator[bytes]:
+            for one in format_events([delta("Wat"), end] if len(self.asked) == 1 else [delta("Water."), END]):
+                yield one
+
+    transport = BreaksOnce([])
+    assert (await ask(watched(transport)))[0] == "Water."
+    assert transport.asked == [True, True]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("most", [1, 7, 10_000])
+async def test_lines_end_as_they_like_and_an_event_may_have_several(end: bytes, most: int) -> None:
+    events = [delta("Water "), delta("boils."), END]
+    several = [
+        line
+        for one in events
+        for line in (*(f"data: {each}" for each in json.dumps(one, indent=1).splitlines()), "")
+    ]
+    raw = end.join([b": a comment", b"", *(line.encode() for line in several), b"data: [DONE]", b"", b""])
+    reads = [raw[at : at + most] for at in range(0, len(raw), most)]
+    transport = Streams(reads)
+    assert (await ask(watched(transport)))[0] == "Water boils."
+    assert transport.asked == [True]
+
+
+async def test_data_that_is_whole_in_a_line_needs_no_empty_line() -> None:
+    raw = b"".join(b"data: " + json.dumps(one).encode() + b"\n" for one in (delta("Water."), END))
+    assert (await ask(watched(Streams([raw + b"data: [DONE]"]))))[0] == "Water."
+
+
 async def test_other_refusals_are_those_of_the_endpoint() -> None:
     transport = ScriptedTransport(lambda _: refusal(401, "no such key"))
     with pytest.raises(Exception, match="refused the request with status 401: no such key"):

@@ -1,0 +1,113 @@
+"""Why an answer ended: what endpoints call it, and whether the answer is whole, cut or broken.
+
+A whole answer counts. One that was cut at a limit counts, and is told. A broken one is asked again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Ending = Literal["whole", "calls", "cut", "broken", "unknown"]
+"""`whole`; `calls`: whole, with calls of functions; `cut`: at a limit of tokens; `broken`: by an error, a
+filter or the server's end; `unknown`: the endpoint does not say, or uses a word that is not known."""
+
+_WORDS: Mapping[Ending, str] = {
+    "whole": """
+        stop end_turn stop_sequence stop_token eos eos_token end_of_sequence end complete completed finish
+        finished done normal success""",
+    "calls": "tool_calls tool_call tool_use function_calls function_call",
+    "cut": """
+        length max_tokens max_new_tokens max_output_tokens max_length model_length token_limit limit
+        error_limit context_length context_window model_context_window_exceeded incomplete truncated
+        pause_turn""",
+    "broken": """
+        error content_filter content_filtered filtered safety image_safety recitation blocklist language
+        other prohibited_content spii refusal error_toxic guardrail_intervened abort aborted cancel cancelled
+        canceled interrupted timeout network_error insufficient_system_resource rate_limit
+        rate_limit_exceeded quota_exceeded malformed_function_call unexpected_tool_call overloaded failed
+        failure""",
+}
+"""What endpoints say: OpenAI, Azure, Anthropic, Gemini and Vertex, Cohere, Mistral, TGI, vLLM, SGLang,
+DeepSeek, Zhipu, OpenRouter, Bedrock. Case and what is no letter do not count."""
+
+_PARTS: tuple[tuple[Ending, str], ...] = (
+    (
+        "broken",
+        r"error|fail|filter|safety|abort|cancel|timeout|timedout|interrupt|unavailable|overload|disconnect",
+    ),
+    ("cut", r"length|limit|maxtoken|truncat|exceed"),
+)
+"""Parts of words that the table does not have."""
+
+_UNTOLD = frozenset({"null", "none", "unspecified", "finishreasonunspecified"})
+"""Words that say that the endpoint does not say."""
+
+_LEDGER: Mapping[str, str] = {
+    "whole": "stop",
+    "calls": "function_calls",
+    "cut": "length",
+    "unknown": "unknown",
+}
+"""AutoGen's words, which the ledger also uses."""
+
+_LONGEST = 300
+"""Characters of an endpoint's own words at most."""
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[\W\d_]+", "", word.lower())
+
+
+_TABLE: Mapping[str, Ending] = {
+    _plain(word): ending for ending, words in _WORDS.items() for word in words.split()
+}
+
+
+def read_ending(reason: str | None) -> Ending:
+    """Return how an answer ended by its `finish_reason`. An empty reason is that of an answer under way."""
+    if reason is None:
+        return "unknown"
+    word = _plain(reason).removeprefix("finishreason") or _plain(reason)
+    if not word:
+        return "broken"
+    if word in _UNTOLD:
+        return "unknown"
+    told = _TABLE.get(word)
+    return told or next((ending for ending, parts in _PARTS if re.search(parts, word)), "unknown")
+
+
+def says_why(reason: Any) -> bool:
+    """Return whether a `finish_reason` of a stream says that the answer is at its end."""
+    return isinstance(reason, str) and bool(_plain(reason)) and _plain(reason) not in _UNTOLD
+
+
+def name_ending(reason: str | None) -> str:
+    """Return the ledger's word for the `finish_reason` of an answer that is not broken."""
+    return _LEDGER[read_ending(reason)]
+
+
+def find_break(body: Mapping[str, Any]) -> str | None:
+    """Return what broke an answer, in words for people; None: it is not broken.
+
+    Args:
+        body: a chat completion.
+    """
+    choice = body["choices"][0]
+    told = _find_words(choice.get("error")) or _find_words(body.get("error"))
+    reason = choice.get("finish_reason")
+    if told is None and not (isinstance(reason, str) and read_ending(reason) == "broken"):
+        return None
+    if told is None and isinstance(reason, str) and "filter" in reason.lower():
+        return "the server's content filter withheld the answer or a part of it."
+    named = f"`finish_reason` {reason[:_LONGEST]!r}" if isinstance(reason, str) else "an error in it"
+    return f"the answer broke off ({named}{f': {told}' if told else ''})."
+
+
+def _find_words(error: Any) -> str | None:
+    """Return an error's own words on one line; None if there is no error."""
+    if not error:
+        return None
+    told = error.get("message", error) if isinstance(error, dict) else error
+    return " ".join(str(told).split())[:_LONGEST] or None

@@ -1,0 +1,133 @@
+"""Why an answer ended, in the words of endpoints, and what becomes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from hallulab.agents.models.answers import BrokenAnswer, read_completion
+from hallulab.agents.models.finish_reasons import find_break, name_ending, read_ending, says_why
+from hallulab.agents.models.recording import Recording
+from hallulab.testing.scripted import completion, scripted_pool
+from tests.agents.models.endpoints import QUESTION, in_turn
+
+
+def ended(reason: Any, text: str = "A lost item is replaced by", **choice: Any) -> dict[str, Any]:
+    body = completion(text)
+    body["choices"][0] |= {"finish_reason": reason, **choice}
+    return body
+
+
+@pytest.mark.parametrize(
+    ("reason", "ending", "named"),
+    [
+        *(
+            (word, "whole", "stop")
+            for word in ("stop", "STOP", "end_turn", "eos_token", "stop_sequence", "COMPLETE")
+        ),
+        *((word, "whole", "stop") for word in ("eos", "FINISH_REASON_STOP", "EndTurn", "completed")),
+        *((word, "calls", "function_calls") for word in ("tool_calls", "function_call", "tool_use")),
+        *((word, "cut", "length") for word in ("length", "max_tokens", "MAX_TOKENS", "model_length")),
+        *(
+            (word, "cut", "length")
+            for word in ("maxTokens", "max_output_tokens", "model_context_window_exceeded")
+        ),
+        *((word, "cut", "length") for word in ("ERROR_LIMIT", "incomplete", "output_token_limit_reached")),
+        *(
+            (word, "unknown", "unknown")
+            for word in (None, "null", "None", "qwerty", "FINISH_REASON_UNSPECIFIED", "完")
+        ),
+    ],
+)
+def test_a_word_is_read_and_named(reason: str | None, ending: str, named: str) -> None:
+    assert (read_ending(reason), name_ending(reason)) == (ending, named)
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *("", " ", "error", "content_filter", "SAFETY", "RECITATION", "abort", "cancelled", "canceled"),
+        *(
+            "insufficient_system_resource",
+            "network_error",
+            "ERROR",
+            "ERROR_TOXIC",
+            "refusal",
+            "upstream_error",
+        ),
+        *(
+            "PROHIBITED_CONTENT",
+            "BLOCKLIST",
+            "SPII",
+            "OTHER",
+            "guardrail_intervened",
+            "timed_out",
+            "sensitive_filter",
+        ),
+    ],
+)
+def test_a_broken_answer_is_none(reason: str) -> None:
+    assert read_ending(reason) == "broken"
+    with pytest.raises(BrokenAnswer):
+        read_completion(ended(reason))
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (ended("stop"), None),
+        (ended(None), None),
+        (ended("stop", error=None), None),
+        ({**ended("stop"), "error": None}, None),
+        (ended("error"), "the answer broke off (`finish_reason` 'error')."),
+        (
+            ended("error", error={"code": 502, "message": "Upstream\ndropped"}),
+            "the answer broke off (`finish_reason` 'error': Upstream dropped).",
+        ),
+        (ended("stop", error="dropped"), "the answer broke off (`finish_reason` 'stop': dropped)."),
+        ({**ended(None), "error": {"message": "busy"}}, "the answer broke off (an error in it: busy)."),
+        (ended("content_filter"), "the server's content filter withheld the answer or a part of it."),
+    ],
+)
+def test_what_broke_an_answer_is_told(body: dict[str, Any], words: str | None) -> None:
+    assert find_break(body) == words
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"), [("stop", True), ("error", True), ("", False), (None, False), ("null", False)]
+)
+def test_only_a_reason_ends_a_stream(reason: str | None, told: bool) -> None:
+    assert says_why(reason) is told
+
+
+async def test_a_broken_answer_is_asked_again_and_not_recorded(tmp_path: Path) -> None:
+    recording = Recording.record(tmp_path / "r.jsonl")
+    script = in_turn(
+        httpx2.Response(200, json=ended("error", error={"message": "dropped"})),
+        httpx2.Response(200, json=ended("")),
+        "A lost item is replaced by the reader.",
+    )
+    pool, transport = scripted_pool(script, recording=recording)
+    session = pool.session("chatbot")
+    assert await session.text("generate", QUESTION) == "A lost item is replaced by the reader."
+    recording.close()
+    assert len(transport.requests) == 3
+    assert "replaced by the reader" in (tmp_path / "r.jsonl").read_text(encoding="utf-8")
+    assert "dropped" not in (tmp_path / "r.jsonl").read_text(encoding="utf-8")
+
+
+async def test_an_answer_that_breaks_off_every_time_is_a_failure_that_names_model_and_reason() -> None:
+    body = ended("error", error={"message": "Upstream provider dropped the stream"})
+    pool, transport = scripted_pool(lambda _: httpx2.Response(200, json=body), attempts=3)
+    session = pool.session("chatbot")
+    with pytest.raises(BrokenAnswer) as caught:
+        await session.text("generate", QUESTION)
+    assert len(transport.requests) == 3
+    assert str(caught.value) == (
+        "model 'scripted' at http://127.0.0.1:9/v1: the answer broke off "
+        "(`finish_reason` 'error': Upstream provider dropped the stream)."
+    )
+    assert [call.error for call in session.calls] == [str(caught.value)]
