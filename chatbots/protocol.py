@@ -11,7 +11,8 @@ from hallulab.agents.models.redaction import remove_keys
 from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.scenarios.errors import HallulabError
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.transcript import Call, Frozen, Message, Passage, Retriever, Step
+from hallulab.scenarios.text.blank import is_blank
+from hallulab.scenarios.transcript import Call, Evidence, Frozen, Message, Passage, Retriever, Step
 
 
 class Reply(Frozen):
@@ -21,7 +22,7 @@ class Reply(Frozen):
     """The reply as the user sees it."""
     query: str | None = None
     """The stand-alone query of the search, if any."""
-    passages: tuple[Passage, ...] = ()
+    passages: Evidence = ()
     """The evidence for the reply."""
     steps: tuple[Step, ...] = ()
     """The steps to the reply, in order."""
@@ -120,7 +121,7 @@ def validate_reply(bot: str, reply: str) -> str:
         ChatbotError: the reply is empty.
     """
     text = remove_keys(reply.strip())
-    if not text:
+    if is_blank(text):
         raise ChatbotError(f"{bot}: the bot's reply is empty.")
     return text
 

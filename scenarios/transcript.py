@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Protocol, Self, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from hallulab.scenarios.text.blank import is_blank
 
 StopReason = Literal["goal_reached", "gave_up", "script_ended", "max_turns", "loop", "error", "unknown"]
 Outcome = Literal["scored", "abstained", "failed"]
@@ -54,6 +56,15 @@ class Passage(Frozen):
     """Cosine similarity to the query in [-1, 1]; None if nothing was searched."""
     topic: str | None = None
     """Topic label of the document (MetaRAG section 3.6: a deployment signal), or None."""
+
+
+def drop_blank(passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
+    """Return the passages that say something: a blank one is none, whoever gave it."""
+    return tuple(one for one in passages if not is_blank(one.text))
+
+
+Evidence = Annotated[tuple[Passage, ...], AfterValidator(drop_blank)]
+"""The passages of a reply, without blank ones."""
 
 
 class Call(Frozen):
@@ -114,7 +125,7 @@ class Turn(Frozen):
     """What the user said."""
     query: str | None = None
     """The stand-alone query of the search, if the chatbot made one."""
-    passages: tuple[Passage, ...] = ()
+    passages: Evidence = ()
     """The evidence the chatbot was given."""
     reply: str
     """What the chatbot answered."""
@@ -364,7 +375,7 @@ class TurnView(Frozen):
     """The dialogue before this turn, oldest first."""
     question: str
     """The user's message that the reply answers."""
-    passages: tuple[Passage, ...]
+    passages: Evidence
     """The evidence the chatbot was given."""
     reply: str
     """The text under judgement."""

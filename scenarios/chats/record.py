@@ -20,9 +20,9 @@ from hallulab.scenarios.transcript import (
     Branch,
     Conversation,
     Count,
+    Evidence,
     Frozen,
     Message,
-    Passage,
     Seed,
     Step,
     StopReason,
@@ -81,7 +81,7 @@ class TurnAbout(Frozen):
     """What a turn has beside its messages."""
 
     query: str | None = None
-    passages: tuple[Passage, ...] = ()
+    passages: Evidence = ()
     steps: tuple[Step, ...] = ()
     spans: tuple[DetectedSpan, ...] | None = None
     """None: not judged, or left out."""

@@ -56,6 +56,12 @@ def misnames_again(history):
 def empty(history):
     return "  "
 
+def unseen(history):
+    return " \\n\\t\u200b"
+
+def blank_passages(history):
+    return {"reply": "x", "passages": ["", {"text": "\\n"}, "A card is free."]}
+
 def loose(history):
     return {"reply": "x", "passages": "one text"}
 
@@ -158,6 +164,11 @@ async def test_an_async_function_may_say_what_it_read(attribute: str) -> None:
     assert reply.steps == ()
 
 
+async def test_a_blank_passage_is_none() -> None:
+    reply = await ask("pool_bot:blank_passages")
+    assert [(one.id, one.text) for one in reply.passages] == [("passage#2", "A card is free.")]
+
+
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
@@ -185,6 +196,7 @@ def test_a_target_that_cannot_be_had_is_found_before_the_first_message(target: s
         ("pool_bot:misnames", "returned `contexts`, which is not read. Call it `passages`"),
         ("pool_bot:misnames_again", "returned `retrieved_contexts`, which is not read. Call it `passages`"),
         ("pool_bot:empty", "the bot's reply is empty"),
+        ("pool_bot:unseen", "the bot's reply is empty"),
         ("pool_bot:loose", "`passages` is a str, not a list"),
         ("pool_bot:odd", "passage 0 is a int, not a text or a dict"),
         ("pool_bot:unknown", "passage 0 is no passage"),

@@ -16,6 +16,7 @@ from hallulab.scenarios.transcript import (
     Passage,
     Span,
     Turn,
+    TurnView,
     Unit,
     Verdict,
 )
@@ -170,3 +171,19 @@ def test_the_history_of_a_branch_leads_to_its_turn(turn: int, roles: list[str]) 
         ValidationError, match=f"`history` does not lead to turn {turn}: a message of the user"
     ):
         Branch.model_validate({"conversation": "c", "turn": turn, "history": history})
+
+
+SAYS = Passage(id="a#1", document="a", text="A card is free.")
+BLANKS = tuple(Passage(id=f"a#{text!r}", document="a", text=text) for text in ("", " ", "\n\t", "\u200b\ufeff"))
+
+
+def test_a_blank_passage_is_none_to_whoever_reads_a_turn() -> None:
+    assert Turn(index=0, user="u", reply="r", passages=(*BLANKS, SAYS)).passages == (SAYS,)
+    held = Turn(index=0, user="u", reply="r", passages=(SAYS,)).model_dump()
+    held["passages"] += tuple(one.model_dump() for one in BLANKS)
+    assert Turn.model_validate(held).passages == (SAYS,)
+
+
+def test_a_blank_passage_is_none_to_whoever_judges() -> None:
+    assert TurnView(question="q", reply="r", passages=(*BLANKS, SAYS)).passages == (SAYS,)
+    assert TurnView(question="q", reply="r", passages=BLANKS).passages == ()
