@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from hallulab.agents.machine.forked_workers import CAN_FORK, PreparedWorker
 from hallulab.agents.machine.worker_process import (
     LOADING_SECONDS,
     LOOP,
+    Worker,
     WorkerError,
     WorkerProcess,
     WorkerSilent,
@@ -22,6 +26,8 @@ from hallulab.agents.models.redaction import make_redaction
 from hallulab.chatbots.protocol import ChatbotError
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_json
+
+_log = logging.getLogger(__name__)
 
 Dialogue = Sequence[dict[str, str]]
 """Messages as `{"role": "user" | "assistant", "content": str}`."""
@@ -43,35 +49,113 @@ class Bot:
     here: str
     """The working directory."""
 
+    @property
+    def configuration(self) -> dict[str, str]:
+        """The first message to its process."""
+        return {"kind": self.kind, "target": self.target, "here": self.here}
 
-@cache
-def require_bot(bot: Bot) -> None:
-    """Check that the bot starts. Each conversation starts it again.
+
+class PreparedBot:
+    """A bot that is known to start, and what gives each conversation a process of its own.
+
+    That is a fork of a process that has imported the bot. Where a fork would share something that the import
+    has made, such as a thread or a connection, it is a new process, which imports the bot again.
 
     Raises:
         UsageError: it cannot be imported, or is no bot.
     """
-    process = BotProcess(bot)
+
+    def __init__(self, bot: Bot) -> None:
+        self.bot = bot
+        self._forks: PreparedWorker | None = None
+        try:
+            if CAN_FORK:
+                self._forks = _prepare(bot)
+            if bot.kind != "callable" or not CAN_FORK:
+                self._try_out()
+        except ChatbotError as error:
+            raise UsageError(str(error)) from error
+
+    def start(self) -> Worker:
+        """Return a fresh process.
+
+        Raises:
+            WorkerError: it does not start.
+        """
+        if self._forks is not None:
+            with suppress(OSError):  # somebody has killed the prepared process
+                return self._forks.fork()
+        return WorkerProcess([self.bot.python, str(LOOP), str(WORKER)], os.environ)
+
+    def _try_out(self) -> None:
+        process = BotProcess(self)
+        try:
+            process.start()
+        finally:
+            process.stop()
+
+
+def _prepare(bot: Bot) -> PreparedWorker | None:
+    """Import a bot in a process that can be forked; None: a fork would share something.
+
+    Raises:
+        ChatbotError: it cannot be imported, or is no bot.
+    """
     try:
-        process.start()
-    except ChatbotError as error:
-        raise UsageError(str(error)) from error
-    finally:
-        process.stop()
+        prepared = PreparedWorker(bot.python, WORKER, os.environ)
+        try:
+            message = _read_message(prepared.prepare(bot.configuration))
+        except BaseException:
+            prepared.stop()
+            raise
+    except WorkerError as error:
+        raise ChatbotError(f"{bot.target}: {error}.") from error
+    if message.get("ready") is True and not message.get("shares"):
+        return prepared
+    prepared.stop()
+    if message.get("ready") is not True:
+        raise ChatbotError(str(message.get("fatal")))
+    _log.info(
+        "%s: each conversation imports it anew, because the import leaves %s that only one may have.",
+        bot.target,
+        ", ".join(map(str, message["shares"])),
+    )
+    return None
+
+
+_prepared: WeakKeyDictionary[object, dict[Bot, PreparedBot]] = WeakKeyDictionary()
+_preparing = threading.Lock()
+
+
+def prepare_bot(bot: Bot, run: object) -> PreparedBot:
+    """Return the prepared bot of a run, made once.
+
+    Args:
+        bot: the bot.
+        run: what lives as long as the run does. A later run finds the bot as its files are then.
+
+    Raises:
+        UsageError: it cannot be imported, or is no bot.
+    """
+    with _preparing:
+        known = _prepared.setdefault(run, {})
+        if bot not in known:
+            known[bot] = PreparedBot(bot)
+        return known[bot]
 
 
 class BotProcess:
     """A bot's worker process: starts at the first question, ends when nothing refers to it any more."""
 
-    def __init__(self, bot: Bot) -> None:
-        self._bot = bot
-        self._process: WorkerProcess | None = None
+    def __init__(self, prepared: PreparedBot) -> None:
+        self._prepared, self._bot = prepared, prepared.bot
+        self._process: Worker | None = None
         self._unwanted = False
         self._handover = threading.Lock()
         self._numbers = count()
 
-    def start(self) -> WorkerProcess:
-        """Start the process and import the bot; return the process. Blocks.
+    def start(self) -> Worker:
+        """Start the process with the bot; return the process. Blocks.
 
         Raises:
             ChatbotError: it does not start, or `stop` was called.
@@ -79,14 +163,13 @@ class BotProcess:
         if self._process is not None:
             return self._process
         bot = self._bot
-        told = {"kind": bot.kind, "target": bot.target, "here": bot.here}
         try:
-            process = WorkerProcess([bot.python, str(LOOP), str(WORKER)], os.environ)
+            process = self._prepared.start()
             with self._handover:
                 self._process = process
                 if self._unwanted:
                     process.stop()
-            message = _exchange(process, told, LOADING_SECONDS)
+            message = _exchange(process, bot.configuration, LOADING_SECONDS)
         except WorkerError as error:
             raise ChatbotError(f"{bot.target}: {error}.") from error
         if message.get("ready") is not True:
@@ -126,16 +209,28 @@ class BotProcess:
             self._process.stop()
 
 
-def _exchange(process: WorkerProcess, told: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+def _exchange(process: Worker, told: dict[str, Any], timeout_s: float) -> dict[str, Any]:
     """Send a message; return the answer without keys."""
     process.send(told, timeout_s)
-    line, redact = process.receive(timeout_s), make_redaction().text
+    try:
+        return _read_message(process.receive(timeout_s))
+    except WorkerError:
+        process.stop()
+        raise
+
+
+def _read_message(line: bytes) -> dict[str, Any]:
+    """Return a message of a worker, without keys.
+
+    Raises:
+        WorkerError: it is none.
+    """
+    redact = make_redaction().text
     try:
         message = read_json(line, redact)
     except ValueError:
         message = None
     if not isinstance(message, dict):
-        process.stop()
         said = redact(line.decode(errors="replace"))[:120]
         raise WorkerError(f"its worker said {said!r}, which is no answer")
     return message

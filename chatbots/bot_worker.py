@@ -39,6 +39,19 @@ class NoBot(Exception):
         self.sentence = sentence
 
 
+def prepare(configuration: dict[str, Any]) -> Any:
+    """Import the bot and return what the target names. Forks have it then (`agents/machine/fork_loop.py`).
+
+    Raises:
+        NoBot: there is nothing, or it cannot be called.
+    """
+    target = configuration["target"]
+    found = find(target, configuration["here"])
+    if configuration["kind"] == "callable" and not callable(found):
+        raise NoBot(f"{target}: is a {type(found).__name__}, which cannot be called.")
+    return found
+
+
 class Worker:
     """The bot, for the main loop.
 
@@ -50,14 +63,11 @@ class Worker:
         # One loop for all replies, so that objects bound to it stay usable.
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
-        target = configuration["target"]
-        found = find(target, configuration["here"])
+        found = prepare(configuration)
         if configuration["kind"] == "callable":
-            if not callable(found):
-                raise NoBot(f"{target}: is a {type(found).__name__}, which cannot be called.")
             self._bot: Callable[[Any], Any] = found
         else:
-            self._bot = AutoGen(self._agent(target, found)).reply
+            self._bot = AutoGen(self._agent(configuration["target"], found)).reply
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the bot's answer to a dialogue."""
@@ -126,7 +136,8 @@ def find(target: str, here: str) -> object:
         NoBot: there is no such module or attribute, or it cannot be imported.
     """
     module_name, attribute = target.split(":")
-    sys.path.insert(0, here)
+    if module_name not in sys.modules:  # a fork has the path, too, unless the bot has changed it
+        sys.path.insert(0, here)
     # Bytecode knows its file by size and second. A bot edited twice within a second would run as it was.
     sys.dont_write_bytecode = True
     try:

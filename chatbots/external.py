@@ -28,7 +28,7 @@ from hallulab.agents.models.endpoints import BaseUrl, Endpoint
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.redaction import remove_keys
-from hallulab.chatbots.bot_process import Bot, BotProcess, require_bot
+from hallulab.chatbots.bot_process import Bot, BotProcess, prepare_bot
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors, format_chat, turn_seed
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, retrieve_evidence, validate_reply
 from hallulab.scenarios.components import LeadsTo, read_options
@@ -73,8 +73,8 @@ class CallableBot:
                 f"`my_bot:{options.target.partition(':')[2]}`."
             )
         python = _find_interpreter(f"chatbot {self.KIND}", options.python)
-        self._bot = Bot(self.KIND, options.target, python, os.getcwd())
-        require_bot(self._bot)
+        self._target = options.target
+        self._bot = prepare_bot(Bot(self.KIND, options.target, python, os.getcwd()), context.models)
         self._process: BotProcess | None = None
 
     async def reply(self, history: Sequence[Message]) -> Reply:
@@ -84,7 +84,7 @@ class CallableBot:
         limit = self._context.models.timeout_s
         try:
             text, passages = read_answer(
-                self._bot.target, await run_in_daemon_thread(lambda: process.ask(dialogue, limit))
+                self._target, await run_in_daemon_thread(lambda: process.ask(dialogue, limit))
             )
         except BaseException:
             # The conversation has failed or the run is being stopped, so nobody waits for an answer.

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from hallulab.agents.machine.supervised import start_supervised, worker_variables
 from hallulab.agents.models.redaction import remove_keys
@@ -48,36 +48,59 @@ class WorkerStopped(WorkerError):
     """The worker was ended by `WorkerProcess.stop`."""
 
 
-class WorkerProcess:
-    """A worker process under the supervisor: none of its processes outlives us, however we end.
+class Supervised(Protocol):
+    """A worker whose supervisor ends it, with all that it started, when it is told to or we end."""
+
+    @property
+    def output(self) -> IO[bytes]:
+        """What the worker says."""
+        ...
+
+    @property
+    def errors(self) -> IO[bytes]:
+        """What it and its packages print."""
+        ...
+
+    def kill(self) -> None:
+        """Have it and all that it started ended. Does nothing if they have ended."""
+        ...
+
+    def poll(self) -> int | None:
+        """Return its exit code (128 + n when signal n ended it); None: it runs."""
+        ...
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end and return its exit code.
+
+        Raises:
+            subprocess.TimeoutExpired: it runs on after so many seconds.
+        """
+        ...
+
+
+class Worker:
+    """A worker under a supervisor: none of its processes outlives us, however we end.
 
     It is ended when nothing refers to this object any more.
 
     Args:
-        command: program and arguments.
-        environ: its environment.
-
-    Raises:
-        WorkerError: it does not start.
+        process: the worker, as it was started.
+        given: where it reads.
     """
 
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+    def __init__(self, process: Supervised, given: IO[bytes]) -> None:
         self.stopped = False
         """Whether `stop` was called."""
-        try:
-            self._process, self._input = _start(command, environ)
-        except OSError as error:
-            raise WorkerError(f"its worker does not start ({error.strerror})") from error
-        self._end = weakref.finalize(self, _end, self._process, self._input)
+        self._process, self._input = process, given
+        self._end = weakref.finalize(self, _end, process, given)
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        threading.Thread(target=_read, args=(self._process.stdout, self._lines), daemon=True).start()
-        assert self._process.stderr is not None
-        self._last_words = _LastWords(self._process.stderr)
+        threading.Thread(target=_read, args=(process.output, self._lines), daemon=True).start()
+        self._last_words = _LastWords(process.errors)
 
     def stop(self) -> None:
         """End the worker at once and wait for its end. Does nothing if it has ended."""
         self.stopped = True
-        _kill(self._process)
+        self._process.kill()
         self._end()
         with suppress(
             subprocess.TimeoutExpired
@@ -144,24 +167,70 @@ class WorkerProcess:
         return WorkerError(f"its worker {_ending(code)}" + (f" ({said})" if said else ""))
 
 
-def _start(command: Sequence[str], environ: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
-    """Return the supervisor's process and the file that the worker reads."""
-    theirs, ours = os.pipe()
-    try:
-        process = start_supervised(
+class WorkerProcess(Worker):
+    """A worker that is a program of its own.
+
+    Args:
+        command: program and arguments.
+        environ: its environment.
+
+    Raises:
+        WorkerError: it does not start.
+    """
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+        try:
+            theirs, ours = os.pipe()
+            try:
+                program = Program(command, theirs, environ)
+            except OSError:
+                os.close(ours)
+                raise
+            finally:
+                os.close(theirs)
+        except OSError as error:
+            raise WorkerError(f"its worker does not start ({error.strerror})") from error
+        super().__init__(program, os.fdopen(ours, "wb"))
+
+
+class Program:
+    """A program under a supervisor of its own (a `Supervised`).
+
+    Args:
+        command: program and arguments.
+        reads: the descriptor of its standard input, which the caller closes afterwards.
+        environ: its environment.
+
+    Raises:
+        OSError: it does not start.
+    """
+
+    def __init__(self, command: Sequence[str], reads: int, environ: Mapping[str, str]) -> None:
+        self._process = start_supervised(
             command,
             output=subprocess.PIPE,
             errors=subprocess.PIPE,
-            reads=theirs,
+            reads=reads,
             environ=worker_variables(environ),
             grace=0.0,
         )
-    except OSError:
-        os.close(ours)
-        raise
-    finally:
-        os.close(theirs)
-    return process, os.fdopen(ours, "wb")
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self.output, self.errors = self._process.stdout, self._process.stderr
+
+    def kill(self) -> None:
+        """See `Supervised`."""
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+
+    def poll(self) -> int | None:
+        """See `Supervised`."""
+        return self._process.poll()
+
+    def wait(self, timeout: float | None = None) -> int:
+        """See `Supervised`."""
+        return self._process.wait(timeout)
 
 
 def _ending(code: int | None) -> str:
@@ -203,7 +272,7 @@ def _read(output: IO[bytes], lines: queue.SimpleQueue[bytes]) -> None:
     lines.put(b"")
 
 
-def _end(process: subprocess.Popen[bytes], given: IO[bytes]) -> None:
+def _end(process: Supervised, given: IO[bytes]) -> None:
     """Close the worker's input, which ends it, and kill it if it does not end in time.
 
     A thread does the waiting, because the caller may be the event loop. If we end meanwhile, the supervisor
@@ -215,14 +284,7 @@ def _end(process: subprocess.Popen[bytes], given: IO[bytes]) -> None:
     def wait() -> None:
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_SECONDS)
-        _kill(process)
+        process.kill()
         process.wait()
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Let the supervisor end the worker and all that it started."""
-    assert process.stdin is not None
-    with suppress(OSError):
-        process.stdin.close()

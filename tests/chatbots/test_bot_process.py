@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from hallulab.agents.machine.forked_workers import FORK_LOOP
 from hallulab.agents.machine.worker_process import LOOP
 from hallulab.chatbots.bot_process import WORKER
 from hallulab.chatbots.protocol import Chatbot
@@ -250,8 +251,6 @@ def test_a_bot_that_sleeps_for_ever_costs_one_time_limit(tmp_path: Path) -> None
         """,
     )
     limits = {"sleeps": 0.5, "answers": 60.0}
-    for name in limits:
-        made(f"my_bot:{name}")  # the bots are known to be importable
     (tmp_path / "run").mkdir()
     folder = RunFolder(tmp_path / "run")
     people = replace(
@@ -322,7 +321,7 @@ def test_no_worker_outlives_us() -> None:
     wait(lambda: not is_running(mine) and not is_running(child))
 
 
-@pytest.mark.parametrize("program", [LOOP, WORKER], ids=["frame", "bot"])
+@pytest.mark.parametrize("program", [LOOP, FORK_LOOP, WORKER], ids=["frame", "forks", "bot"])
 def test_what_runs_in_the_bots_python_needs_3_9_and_the_standard_library(program: Path) -> None:
     tree = ast.parse(program.read_text(encoding="utf-8"), feature_version=(3, 9))
     modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}

@@ -174,7 +174,9 @@ def test_the_history_of_a_branch_leads_to_its_turn(turn: int, roles: list[str]) 
 
 
 SAYS = Passage(id="a#1", document="a", text="A card is free.")
-BLANKS = tuple(Passage(id=f"a#{text!r}", document="a", text=text) for text in ("", " ", "\n\t", "\u200b\ufeff"))
+BLANKS = tuple(
+    Passage(id=f"a#{text!r}", document="a", text=text) for text in ("", " ", "\n\t", "\u200b\ufeff")
+)
 
 
 def test_a_blank_passage_is_none_to_whoever_reads_a_turn() -> None:

@@ -1,0 +1,237 @@
+"""Prepare a worker once and fork it whenever a fresh one is wanted. Needs the standard library only; Linux.
+
+    python fork_loop.py worker_loop.py WORKER.py
+
+Runs as a script on Python 3.9 and later. `WORKER.py` is as `worker_loop.py` says, and has a function
+`prepare(configuration)` that imports what every worker needs. Standard input is a socket of packets:
+
+| from | packet |
+|---|---|
+| us, first | the configuration, JSON |
+| the script, on standard output | `{"ready": true, "shares": ["what", …]}`, or `{"fatal": "why"}` |
+| us, for each fresh worker | a byte, with four descriptors: for its input, output and errors, and a socket |
+
+The fresh worker goes on in `worker_loop.py` as if it had been started by itself. The process between plays
+the supervisor's part (`supervisor.py`): when the other end of that socket closes, or the worker ends, it ends
+all the worker's descendants, and writes the exit code to the socket.
+
+`shares` names what forks would share though each process must have its own. If there is any, nothing is
+forked, and the script ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import importlib.util
+import json
+import os
+import random
+import select
+import signal
+import socket
+import sys
+import weakref
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+LONGEST_PACKET = 1 << 16
+"""Bytes of the configuration at most."""
+_NAMES_COME_FROM: list[tuple[Any, str]] = [(os, "urandom"), (random, "_urandom"), (os, "getpid")]
+STANDARD_LIBRARY = os.path.dirname(os.__file__)
+
+
+def main(loop: str, worker: str) -> None:
+    """Prepare the worker, and fork it whenever asked."""
+    asked = socket.socket(fileno=os.dup(0))
+    told = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    sys.path[:] = [folder for folder in sys.path if folder != os.path.dirname(os.path.abspath(__file__))]
+    del sys.argv[1:]
+    frame = _load("hallulab_worker_loop", loop)
+    sys.modules["__main__"] = frame  # where workers look for it
+    prepare = _load("hallulab_worker", worker).prepare
+    configuration = json.loads(asked.recv(LONGEST_PACKET))
+    stock = Stock()
+    try:
+        with stock.watching_names():
+            prepare(configuration)
+    except BaseException as error:  # noqa: BLE001 - our process must learn of any error
+        print(json.dumps({"fatal": getattr(error, "sentence", None) or frame.reason_of(error)}), file=told)
+        told.close()
+        return
+    shares = stock.list_shared()
+    print(json.dumps({"ready": True, "shares": shares}), file=told, flush=True)
+    if shares:
+        return
+    gc.collect()
+    gc.freeze()  # a fork that collects garbage would else copy all that the import made
+    while True:
+        _, given, _, _ = socket.recv_fds(asked, 1, 4)
+        if len(given) < 4:
+            return
+        _reap()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # the worker may have put anything there
+                stream.flush()
+        with contextlib.suppress(OSError):  # without a fork, the descriptors close, which tells it
+            if os.fork() == 0:
+                asked.close()
+                told.close()
+                _start_worker(given, frame, worker)
+                return
+        for each in given:
+            os.close(each)
+
+
+class Stock:
+    """What a process has that forks would share."""
+
+    def __init__(self) -> None:
+        self._before = _take_stock()
+        self._draws_names = False
+
+    @contextlib.contextmanager
+    def watching_names(self) -> Any:
+        """Notice whether files that are no library's ask for random bytes or the process's number.
+
+        These make names, such as that of a session. Libraries do the same for their own purposes.
+        """
+        kept = [(owner, name, getattr(owner, name)) for owner, name in _NAMES_COME_FROM]
+        for owner, name, function in kept:
+            setattr(owner, name, self._watch(function))
+        try:
+            yield
+        finally:
+            for owner, name, function in kept:
+                setattr(owner, name, function)
+
+    def _watch(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*arguments: Any) -> Any:
+            self._draws_names |= _is_of_no_library(sys._getframe(1))
+            return function(*arguments)
+
+        return watched
+
+    def list_shared(self) -> list[str]:
+        """Return what has come since this object was made."""
+        found = [name for name, now in _take_stock().items() if now != self._before[name]]
+        return [*found, *(["a name of its own"] if self._draws_names else []), *_list_lacking()]
+
+
+def _take_stock() -> dict[str, object]:
+    open_files = set()
+    for descriptor in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # that of the folder itself
+            open_files.add((descriptor, os.readlink(f"/proc/self/fd/{descriptor}")))
+    children = False
+    with contextlib.suppress(ChildProcessError):
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        children = True
+    return {
+        "a thread": len(os.listdir("/proc/self/task")),
+        "an open file or connection": open_files,
+        "a process": children,
+        "random numbers": (random.getstate(), "numpy.random" in sys.modules, "torch" in sys.modules),
+        "a temporary folder": len(weakref.finalize._registry),  # type: ignore[attr-defined]
+    }
+
+
+def _list_lacking() -> list[str]:
+    """Return what the system lacks to supervise a fork."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return ["no way to see its end"]
+    return []
+
+
+def _is_of_no_library(frame: FrameType | None) -> bool:
+    """Return whether the nearest code outside Python's own belongs to no installed package."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        installed = "site-packages" in file or "dist-packages" in file
+        if installed or not (file.startswith((STANDARD_LIBRARY, "<")) or file == __file__):
+            return not installed
+        frame = frame.f_back
+    return False
+
+
+def _start_worker(given: list[int], frame: ModuleType, worker: str) -> None:
+    """Fork the worker, and end with it. Returns in the worker, once that is through."""
+    above, alive = os.getpid(), given[3]
+    _set_of_linux(PR_SET_CHILD_SUBREAPER, 1)
+    _set_of_linux(PR_SET_PDEATHSIG, signal.SIGKILL)
+    made = os.fork()
+    if made == 0:
+        os.close(alive)
+        os.setsid()
+        _set_of_linux(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != above:
+            os._exit(1)
+        for place, descriptor in enumerate(given[:3]):
+            os.dup2(descriptor, place)
+            os.close(descriptor)
+        frame.main(worker)
+        return
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    for each in given[:3]:
+        os.close(each)
+    select.select([alive, os.pidfd_open(made)], [], [])
+    code = _end_all(made)
+    with contextlib.suppress(OSError):  # nobody may want to know
+        os.write(alive, str(code if code >= 0 else 128 - code).encode())
+    os._exit(0)
+
+
+def _end_all(worker: int) -> int:
+    """End the worker and its descendants, and return its exit code."""
+    code = 0
+    with contextlib.suppress(ChildProcessError):  # nobody is left
+        while True:
+            ended, status = os.waitpid(-1, os.WNOHANG)
+            if ended == worker:
+                code = os.waitstatus_to_exitcode(status)
+            if not ended:
+                # Whoever loses its parent becomes a child of this process.
+                with open(f"/proc/self/task/{os.getpid()}/children") as children:
+                    for child in children.read().split():
+                        os.kill(int(child), signal.SIGKILL)
+                ended, status = os.waitpid(-1, 0)
+                if ended == worker:
+                    code = os.waitstatus_to_exitcode(status)
+    return code
+
+
+def _set_of_linux(option: int, value: int) -> None:
+    """Set an option of this process (`prctl`): who adopts orphans, or what it gets when its parent ends."""
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def _reap() -> None:
+    """Collect those that have ended."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _load(name: str, path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])
