@@ -56,6 +56,12 @@ def find_known_name(name: str, root: str | None) -> str | None:
     return next((model.name for model in CATALOGUE.values() if _is_root_of(model, root)), None)
 
 
+def is_small_model(client: ModelClient) -> bool:
+    """Return whether a served model is one that the catalogue calls small; of other models nobody knows."""
+    name = find_catalogue_name(client)
+    return name is not None and CATALOGUE[name].small
+
+
 def identify_model(client: ModelClient) -> str:
     """Return what stands for a served model in a result's identity.
 

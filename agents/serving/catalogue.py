@@ -38,6 +38,9 @@ class CatalogueModel(Frozen):
     """Whether a CPU serves it uncompiled: it starts sooner and runs slower, which suits short runs."""
     experiment: dict[str, int] = Field(default_factory=dict)
     """Default fields of an experiment with this model."""
+    small: bool = False
+    """Whether it cannot follow the papers' prompts for lists, grades and printed decisions, so that detectors
+    read the probabilities of its words instead."""
 
 
 CATALOGUE = {
@@ -58,6 +61,7 @@ CATALOGUE = {
                 ),
             ),
             cpu_weights="w8a8",
+            small=True,
         ),
         CatalogueModel(
             name="smollm2-135m",
@@ -79,6 +83,7 @@ CATALOGUE = {
             # It does not end its replies, so detectors would judge hundreds of sentences of gibberish. A
             # smoke test should also end within minutes on a processor without AVX512.
             experiment={"max_turns": 2, "reply_tokens": 40, "top_k": 2},
+            small=True,
         ),
         CatalogueModel(
             name="llama-3.1-8b-instruct",

@@ -193,6 +193,19 @@ def measure_one(dataset: str, detector: str, asked: TableArguments) -> Line:
     return asyncio.run(_measured(dataset, detector, asked))
 
 
+async def variant_of(detector: str, asked: TableArguments) -> str:
+    """Return the variant of its method that a detector runs with the table's model; empty: there is one.
+
+    Raises:
+        UsageError: it cannot be made.
+    """
+    experiment = _experiment(detector, asked)
+    async with open_pool(experiment, Recording()) as pool:
+        [made] = make_detectors(experiment, pool, {})
+        whose = "the paper's" if made.as_published else "ours"
+        return f"{made.variant} ({whose})" if made.variant else ""
+
+
 async def asks(detector: str, asked: TableArguments) -> bool:
     """Return whether the detector asks the served model.
 

@@ -29,6 +29,7 @@ from benchmarks.detectors_table.measure import (
     asks,
     made_by,
     measure_one,
+    variant_of,
 )
 from benchmarks.detectors_table.samples import Described, described
 from hallulab.agents.progress import bars
@@ -53,6 +54,8 @@ class TableReport(Frozen):
     model: str | None
     data: tuple[Described, ...]
     lines: tuple[Line, ...]
+    variants: dict[str, str]
+    """Detector → the variant of its method that was run, if there are several."""
 
 
 def table(
@@ -84,7 +87,13 @@ def table(
             found[line.dataset, line.detector] = line
             shown.advance(task)
     model = ensure_model(Experiment(model=asked.model)).model
-    return TableReport(model=model, data=data, lines=tuple(found[job] for job in jobs))
+    variants = {name: asyncio.run(variant_of(name, asked)) for name in detectors}
+    return TableReport(
+        model=model,
+        data=data,
+        lines=tuple(found[job] for job in jobs),
+        variants={name: variant for name, variant in variants.items() if variant},
+    )
 
 
 def _measured(jobs: Sequence[tuple[str, str]], asked: TableArguments, workers: int) -> Iterator[Line]:
@@ -134,7 +143,18 @@ def render(report: TableReport) -> str:
         parts.append(
             "\n".join((f"**{data.title}**: {_size(data)}", "", *_table(lines), *_remarks(data, lines)))
         )
-    return "\n\n".join((*parts, _legend(report))) + "\n"
+    return "\n\n".join((*_variants(report), *parts, _legend(report))) + "\n"
+
+
+def _variants(report: TableReport) -> list[str]:
+    """Say which variant stands behind the names of papers' methods."""
+    if not report.variants:
+        return []
+    said = "; ".join(f"`{name}`: {variant}" for name, variant in report.variants.items())
+    return [
+        f"The names are those of the papers' methods; variants as run here, by `{report.model}`: {said}. "
+        "[methods.md](methods.md) tells how they differ."
+    ]
 
 
 def _size(data: Described) -> str:

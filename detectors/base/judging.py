@@ -164,6 +164,8 @@ class Scale:
     """What was learnt to correct them for the served model; None or empty: nothing."""
     in_force: Mapping[str, Any] = field(default_factory=dict)
     """The options that depend on the model, as they are in force."""
+    variant: str = ""
+    """Which variant of a paper's method makes them (`Detector.variant`); empty: there is no paper."""
 
 
 class ServedDetector(PolicyDetector):
@@ -217,6 +219,15 @@ class ServedDetector(PolicyDetector):
         return ClaimCheck.by(models, prompts)
 
     claim_check = cached_property(_find_claim_check)
+
+    def _find_variant(self) -> str:
+        return self.scale.variant
+
+    def _is_as_published(self) -> bool | None:
+        return self.scale.published if self.scale.variant else None
+
+    variant = cached_property(_find_variant)
+    as_published = cached_property(_is_as_published)
 
     def _judging_prompts(self, scale: Scale) -> Sequence[Prompt]:
         """Return the prompts by which models judge; by default all."""

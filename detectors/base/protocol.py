@@ -15,6 +15,7 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.redaction import remove_keys
 from hallulab.agents.served_model import ClaimCheck, read_claim_check
 from hallulab.scenarios.components import describe_failure
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView
@@ -51,6 +52,8 @@ class Detector(ABC):
     by an entry point."""
     OPTIONS: ClassVar[type[Frozen] | None] = None
     """The class of its options; None: nobody knows them."""
+    VARIANTS: ClassVar[str] = ""
+    """Which variant of its method is run for which model, in words; empty: there is only one."""
     VERSION: ClassVar[int] = 1
     """Raised by the author when verdicts change for a reason that code, options, prompts and models do not
     show. Part of `version`."""
@@ -67,6 +70,11 @@ class Detector(ABC):
     threshold_protocol: ThresholdProtocol = "given"
     """Where the threshold comes from. The paper's threshold on scores corrected for the model counts as
     tuned."""
+    variant: str = ""
+    """The variant of its method that is run, such as a reading; empty: there is only one. It may depend on
+    the served models."""
+    as_published: bool | None = None
+    """Whether that variant is the paper's; None: the name stands for no paper's method."""
     traits: Traits = Traits()
     """Its properties."""
     warnings: tuple[str, ...] = ()
@@ -109,6 +117,40 @@ def describe_judging(detector: Detector, served: str) -> ClaimCheck:
         told = ClaimCheck.by((served,) if detector.traits.needs_model else (), ())
     method = f"{type(detector).__module__}.{type(detector).__qualname__}"
     return told.model_copy(update={"methods": (method,)})
+
+
+class JudgingMethod(Frozen):
+    """How a detector of a run judged: an entry of `methods` in `experiment.json`."""
+
+    variant: str = ""
+    """See `Detector.variant`."""
+    as_published: bool | None = None
+    """See `Detector.as_published`."""
+    threshold: float | None = None
+    """Score from which a reply is flagged; None: there is none."""
+    threshold_protocol: ThresholdProtocol = "given"
+    """Where the threshold comes from."""
+
+
+def describe_method(detector: Detector) -> JudgingMethod:
+    """Return the variant and the threshold by which a detector judges.
+
+    Raises:
+        UsageError: an attribute of somebody else's detector has another type.
+    """
+    try:
+        return JudgingMethod(
+            variant=detector.variant,
+            as_published=detector.as_published,
+            threshold=detector.threshold,
+            threshold_protocol=detector.threshold_protocol,
+        )
+    except ValidationError as error:
+        first = choose_main_error(error)
+        field = ".".join(map(str, first["loc"]))
+        raise UsageError(
+            f"detector {detector.name}: its `{field}` is wrong: {explain_error(first)}."
+        ) from None
 
 
 class TrainableDetector(Detector):

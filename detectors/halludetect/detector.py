@@ -11,7 +11,7 @@ from pydantic import Field
 
 from hallulab.agents.models.model import Session
 from hallulab.agents.retrieval.knowledge import load_reformulation_prompt
-from hallulab.agents.served_model import find_catalogue_name
+from hallulab.agents.served_model import find_catalogue_name, is_small_model
 from hallulab.detectors.base.judging import (
     Abstention,
     Scale,
@@ -38,6 +38,10 @@ Kind = Literal["mixture", "probability", "word"]
 """A way to do the analysis."""
 
 
+FAILS_AT_WORD = frozenset({"qwen2.5-coder-1.5b"})
+"""Models of the catalogue that were measured with `word` and do not follow it (`benchmarks/readings.py`)."""
+
+
 class HalluDetectOptions(Frozen):
     """Options of the detector `halludetect`."""
 
@@ -47,7 +51,7 @@ class HalluDetectOptions(Frozen):
     """How the analysis is done. `word`: the model writes a list of hallucinations, as in the paper, which
     takes a capable model. `mixture`: one question a sentence on the turn's own passages, weighed with its
     words. `probability`: the paper's steps with questions about each sentence. `auto`: `mixture` where its
-    weights were learnt for the model, `probability` for other models of the catalogue, which are small, else
+    weights were learnt for the model, `probability` for other models that the catalogue calls small, else
     `word`."""
     samples: int = Field(default=3, ge=1, le=9)
     """Samples of the analysis for self-consistency: differently worded questions (at most as many as there
@@ -81,6 +85,9 @@ class HalluDetectDetector(ServedDetector):
 
     KIND = "halludetect"
     OPTIONS = HalluDetectOptions
+    VARIANTS = (
+        "`word`, the paper's; `mixture` (ours) for the default model; `probability` for other small ones"
+    )
     traits = Traits(probabilities=False)
     """A severity is no probability."""
 
@@ -99,13 +106,12 @@ class HalluDetectDetector(ServedDetector):
         model = find_catalogue_name(self._client)
         if find_mixture(model) is not None:
             return "mixture"
-        # The models of the catalogue are small.
-        return "word" if model is None else "probability"
+        return "probability" if is_small_model(self._client) else "word"
 
     def _find_warnings(self) -> tuple[str, ...]:
-        """Return a warning if a small model shall follow the paper's pipeline, which it does not."""
+        """Return a warning if the paper's pipeline shall be followed by a model that was measured to fail."""
         model = find_catalogue_name(self._client)
-        if self._kind != "word" or model is None:
+        if self._kind != "word" or model not in FAILS_AT_WORD:
             return ()
         return (
             f"{self.name}: {model} is too small for `reading: word`, whose filter it does not follow: most "
@@ -139,6 +145,7 @@ class HalluDetectDetector(ServedDetector):
             published=self._kind == "word",
             corrections=corrections,
             in_force={"reading": self._kind},
+            variant=self._kind,
         )
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:

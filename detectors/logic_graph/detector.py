@@ -127,6 +127,7 @@ class LogicGraphDetector(ServedDetector):
 
     KIND = "logic-graph"
     OPTIONS = LogicGraphOptions
+    VARIANTS = "ours by default: sentences, two groups, softmax, half overlap, the served model as NLI"
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", LogicGraphOptions, context.options)
@@ -145,6 +146,7 @@ class LogicGraphDetector(ServedDetector):
             untuned=PAPER_THRESHOLD,
             published=_is_as_published(options),
             tuned=options.entailment if usual else None,
+            variant=_name_variant(options),
         )
         super().__init__(name, context, options, lambda: scale, asked=None if prompts else {})
 
@@ -292,3 +294,24 @@ def _is_as_published(options: LogicGraphOptions) -> bool:
         and options.top_groups is None
         and options.relevance_temperature is None
     )
+
+
+def _name_variant(options: LogicGraphOptions) -> str:
+    """Return in words what is judged, by which groups, and by whom."""
+    modules = [
+        name for name, used in (("A", options.segmentation), ("B", options.relation_capture)) if not used
+    ]
+    if options.weighting == "relevance":
+        groups = f"top {options.top_groups} groups" if options.top_groups else "all groups"
+        soft = options.relevance == "embedding" and options.relevance_temperature is not None
+        groups += " by softmax" if soft else ""
+    else:
+        groups = "all groups alike" if options.weighting == "equal" else "the best group"
+    share = f" and overlap {options.overlap:g}" if options.overlap else ""
+    parts = [
+        "sentences" if options.claims == "sentence" else "the whole answer",
+        groups,
+        "HHEM" if options.entailment == "hhem" else f"served model{share}",
+        *(f"without {name}" for name in modules),
+    ]
+    return ", ".join(parts)

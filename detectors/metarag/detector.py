@@ -58,7 +58,7 @@ class MetaRagOptions(Frozen):
     counts if it is below `tau`. None: the scenario's."""
     reading: Literal["auto", "probability", "word"] = "auto"
     """How a verifier's decision is read: as the printed word YES, NO or NOT SURE, as in the paper, or from
-    the probabilities of its first word. `auto`: by `probability` for models of the catalogue, which are
+    the probabilities of its first word. `auto`: by `probability` for models that the catalogue calls
     small, where the endpoint gives log-probabilities; else by `word`."""
     decomposer: str | None = None
     """Model (a name under `models`) that splits replies into factoids. None: the detector's own."""
@@ -96,6 +96,7 @@ class MetaRagDetector(ServedDetector):
 
     KIND = "metarag"
     OPTIONS = MetaRagOptions
+    VARIANTS = "`word`, the paper's; `probability`, with the fact as one more variant, for small models"
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", MetaRagOptions, context.options)
@@ -137,6 +138,7 @@ class MetaRagDetector(ServedDetector):
             tuned=readings[0] if len(set(readings)) == 1 else None,
             corrections=first if readings[0] == "probability" else None,
             in_force={"reading": readings},
+            variant="word" if by_word else f"{' and '.join(dict.fromkeys(readings))}, with the fact itself",
         )
 
     @property

@@ -29,7 +29,7 @@ from pydantic import Field, create_model
 from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
-from hallulab.agents.served_model import find_catalogue_name
+from hallulab.agents.served_model import find_catalogue_name, is_small_model
 from hallulab.detectors.base.judging import gather_all
 from hallulab.detectors.base.questions import (
     VERIFICATION,
@@ -270,11 +270,10 @@ class Check(Frozen):
 def choose_reading(client: ModelClient) -> DecisionReading:
     """Return how a model's decisions are best read.
 
-    The models of the catalogue are small: what they print is often wrong where their probabilities still tell
-    one case from another. They need an endpoint with log-probabilities. Any other model prints a word, as in
-    the paper.
+    What a small model prints is often wrong where its probabilities still tell one case from another. They
+    need an endpoint with log-probabilities. Any other model prints a word, as in the paper.
     """
-    small = find_catalogue_name(client) is not None
+    small = is_small_model(client)
     return "probability" if small and client.abilities.log_probabilities else "word"
 
 

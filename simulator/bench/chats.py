@@ -54,6 +54,8 @@ class ChatRow(Frozen):
     precision_over: int
     recall: Rounded | None
     recall_over: int
+    f1: Rounded | None = None
+    """Harmonic mean of the two means, as in HalluDetect's table 1; None where one is not defined."""
 
 
 class ChatFriedman(RankTest):
@@ -95,19 +97,36 @@ def build_chat_report(evaluations: Sequence[Evaluation]) -> ChatReport | None:
     return ChatReport(
         counted=counted,
         rows=tuple(
-            ChatRow(
-                detector=name,
-                conversations=len({_get_conversation(reply) for reply in chats}),
-                precision=compute_mean(list(found["precision"].values())),
-                precision_over=len(found["precision"]),
-                recall=compute_mean(list(found["recall"].values())),
-                recall_over=len(found["recall"]),
-            )
+            _build_chat_row(name, len({_get_conversation(reply) for reply in chats}), found)
             for name, found in values.items()
         ),
         friedman=tuple(test for metric in METRICS for test in _run_friedman_test(values, metric)),
         tests=tuple(test for metric in METRICS for test in _test_pairs(values, metric)),
     )
+
+
+def _build_chat_row(detector: str, conversations: int, found: Values) -> ChatRow:
+    precision, recall = (compute_mean(list(found[metric].values())) for metric in METRICS)
+    return ChatRow(
+        detector=detector,
+        conversations=conversations,
+        precision=precision,
+        precision_over=len(found["precision"]),
+        recall=recall,
+        recall_over=len(found["recall"]),
+        f1=compute_harmonic_mean(precision, recall),
+    )
+
+
+def compute_harmonic_mean(precision: float | None, recall: float | None) -> float | None:
+    """Return F1 of precision and recall; None where one is not defined, 0 where both are 0.
+
+    >>> round(compute_harmonic_mean(0.5456, 0.8063), 4)
+    0.6508
+    """
+    if precision is None or recall is None:
+        return None
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
 def score_conversations(evaluation: Evaluation, counted: Counted) -> Values:

@@ -126,6 +126,7 @@ CHATS = (
     Column("over", "precision_over", "number of these conversations", short="over"),
     Column("Recall", "recall", "mean over conversations with a hallucination", _THREE, short="Recall"),
     Column("over", "recall_over", "number of these conversations", short="over"),
+    Column("F1", "f1", "harmonic mean of the two means, as in HalluDetect's table 1", _THREE, short="F1"),
 )  # fmt: skip
 """For `chats`."""
 

@@ -117,6 +117,7 @@ def _join(folder: RunFolder, saved: SavedExperiment) -> SavedExperiment:
             "experiment": saved.experiment.model_copy(update=both),
             "identity": {**before.identity, **saved.identity},
             "detectors": {**before.detectors, **saved.detectors},
+            "methods": {**before.methods, **saved.methods},
             "seeds": tuple(sorted({*before.seeds, *saved.seeds})),
             "read_how": tuple(dict.fromkeys((*before.read_how, *saved.read_how))),
             "claim_checks": checks.model_copy(

@@ -198,8 +198,9 @@ def _list_chatbots(scenario: str | None) -> _Content:
 def _list_detectors(scenario: str | None) -> _Content:
     from hallulab.detectors.registry import find_detector, list_detector_names
 
-    return ["detector", "what it does"], [
-        (name, _extract_summary(find_detector(name))) for name in list_detector_names()
+    found = [(name, find_detector(name)) for name in list_detector_names()]
+    return ["detector", "what it does", "variant that is run"], [
+        (name, _extract_summary(made), getattr(made, "VARIANTS", "")) for name, made in found
     ]
 
 

@@ -14,7 +14,7 @@ from hallulab.agents.models.endpoints import Answered, ReadHow
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.served_model import ClaimCheck, ClaimChecks
 from hallulab.chatbots.registry import read_chatbot_options
-from hallulab.detectors.base.protocol import Detector, describe_judging
+from hallulab.detectors.base.protocol import Detector, describe_judging, describe_method
 from hallulab.scenarios.attacks.attack import AttackRecord, hash_attack
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
@@ -163,6 +163,7 @@ class Manifest:
             "packages": {name: installed(name) for name in ("autogen-agentchat", "httpx2", "pydantic")},
             "model_revision": self.revision or before.model_revision,
             "detectors": {**before.detectors, **{one.name: one.version for one in self.detectors}},
+            "methods": {**before.methods, **{one.name: describe_method(one) for one in self.detectors}},
             "claim_checks": ClaimChecks(
                 chatbots={**checks.chatbots, **self.verifying}, detectors={**checks.detectors, **judges}
             ),

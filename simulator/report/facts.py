@@ -52,6 +52,7 @@ def build_facts(
         planted=saved.planted,
         personas=None if imported else personas,
         claim_checks=saved.claim_checks or ClaimChecks(),
+        methods=saved.methods,
         read_how=saved.read_how or (),
         endpoints=saved.endpoints or (),
         branched_from=saved.branched_from,

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_serializer, field
 
 from hallulab.agents.models.endpoints import Answered, ReadHow
 from hallulab.agents.served_model import ClaimChecks
+from hallulab.detectors.base.protocol import JudgingMethod
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_text
@@ -77,6 +78,8 @@ class SavedExperiment(Frozen):
     """Seeds of the conversations."""
     detectors: dict[str, str]
     """Version of each detector by its name."""
+    methods: dict[str, JudgingMethod] = Field(default_factory=dict)
+    """How each detector judged, by its name; those of older runs are not known."""
     hallulab: str = ""
     """Version of hallulab."""
     packages: dict[str, str] = Field(default_factory=dict)

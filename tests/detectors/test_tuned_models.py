@@ -8,14 +8,19 @@ from typing import Any
 
 import pytest
 
-from hallulab.detectors.base.protocol import Detector, DetectorContext
+from hallulab.detectors.base.protocol import Detector, DetectorContext, describe_method
 from hallulab.detectors.registry import make_detector
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Passage, TurnView
 from hallulab.testing.scripted import scripted_pool
 
 OURS = "qwen2.5-coder-1.5b"
 ROOT = "/cache/models/qwen2.5-coder-1.5b-w8a8-cc324af070c2"
 FOREIGN = "other/model"
+PAPERS = "llama-3.1-8b-instruct"
+"""The HalluDetect paper's model, as the catalogue names it."""
+PAPERS_ROOT = "meta-llama/Llama-3.1-8B-Instruct"
+"""Its name on the hub, which `hallulab serve` gives as `root` and other servers as its name."""
 
 KINDS = ("halludetect", "metarag", "logic-graph", "direct-judge")
 
@@ -77,6 +82,9 @@ async def test_halludetect_reads_as_published_where_nothing_was_learnt_for_the_m
         (OURS, FOREIGN, "word"),
         ("mine", None, "word"),
         ("smollm2-135m", None, "probability"),
+        (PAPERS, None, "word"),
+        ("mine", PAPERS_ROOT, "word"),
+        (PAPERS_ROOT, None, "word"),
     ],
 )
 async def test_the_reading_that_is_chosen_gives_the_same_verdicts_as_the_same_reading_given(
@@ -94,6 +102,9 @@ async def test_the_reading_that_is_chosen_gives_the_same_verdicts_as_the_same_re
         ("mine", ROOT, True, "probability", None),
         ("mine", ROOT, False, "word", 0.5),
         (OURS, FOREIGN, True, "word", 0.5),
+        (PAPERS, None, True, "word", 0.5),
+        ("mine", PAPERS_ROOT, True, "word", 0.5),
+        (PAPERS_ROOT, None, True, "word", 0.5),
     ],
 )
 async def test_metarag_reads_probabilities_of_small_models_and_the_words_of_others(
@@ -139,6 +150,33 @@ async def test_only_the_papers_own_reading_has_its_published_threshold(
 
 
 @pytest.mark.parametrize(
+    ("kind", "name", "variant", "as_published"),
+    [
+        ("halludetect", OURS, "mixture", False),
+        ("halludetect", "smollm2-135m", "probability", False),
+        ("halludetect", PAPERS, "word", True),
+        ("metarag", OURS, "probability, with the fact itself", False),
+        ("metarag", PAPERS, "word", True),
+        ("logic-graph", OURS, "sentences, top 2 groups by softmax, served model and overlap 0.5", False),
+        ("direct-judge", OURS, "", None),
+        ("lexical", OURS, "", None),
+    ],
+)
+async def test_a_detector_names_the_variant_that_it_runs(
+    kind: str, name: str, variant: str, as_published: bool | None
+) -> None:
+    method = describe_method(await made(kind, name, None))
+    assert (method.variant, method.as_published) == (variant, as_published)
+
+
+async def test_a_detector_that_names_a_variant_of_another_type_is_told() -> None:
+    detector = await made("lexical", OURS, None)
+    detector.variant = 3  # type: ignore[assignment] # somebody else's detector may
+    with pytest.raises(UsageError, match="detector lexical: its `variant` is wrong"):
+        describe_method(detector)
+
+
+@pytest.mark.parametrize(
     ("root", "reading", "warned"),
     [
         (ROOT, "word", True),
@@ -146,6 +184,8 @@ async def test_only_the_papers_own_reading_has_its_published_threshold(
         (ROOT, "probability", False),
         (ROOT, "mixture", False),
         (FOREIGN, "auto", False),
+        (PAPERS_ROOT, "word", False),
+        (PAPERS_ROOT, "auto", False),
     ],
 )
 async def test_who_asks_a_small_model_for_lists_is_warned(root: str, reading: str, warned: bool) -> None:

@@ -39,6 +39,7 @@ from rich.text import Text
 
 from hallulab.agents.models.endpoints import Answered, ReadHow
 from hallulab.agents.served_model import ClaimChecks
+from hallulab.detectors.base.protocol import JudgingMethod
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.decide.course import Deciding
@@ -99,6 +100,8 @@ class RunFacts:
     """Identifiers of the personas that the audit of the simulated user knows; None: it needs none."""
     claim_checks: ClaimChecks = field(default_factory=ClaimChecks)
     """How chatbots and detectors check claims, as far as it is known."""
+    methods: Mapping[str, JudgingMethod] = field(default_factory=dict)
+    """How detectors judged, by name, as far as it is known."""
     read_how: Sequence[ReadHow] = ()
     """How the models' answers were read; empty: not known."""
     endpoints: Sequence[Answered] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from rich.console import Console
 
@@ -180,7 +181,7 @@ def render_page(report: StressReport) -> str:
 
 
 def _plot_scores(report: StressReport, dimension: Dimension) -> Iterator[Plot]:
-    """Yield a chart for each chatbot and each level of the other attack: scores over levels of the one.
+    """Yield a chart for each chatbot, model and level of the other attack: scores over levels of the one.
 
     These are the paper's figures 1 and 2. A grid with a single level has no chart.
     """
@@ -190,18 +191,18 @@ def _plot_scores(report: StressReport, dimension: Dimension) -> Iterator[Plot]:
     if len(levels) < 2:
         return
     scores = {
-        (row.chatbot, row.strategy, getattr(row, over), getattr(row, other)): row.score
+        (row.chatbot, row.model, row.strategy, getattr(row, over), getattr(row, other)): row.score
         for row in report.get_rows(dimension)
     }
-    for bot in report.config.chatbots:
-        for fixed in others:
-            series: dict[str, list[float | None]] = {
-                strategy: [scores[bot.name, strategy, level, fixed] for level in levels]
-                for strategy in report.config.strategies
-            }
-            besides = f", {other} {fixed:g}" if len(others) > 1 else ""
-            title = f"{bot.name}: {dimension} over {over}{besides}"
-            yield _plot_degradation(title, over, levels, series)
+    models = list(dict.fromkeys(row.model for row in report.get_rows(dimension)))
+    for bot, model, fixed in product(report.config.chatbots, models, others):
+        series: dict[str, list[float | None]] = {
+            strategy: [scores[bot.name, model, strategy, level, fixed] for level in levels]
+            for strategy in report.config.strategies
+        }
+        named = f"{bot.name} with {model}" if len(models) > 1 else bot.name
+        besides = f", {other} {fixed:g}" if len(others) > 1 else ""
+        yield _plot_degradation(f"{named}: {dimension} over {over}{besides}", over, levels, series)
 
 
 def _plot_degradation(

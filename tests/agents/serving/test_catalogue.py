@@ -25,6 +25,11 @@ def test_the_papers_model_comes_from_the_hub() -> None:
     assert resolve("llama-3.1-8b-instruct").hub == "meta-llama/Llama-3.1-8B-Instruct"
 
 
+def test_the_catalogue_says_which_models_are_small() -> None:
+    small = {name for name, model in CATALOGUE.items() if model.small}
+    assert small == {"qwen2.5-coder-1.5b", "smollm2-135m"}
+
+
 def test_a_folder_is_served_under_its_name(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "config.json").write_text("{}")

@@ -12,6 +12,7 @@ from hallulab.scenarios.transcript import Judgement, Message, Span
 from hallulab.simulator.bench.chats import (
     ChatReport,
     build_chat_report,
+    compute_harmonic_mean,
     score_conversations,
 )
 from hallulab.simulator.bench.evaluate import Evaluation
@@ -78,6 +79,23 @@ def test_means_are_over_conversations() -> None:
     [row] = found.rows
     assert (row.detector, row.conversations) == ("a", 3)
     assert (row.precision, row.precision_over, row.recall, row.recall_over) == (0.75, 2, 0.75, 2)
+
+
+@pytest.mark.parametrize(
+    ("precision", "recall", "f1"),
+    [(0.5456, 0.8063, 0.6508), (0.0, 0.0, 0.0), (None, 0.5, None), (0.5, None, None)],
+)
+def test_f1_over_conversations_is_that_of_the_two_means(
+    precision: float | None, recall: float | None, f1: float | None
+) -> None:
+    """The first are HalluDetect's of table 1."""
+    found = compute_harmonic_mean(precision, recall)
+    assert (found if found is None else round(found, 4)) == f1
+
+
+def test_a_row_has_f1() -> None:
+    [row] = report(deciding("a", REPLIES, [True, True, True, False, False, False])).rows
+    assert row.f1 == 0.75
 
 
 def test_detectors_are_tested_on_conversations_that_both_have() -> None:

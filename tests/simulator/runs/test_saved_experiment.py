@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from hallulab.agents.models.model import ModelPool
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario, locate_pack
@@ -20,6 +22,7 @@ from hallulab.simulator.experiment.models import RunSettings
 from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation, scored
 
 PACK = "pregnancy-medication"
@@ -48,6 +51,31 @@ def test_seeds_of_earlier_conversations_stay_when_fewer_are_asked_for(tmp_path: 
     saved = entered(tmp_path, repeats=1).read_experiment()
     assert saved is not None
     assert saved.seeds == (0, 1, 2)
+
+
+def test_it_says_how_each_detector_judged_and_keeps_what_it_said(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    asked, scenario = experiment(), load_scenario(PACK)
+    pool, _ = scripted_pool(lambda _: "", "strong")
+    for kind in ("halludetect", "lexical"):
+        detector = make_detector(kind, kind, DetectorContext(models=pool))
+        write_manifest(folder, Manifest(asked, scenario, [detector], identify_makers(asked)))
+    saved = folder.read_experiment()
+    assert saved is not None
+    assert {name: one.model_dump() for name, one in saved.methods.items()} == {
+        "halludetect": {
+            "variant": "word",
+            "as_published": True,
+            "threshold": 4.0,
+            "threshold_protocol": "published",
+        },
+        "lexical": {
+            "variant": "",
+            "as_published": None,
+            "threshold": detector.threshold,
+            "threshold_protocol": detector.threshold_protocol,
+        },
+    }
 
 
 def test_more_personas_and_chatbots_may_come(tmp_path: Path) -> None:

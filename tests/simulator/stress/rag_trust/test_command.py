@@ -162,6 +162,14 @@ async def test_several_models_answer_in_rows_of_their_own(tmp_path: Path) -> Non
     page = (tmp_path / "stress.html").read_text()
     assert "<b>scripted</b> default" in page
     assert "<b>big</b> big" in page
+    assert page.count("<figure>") == 4
+    for row in report.get_rows("factuality"):
+        chart = page.partition(f"vanilla with {row.model}: factuality over poison")[2].partition("</figure>")[
+            0
+        ]
+        assert f"baseline, poison {row.poison:g}: {row.score:.3f}" in chart
+    scores = {row.model: row.score for row in report.get_rows("factuality") if row.poison == 0}
+    assert scores["default"] != scores["big"]
 
 
 @pytest.mark.parametrize(
