@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from itertools import combinations_with_replacement
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from hallulab.testing.forked_runs import Ended
 from tests.fuzz.promises import check_whole
 from tests.simulator.cli.every_command import State, Workshop, state_of
+from tests.simulator.viewer.test_crowd import Client, viewing
 
 ON_HALF = {
     "run": "run -c {fixed}/recorded.yaml --repeats 2 --quiet --replay {fixed}/recorded.jsonl --out half",
@@ -68,6 +70,35 @@ def test_two_commands_on_one_folder_do_it_no_harm(workshop: Workshop, tmp_path: 
         assert held == (judged if JUDGING & {*pair} else halved), second
         assert max(labels.values()) == 1, second
         shutil.rmtree(place)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ON_HALF)
+def test_a_viewer_beside_a_command_shows_the_run_and_does_it_no_harm(
+    workshop: Workshop, tmp_path: Path, name: str
+) -> None:
+    place, alone = workshop.new(tmp_path / "beside"), workshop.new(tmp_path / "alone")
+    command = ON_HALF[name].format(fixed=workshop.fixed).split()
+    usual = workshop.run(command, alone)
+    with viewing(place) as (client, _):
+        ended = threading.Event()
+        seen: list[int] = []
+        reader = threading.Thread(target=look_until, args=(client, ended, seen))
+        reader.start()
+        beside = workshop.run(command, place)
+        ended.set()
+        reader.join()
+    check_ended(name, beside)
+    assert (beside.code, bool(seen)) == (usual.code, True)
+    assert journals_of(place) == journals_of(alone)
+
+
+def look_until(client: Client, ended: threading.Event, seen: list[int]) -> None:
+    """Open the list of runs and one run's pages, again and again; keep their lengths."""
+    run = client.get("/").decode().partition('href="/runs/')[2].partition('"')[0]
+    assert run
+    while not (ended.is_set() and seen):
+        seen += [len(client.get(path)) for path in ("/", f"/runs/{run}", f"/runs/{run}/labels")]
 
 
 def journals_of(place: Path) -> State:
