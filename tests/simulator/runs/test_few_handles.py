@@ -10,21 +10,30 @@ import pytest
 
 from hallulab.testing import forked_runs
 from hallulab.testing.faulty_endpoint import faulty_endpoint
+from hallulab.testing.forked_runs import Ended
 from hallulab.testing.recorded_run import work_in
 from tests.simulator.cli.test_surroundings import few_handles
 
 CONVERSATIONS = 40
 
 
+def run_with_few_handles(folder: Path, url: str) -> Ended:
+    """Run in a fork of this process, which must not have searched: lancedb's threads are not forked."""
+    command = f"run --scenario {folder}/pack --model stub --base-url {url} --chatbots vanilla "
+    command += f"--detectors lexical,direct-judge --count {CONVERSATIONS} --concurrency 64 --quiet"
+    with work_in(folder):
+        return forked_runs.run(command.split(), folder / "run", partial(few_handles, 58))
+
+
 @pytest.mark.slow
 def test_sixty_four_requests_at_once_fit_into_sixty_four_handles(tmp_path: Path) -> None:
-    with work_in(tmp_path), faulty_endpoint(0.0) as endpoint:
-        command = f"run --scenario {tmp_path}/pack --model stub --base-url {endpoint.url} --chatbots vanilla "
-        command += f"--detectors lexical,direct-judge --count {CONVERSATIONS} --concurrency 64 --quiet"
-        ended = forked_runs.run(command.split(), tmp_path / "run", partial(few_handles, 58))
+    with faulty_endpoint(0.0) as endpoint, forked_runs.driver() as driver:
+        ended = driver.submit(run_with_few_handles, tmp_path, endpoint.url).result()
     assert (ended.code, ended.err) == (0, "")
-    held = [json.loads(line) for line in (tmp_path / "run" / "conversations.jsonl").read_text().splitlines()]
-    verdicts = [json.loads(line) for line in (tmp_path / "run" / "verdicts.jsonl").read_text().splitlines()]
+    held, verdicts = (
+        [json.loads(line) for line in (tmp_path / "run" / name).read_text().splitlines()]
+        for name in ("conversations.jsonl", "verdicts.jsonl")
+    )
     assert [one.get("error") for one in held] == [None] * CONVERSATIONS
     assert len(verdicts) >= 2 * CONVERSATIONS
     assert {one["outcome"] for one in verdicts} == {"scored"}
