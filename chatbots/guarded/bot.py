@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import ClassVar, Literal
 
 from hallulab.agents.concurrency import call_untrusted, require_failure
@@ -16,7 +16,7 @@ from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.redaction import remove_keys
 from hallulab.agents.served_model import ClaimCheck, read_claim_check
 from hallulab.chatbots.guarded.marks import add_marks, format_threshold, make_readable, word_escalation
-from hallulab.chatbots.guarded.policy import KIND, Decision, GuardedOptions, load_policy
+from hallulab.chatbots.guarded.policy import KIND, Decision, GuardedOptions, Policy, load_policy
 from hallulab.chatbots.guarded.record import AGAIN, JUDGING, STEP, Action, Attempt, GuardRecord
 from hallulab.chatbots.guarded.topics import Tags, TopicSubject, tag
 from hallulab.chatbots.pipeline import turn_seed
@@ -25,6 +25,7 @@ from hallulab.detectors.base.protocol import DetectorContext, describe_judging, 
 from hallulab.detectors.base.questions import claims_nothing
 from hallulab.scenarios.components import describe_exception, read_options
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack import choose_threshold
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Call, Judgement, Message, Span, Step, TurnView
 
@@ -77,7 +78,7 @@ class GuardedBot:
             )
         self._context = context
         self._kind = options.detector.kind
-        self._policy = load_policy(options.policy)
+        self._policy_file = load_policy(options.policy)
         self._inner = context.parts.chatbot(
             options.chatbot.kind, replace(context, options=options.chatbot.options)
         )
@@ -92,7 +93,7 @@ class GuardedBot:
                 options=options.detector.options,
             ),
         )
-        self._labels = self._thresholds_of_the_scenario()
+        self._require_one_scale()
         self._guarding_model = context.models.get(model).endpoint.model
         self._wrapped_kind = options.chatbot.kind
 
@@ -103,22 +104,28 @@ class GuardedBot:
         own = read_claim_check(f"chatbot {self._wrapped_kind}", self._inner) or ClaimCheck()
         return guard.joined(own)
 
-    def _thresholds_of_the_scenario(self) -> dict[str, float | Literal["detector"]]:
-        """Return the scenario's thresholds by topic; `detector` where scores have another scale than theirs.
-
-        Raises:
-            UsageError: the policy has numbers for such a detector.
-        """
-        given = self._context.scenario.identity_thresholds
-        if self._detector.traits.probabilities:
-            return dict(given)
-        if self._policy.has_numbers:
+    def _require_one_scale(self) -> None:
+        """Raise UsageError if the policy has numbers, and the detector's scores have another scale."""
+        if not self._detector.traits.probabilities and self._policy_file.has_numbers:
             raise UsageError(
-                f"chatbot {self.KIND}: the policy {self._policy.name} has thresholds from 0 to 1, and the "
-                f"scores of detector {self._kind} are on another scale. Give it a policy with `thresholds: "
-                "{general: detector, sensitive: detector}`."
+                f"chatbot {self.KIND}: the policy {self._policy_file.name} has thresholds from 0 to 1, and "
+                f"the scores of detector {self._kind} are on another scale. Give it a policy with "
+                "`thresholds: {general: detector, sensitive: detector}`."
             )
-        return dict.fromkeys(given, "detector")
+
+    @cached_property
+    def _policy(self) -> Policy:
+        """The policy for the detector's reading, which is known once the model is served."""
+        return self._policy_file.resolve(self._detector.reading)
+
+    @cached_property
+    def _labels(self) -> dict[str, float | Literal["detector"]]:
+        """The scenario's thresholds by topic; `detector` where scores have another scale than theirs."""
+        given = self._context.scenario.identity_thresholds
+        if not self._detector.traits.probabilities:
+            return dict.fromkeys(given, "detector")
+        reading = self._detector.reading
+        return {topic: choose_threshold(one, reading) for topic, one in given.items()}
 
     @property
     def parts_version(self) -> str:
@@ -141,7 +148,7 @@ class GuardedBot:
         outcome = await self._decide(work, decision, tags)
         record = GuardRecord(
             policy=self._policy.name,
-            policy_digest=self._policy.digest,
+            policy_digest=self._policy_file.digest,
             detector=self._kind,
             topics=tags.found,
             topics_error=tags.error,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, PlainValidator, ValidationError, field_validator, model_validator
 
@@ -18,6 +18,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_there
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.files.yaml_text import read_yaml
+from hallulab.scenarios.packs.pack import Reading, choose_threshold, is_by_reading, is_share
 from hallulab.scenarios.text.words import TOKEN
 from hallulab.scenarios.transcript import Frozen, Judgement
 
@@ -35,14 +36,27 @@ RUNGS: tuple[Rung, ...] = ("highlight", "cite", "regenerate", "abstain", "human"
 
 
 def _threshold(value: object) -> object:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value != "detector" and not (number and 0 <= value <= 1):  # type: ignore[operator] # it is a number
-        raise ValueError("must be a number from 0 to 1, or `detector`")
-    return float(value) if number else value  # type: ignore[arg-type] # it is a number
+    if value == "detector":
+        return value
+    if is_share(value):
+        return float(value)  # type: ignore[arg-type] # it is a number
+    if not is_by_reading(value):
+        raise ValueError(
+            "must be a number from 0 to 1, one for each reading, such as {word: 0.3, probability: 0.49}, or "
+            "`detector`"
+        )
+    return {name: float(number) for name, number in value.items()}  # type: ignore[attr-defined] # a mapping
 
 
-Threshold = Annotated[float | Literal["detector"], PlainValidator(_threshold)]
-"""A score from which a reply is flagged, or `detector`: the detector's own decision."""
+Threshold = Annotated[float | Mapping[Reading, float] | Literal["detector"], PlainValidator(_threshold)]
+"""A score from which a reply is flagged, or one for each reading of the guard's detector, or `detector`: the
+detector's own decision."""
+
+
+def resolve_threshold(given: Threshold, reading: Reading) -> float | Literal["detector"]:
+    """Return the threshold for scores that are made so."""
+    return given if isinstance(given, str) else choose_threshold(given, reading)
+
 
 PLACEHOLDER = "{topics}"
 """Stands for the topics in what the user is told."""
@@ -62,13 +76,25 @@ class Topic(Frozen):
     sensitive one and the scenario's."""
 
 
+_GENERAL: Mapping[Reading, float] = {"word": 0.5, "probability": 0.55}
+_SENSITIVE: Mapping[Reading, float] = {"word": 0.3, "probability": 0.49}
+
+
 class PolicyThresholds(Frozen):
     """Scores from which a reply is flagged, H ≥ τ (MetaRAG section 3.6)."""
 
-    general: Threshold = 0.5
-    """τ_general."""
-    sensitive: Threshold = 0.3
-    """τ_identity."""
+    general: Threshold = _GENERAL
+    """τ_general: the paper's for printed words; for probabilities above the S of what the evidence does not
+    tell (docs/safeguards.md)."""
+    sensitive: Threshold = _SENSITIVE
+    """τ_identity: the paper's for printed words; for probabilities one that flags few true replies."""
+
+    def resolve(self, reading: Reading) -> PolicyThresholds:
+        """Return those for a reading."""
+        return PolicyThresholds(
+            general=resolve_threshold(self.general, reading),
+            sensitive=resolve_threshold(self.sensitive, reading),
+        )
 
 
 class EscalationPolicy(Frozen):
@@ -158,12 +184,24 @@ class Policy(Frozen):
 
     @model_validator(mode="after")
     def _sensitive_is_stricter(self) -> Self:
-        general, sensitive = self.thresholds.general, self.thresholds.sensitive
-        if not isinstance(general, str) and not isinstance(sensitive, str) and sensitive > general:
-            raise ValueError(
-                f"thresholds: sensitive ({sensitive}) is above general ({general}), and so less strict"
-            )
+        for reading in get_args(Reading):
+            found = self.thresholds.resolve(reading)
+            general, sensitive = found.general, found.sensitive
+            if isinstance(general, float) and isinstance(sensitive, float) and sensitive > general:
+                raise ValueError(
+                    f"thresholds: sensitive ({sensitive}) is above general ({general}), and so less strict"
+                )
         return self
+
+    def resolve(self, reading: Reading) -> Policy:
+        """Return the policy for a detector whose scores are made so: each threshold is one number."""
+        topics = {
+            name: topic
+            if topic.threshold is None
+            else topic.model_copy(update={"threshold": resolve_threshold(topic.threshold, reading)})
+            for name, topic in self.topics.items()
+        }
+        return self.model_copy(update={"topics": topics, "thresholds": self.thresholds.resolve(reading)})
 
     @property
     def digest(self) -> str:
@@ -175,13 +213,16 @@ class Policy(Frozen):
         """Whether any of its thresholds is a number, and so a score from 0 to 1."""
         own = (topic.threshold for topic in self.topics.values())
         return any(
-            isinstance(one, float) for one in (self.thresholds.general, self.thresholds.sensitive, *own)
+            isinstance(one, float | Mapping)
+            for one in (self.thresholds.general, self.thresholds.sensitive, *own)
         )
 
     def decision(
         self, topics: Iterable[str], labels: Mapping[str, float | Literal["detector"]], sensitive: bool
     ) -> Decision:
         """Return by what a reply on these topics is flagged, and whether one of them is sensitive.
+
+        The policy's thresholds must be single ones (`resolve`).
 
         Args:
             topics: names of topics of the policy, and of `labels`.
@@ -195,7 +236,7 @@ class Policy(Frozen):
             sensitive = sensitive or is_sensitive
             rules += self._rules(topic, labels.get(name), is_sensitive)
         rules = rules or [self.thresholds.general]
-        numbers = [rule for rule in rules if not isinstance(rule, str)]
+        numbers = [rule for rule in rules if isinstance(rule, float)]
         return Decision(sensitive, min(numbers, default=None), "detector" in rules)
 
     def _rules(

@@ -21,6 +21,7 @@ from hallulab.detectors.base.protocol import DetectorContext, ThresholdProtocol
 from hallulab.detectors.base.questions import list_calibrations
 from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.scenarios.errors import HallulabError
+from hallulab.scenarios.packs.pack import Reading
 from hallulab.scenarios.text.spans import split_words
 from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span, TurnView, Unit
 
@@ -166,6 +167,8 @@ class Scale:
     """The options that depend on the model, as they are in force."""
     variant: str = ""
     """Which variant of a paper's method makes them (`Detector.variant`); empty: there is no paper."""
+    reading: Reading = "probability"
+    """What they are made of (`Detector.reading`)."""
 
 
 class ServedDetector(PolicyDetector):
@@ -226,7 +229,11 @@ class ServedDetector(PolicyDetector):
     def _is_as_published(self) -> bool | None:
         return self.scale.published if self.scale.variant else None
 
+    def _find_reading(self) -> Reading:
+        return self.scale.reading
+
     variant = cached_property(_find_variant)
+    reading = cached_property(_find_reading)
     as_published = cached_property(_is_as_published)
 
     def _judging_prompts(self, scale: Scale) -> Sequence[Prompt]:

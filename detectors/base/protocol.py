@@ -18,6 +18,7 @@ from hallulab.scenarios.components import describe_failure
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.packs.pack import Reading
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView
 
 ThresholdProtocol = Literal["published", "untuned", "tuned", "calibrated", "given"]
@@ -75,6 +76,8 @@ class Detector(ABC):
     the served models."""
     as_published: bool | None = None
     """Whether that variant is the paper's; None: the name stands for no paper's method."""
+    reading: Reading = "probability"
+    """What its scores from 0 to 1 are made of; topics may have another threshold for printed words."""
     traits: Traits = Traits()
     """Its properties."""
     warnings: tuple[str, ...] = ()
@@ -177,7 +180,7 @@ class DetectorContext:
     """Name in `models` of the model for this role; None: the default one."""
     seed: int = 0
     """Base seed of every sampled answer."""
-    identity_thresholds: Mapping[str, float] = field(default_factory=dict)
+    identity_thresholds: Mapping[str, float | Mapping[Reading, float]] = field(default_factory=dict)
     """The scenario's stricter thresholds by topic label (MetaRAG section 3.6)."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """The detector's own options from the experiment file."""

@@ -38,6 +38,7 @@ from hallulab.detectors.metarag.steps import (
     score_response,
 )
 from hallulab.scenarios.components import read_options
+from hallulab.scenarios.packs.pack import TopicThreshold, choose_threshold
 from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Frozen, Judgement, Passage, TurnView, Unit
 
@@ -53,9 +54,10 @@ class MetaRagOptions(Frozen):
     tau: Threshold | None = None
     """Score from which a factoid, and with it the reply, is flagged. None: the one tuned for the model if
     there is one, else the paper's 0.5 for printed words, and 0.375 for probabilities."""
-    identity_thresholds: dict[str, Threshold] | None = None
-    """Stricter thresholds by topic, such as `pregnancy: 0.3`. Of the topics of the evidence, the lowest one
-    counts if it is below `tau`. None: the scenario's."""
+    identity_thresholds: dict[str, TopicThreshold] | None = None
+    """Stricter thresholds by topic, such as `pregnancy: 0.3`, or one for each reading: `pregnancy: {word:
+    0.3, probability: 0.49}`. Of the topics of the evidence, the lowest one counts if it is below `tau`. None:
+    the scenario's."""
     reading: Literal["auto", "probability", "word"] = "auto"
     """How a verifier's decision is read: as the printed word YES, NO or NOT SURE, as in the paper, or from
     the probabilities of its first word. `auto`: by `probability` for models that the catalogue calls
@@ -138,6 +140,7 @@ class MetaRagDetector(ServedDetector):
             tuned=readings[0] if len(set(readings)) == 1 else None,
             corrections=first if readings[0] == "probability" else None,
             in_force={"reading": readings},
+            reading="word" if by_word else "probability",
             variant="word" if by_word else f"{' and '.join(dict.fromkeys(readings))}, with the fact itself",
         )
 
@@ -232,7 +235,9 @@ class MetaRagDetector(ServedDetector):
         """Return the threshold for this evidence (section 3.6): the lowest of the general and its topics'."""
         topics = {passage.topic for passage in passages}
         stricter = [
-            tau for topic, tau in (self._options.identity_thresholds or {}).items() if topic in topics
+            choose_threshold(given, self.reading)
+            for topic, given in (self._options.identity_thresholds or {}).items()
+            if topic in topics
         ]
         return min([self.threshold, *stricter])
 

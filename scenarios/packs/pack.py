@@ -5,14 +5,57 @@ docs/scenario-packs.md describes the files. A pack is only data; nothing in it i
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PlainValidator, field_validator, model_validator
 
 from hallulab.scenarios.transcript import Frozen
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 """Small letters, digits and hyphens; safe in file names and keys."""
+
+
+Reading = Literal["word", "probability"]
+"""What a detector's scores are made of: printed words, as in MetaRAG's paper, or probabilities."""
+
+
+def is_share(value: object) -> bool:
+    """Return whether a value is a number from 0 to 1."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def is_by_reading(value: object) -> bool:
+    """Return whether a value has a number from 0 to 1 for each reading, and nothing else."""
+    return (
+        isinstance(value, Mapping)
+        and set(value) == set(get_args(Reading))
+        and all(map(is_share, value.values()))
+    )
+
+
+def _check_topic_threshold(value: object) -> object:
+    if is_share(value):
+        return float(value)  # type: ignore[arg-type] # it is a number
+    if not is_by_reading(value):
+        raise ValueError(
+            "must be a number from 0 to 1, or one for each reading, such as {word: 0.3, probability: 0.49}"
+        )
+    return {name: float(number) for name, number in value.items()}  # type: ignore[attr-defined] # it is a mapping
+
+
+TopicThreshold = Annotated[float | Mapping[Reading, float], PlainValidator(_check_topic_threshold)]
+"""A threshold from 0 to 1, or one for each reading. Scores of printed words are multiples of 1/8 with the
+paper's four variants, so a threshold that was fitted to probabilities means another thing there."""
+
+
+def choose_threshold(given: float | Mapping[Reading, float], reading: Reading) -> float:
+    """Return the threshold for scores that are made so.
+
+    >>> choose_threshold({"word": 0.3, "probability": 0.49}, "word")
+    0.3
+    """
+    return given[reading] if isinstance(given, Mapping) else given
 
 
 class Specialist(Frozen):
@@ -133,7 +176,7 @@ class Scenario(Frozen):
     """The assistant's core functions, one line each."""
     specialists: tuple[Specialist, ...] = Field(min_length=1)
     """AgentBot's role agents."""
-    identity_thresholds: dict[str, float] = Field(default_factory=dict)
+    identity_thresholds: dict[str, TopicThreshold] = Field(default_factory=dict)
     """Topic label → MetaRAG threshold, for topics that need a stricter one (τ_identity = 0.3)."""
     documents: tuple[Document, ...]
     """The knowledge documents; imported chats may have none."""

@@ -21,7 +21,14 @@ from hallulab.scenarios.files.data_files import expand_home, is_folder, is_there
 from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.files.yaml_text import YamlText, read_yaml
 from hallulab.scenarios.packs.documents import ANYWHERE, SCHEMA, Boundary, DocumentDefaults, read_documents
-from hallulab.scenarios.packs.pack import Document, Identifier, Persona, Scenario, Specialist
+from hallulab.scenarios.packs.pack import (
+    Document,
+    Identifier,
+    Persona,
+    Scenario,
+    Specialist,
+    TopicThreshold,
+)
 from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.transcript import Frozen
 
@@ -73,7 +80,7 @@ class ScenarioFile(Frozen):
     """See `Scenario.functions`."""
     specialists: tuple[Specialist, ...] = Field(default=DEFAULT_SPECIALISTS, min_length=1, max_length=26)
     """See `Scenario.specialists`; a receptionist can route to 26 at most."""
-    identity_thresholds: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(default_factory=dict)
+    identity_thresholds: dict[str, TopicThreshold] = Field(default_factory=dict)
     """See `Scenario.identity_thresholds`."""
     documents: Text
     """Folder of the documents, relative to the file."""

@@ -17,7 +17,7 @@ from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.attacks.retrieval import AttackedRetriever
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.packs.pack import Persona, Scenario
+from hallulab.scenarios.packs.pack import Persona, Reading, Scenario
 from hallulab.scenarios.transcript import Retriever
 from hallulab.simulator.experiment.attacked import SearchNotingChatbot
 from hallulab.simulator.experiment.config import Component, Experiment
@@ -65,7 +65,9 @@ class Participants:
 
 
 def make_detectors(
-    experiment: Experiment, pool: ModelPool, identity_thresholds: Mapping[str, float]
+    experiment: Experiment,
+    pool: ModelPool,
+    identity_thresholds: Mapping[str, float | Mapping[Reading, float]],
 ) -> list[Detector]:
     """Make the experiment's detectors.
 

@@ -11,7 +11,7 @@ from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder, is_there
 from hallulab.scenarios.packs.documents import Boundary, DocumentDefaults, read_documents
-from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.packs.pack import Document, TopicThreshold
 from hallulab.scenarios.packs.pack_files import SCENARIO_FILE, list_built_in_packs, load_scenario
 from hallulab.scenarios.text.edits import SentenceBank, collect_sentences
 from hallulab.simulator.bench.build import write_labelled
@@ -160,7 +160,7 @@ def load_material(source: str, turns: Sequence[int], contexts: Sequence[int], se
     return build_grounded_streams(documents, turns, contexts, seed), collect_sentences(documents)
 
 
-def load_topic_thresholds(source: str) -> dict[str, float]:
+def load_topic_thresholds(source: str) -> dict[str, TopicThreshold]:
     """Return the stricter thresholds of a scenario pack by topic; none of any other source.
 
     Raises:

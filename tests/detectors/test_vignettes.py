@@ -69,9 +69,9 @@ async def test_halludetect_does_not_flag_the_email_that_the_user_gave(pool: Mode
     assert (judgement.flagged, flagged(judgement, NOTICE)) == (False, [])
 
 
-GENERAL = load_policy("metarag").thresholds.general
-SENSITIVE = load_policy("metarag").thresholds.sensitive
-"""The thresholds of the built-in policy."""
+THRESHOLDS = load_policy("metarag").resolve("probability").thresholds
+GENERAL, SENSITIVE = THRESHOLDS.general, THRESHOLDS.sensitive
+"""The thresholds of the built-in policy for the default model."""
 
 
 async def test_metarag_flags_ibuprofen_at_the_general_threshold(pool: ModelPool) -> None:

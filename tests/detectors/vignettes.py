@@ -12,6 +12,10 @@ from tests.places import RECORDINGS
 
 RECORDING = RECORDINGS / "vignettes.jsonl"
 MODEL = "qwen2.5-coder-1.5b"
+STRONG_RECORDING = RECORDINGS / "vignettes_strong.jsonl"
+"""What a strong general-purpose language model answered to each prompt of MetaRAG by `word`. It read the
+prompts one by one; nothing was sampled, and there are no log-probabilities and no counts of tokens."""
+STRONG_MODEL = "strong-model"
 
 
 def passages(*texts: str, topic: str | None = None) -> tuple[Passage, ...]:
@@ -118,8 +122,10 @@ TRUE_BESIDE = {
 """Nearly the evidence's own words, on the evidence of the worked examples."""
 
 
-def recorded_pool(recording: Recording, base_url: str = "http://127.0.0.1:9/v1") -> ModelPool:
-    return ModelPool({"default": Endpoint(MODEL, base_url)}, recording=recording)
+def recorded_pool(
+    recording: Recording, base_url: str = "http://127.0.0.1:9/v1", model: str = MODEL
+) -> ModelPool:
+    return ModelPool({"default": Endpoint(model, base_url)}, recording=recording)
 
 
 async def judged(pool: ModelPool, kind: str, view: TurnView, **options: object) -> Judgement:

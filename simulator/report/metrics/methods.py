@@ -26,8 +26,8 @@ _SOURCES = {
     "given": "given in the options",
 }
 _SIGNS: dict[Sign, str] = {
-    "agrees with opposites": "{detector}: of {met} of {seen} facts its model affirmed both a rewording and its "
-    "opposite, as small models do: its verdicts tell little (docs/methods.md).",
+    "agrees with opposites": "{detector}: of {met} of {seen} facts its model affirmed both a rewording and "
+    "its opposite, as small models do: its verdicts tell little (docs/methods.md).",
     "filters nothing": "{detector}: its filter kept {met} of {seen} objections, as with small models, whose "
     "grades are all alike: expect many false alarms (docs/methods.md).",
 }

@@ -25,6 +25,7 @@ from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import expand_home
 from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.packs.pack import choose_threshold
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
@@ -280,7 +281,13 @@ async def _calibrate_policy(
                 told = partial(shown.advance, shown.add_task(detector.name, total=len(replies)))
                 judged = await evaluate(detector, replies, experiment.measured_at_once, told)
     _require_coverage(judged)
-    rows = build_topic_rows(judged, wanted, load_topic_thresholds(source), folds)
+    # A fit is for one detector with one model: the other reading's thresholds are of no use to it.
+    wanted = wanted.resolve(detector.reading)
+    labels = {
+        topic: choose_threshold(given, detector.reading)
+        for topic, given in load_topic_thresholds(source).items()
+    }
+    rows = build_topic_rows(judged, wanted, labels, folds)
     if all(row.threshold is None for row in rows):
         reasons = "; ".join(f"{row.topic}: {row.not_fitted}" for row in rows) or "no topic is sensitive"
         raise UsageError(f"no threshold is fitted, nothing is written: {reasons}.")

@@ -71,7 +71,7 @@ async def test_a_ladder_without_marks_is_not_said_to_have_marked(tmp_path: Path)
     reply, _ = await asked(bot, GENERAL)
     assert reply.text == "It smells."
     assert reply.steps[-2].text.splitlines()[2] == (
-        "shown as it is, for the policy marks nothing: H = 0.90 reaches τ = 0.50: unsupported is “It smells.”"
+        "shown as it is, for the policy marks nothing: H = 0.90 reaches τ = 0.55: unsupported is “It smells.”"
     )
 
 
@@ -273,5 +273,5 @@ async def test_a_failed_tagger_makes_the_topic_sensitive(tmp_path: Path) -> None
     wanted = policy(tmp_path, "tagger: model")
     silent = guarded(Says("It smells."), Finds(0.1), changes={"route": {"Z": 1.0}}, policy=wanted)
     _, record = await asked(silent, GENERAL)
-    assert (record.sensitive, record.threshold, record.topics) == (True, 0.3, {})
+    assert (record.sensitive, record.threshold, record.topics) == (True, 0.49, {})
     assert record.topics_error == "guard.topic: the model answered with none of A, B."

@@ -20,7 +20,8 @@ says: {abstain: No answer., human: Wait.}
 
 
 def policy(**changes: Any) -> Policy:
-    given = {"name": "p", "topics": {"visa": {"sensitive": True}, "fees": {}}}
+    given: dict[str, Any] = {"name": "p", "topics": {"visa": {"sensitive": True}, "fees": {}}}
+    given["thresholds"] = {"general": 0.5, "sensitive": 0.3}
     return Policy.model_validate({**given, "says": {"abstain": "No.", "human": "Wait."}, **changes})
 
 
@@ -31,7 +32,9 @@ def judged(score: float, flagged: bool) -> Judgement:
 def test_the_built_in_policy_has_fitted_thresholds_and_the_whole_ladder() -> None:
     found = load_policy("metarag")
     assert list_built_in_policies() == ["metarag"]
-    assert (found.thresholds.general, found.thresholds.sensitive) == (0.55, 0.49)
+    fitted, papers = (found.resolve(reading).thresholds for reading in ("probability", "word"))
+    assert (fitted.general, fitted.sensitive) == (0.55, 0.49)
+    assert (papers.general, papers.sensitive) == (0.5, 0.3)
     assert found.ladder.general == ("highlight", "cite")
     assert found.ladder.sensitive == ("highlight", "cite", "regenerate", "abstain", "human")
 
@@ -94,6 +97,25 @@ def test_the_detectors_own_decision_is_a_threshold() -> None:
     assert own.decision(["visa"], {}, False) == Decision(True, 0.3, True)
 
 
+@pytest.mark.parametrize(("reading", "threshold"), [("word", 0.3), ("probability", 0.51)])
+def test_a_threshold_by_reading_is_that_of_the_guards_detector(
+    reading: Literal["word", "probability"], threshold: float
+) -> None:
+    by_reading = {"word": 0.3, "probability": 0.51}
+    own = policy(topics={"visa": {"sensitive": True, "threshold": by_reading}}).resolve(reading)
+    assert own.decision(["visa"], {}, False) == Decision(True, threshold, False)
+
+
+@pytest.mark.parametrize(
+    ("reading", "general", "sensitive"), [("word", 0.5, 0.3), ("probability", 0.55, 0.49)]
+)
+def test_a_policy_without_thresholds_has_those_of_the_reading(
+    reading: Literal["word", "probability"], general: float, sensitive: float
+) -> None:
+    own = policy(thresholds={}).resolve(reading)
+    assert (own.thresholds.general, own.thresholds.sensitive) == (general, sensitive)
+
+
 def test_the_user_is_told_the_topics() -> None:
     told = policy(says={"abstain": "Nothing on {topics}.", "human": "Wait."}).says
     assert told.said("abstain", "human", topics=["visa", "fees"]) == "Nothing on visa, fees. Wait."
@@ -120,7 +142,17 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ),
         (
             "thresholds: {general: 2}",
-            "line 5: thresholds.general: must be a number from 0 to 1, or `detector`. Correct it; see "
+            "line 5: thresholds.general: must be a number from 0 to 1, one for each reading, such as {word: "
+            "0.3, probability: 0.49}, or `detector`. Correct it; see docs/safeguards.md.",
+        ),
+        (
+            "thresholds: {general: {word: 0.5}}",
+            "line 5: thresholds.general: must be a number from 0 to 1, one for each reading, such as {word: "
+            "0.3, probability: 0.49}, or `detector`. Correct it; see docs/safeguards.md.",
+        ),
+        (
+            "thresholds: {general: 0.5, sensitive: {word: 0.3, probability: 0.6}}",
+            "line 1: thresholds: sensitive (0.6) is above general (0.5), and so less strict. Correct it; see "
             "docs/safeguards.md.",
         ),
         (

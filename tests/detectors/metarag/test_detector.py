@@ -233,6 +233,15 @@ async def test_a_span_rests_on_evidence_that_was_shown() -> None:
     assert [span.evidence for span in judgement.spans] == ["pool#0: " + PASSAGES[0].text]
 
 
+@pytest.mark.parametrize(("word", "threshold"), [(True, 0.3), (False, 0.49)])
+async def test_a_topics_threshold_is_that_of_the_reading(word: bool, threshold: float) -> None:
+    pool, _ = scripted_pool(Model(word=word))
+    given = {"prices": {"word": 0.3, "probability": 0.49}}
+    made = detector(pool, tau=0.9, identity_thresholds=given, reading="word" if word else "probability")
+    [span] = (await made.detect(VIEW)).spans or ()
+    assert span.reason.endswith(f"threshold {threshold:.2f})")
+
+
 async def test_the_scenarios_thresholds_hold_unless_others_are_given() -> None:
     pool, _ = scripted_pool(lambda b: "NOT SURE" if "Statement:" in last_user(b) else Model()(b))
     flags = []

@@ -231,8 +231,14 @@ def test_a_missing_personas_file_is_refused(pack: Path) -> None:
         (
             "title: Tiny",
             "title: Tiny\nidentity_thresholds:\n  heat: 3",
-            "line 5: identity_thresholds.heat: input should be less than or equal to 1. "
-            "Correct it; see docs/scenario-packs.md.",
+            "line 5: identity_thresholds.heat: must be a number from 0 to 1, or one for each reading, such "
+            "as {word: 0.3, probability: 0.49}. Correct it; see docs/scenario-packs.md.",
+        ),
+        (
+            "title: Tiny",
+            "title: Tiny\nidentity_thresholds:\n  heat: {word: 0.3}",
+            "line 5: identity_thresholds.heat: must be a number from 0 to 1, or one for each reading, such "
+            "as {word: 0.3, probability: 0.49}. Correct it; see docs/scenario-packs.md.",
         ),
         (
             "title: Tiny",

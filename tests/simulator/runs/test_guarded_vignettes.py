@@ -1,5 +1,6 @@
 """MetaRAG's two case studies (section 4.2.1), end to end: the wrong answers of the paper through the guarded
-chatbot, judged by the real 1.5B model (recorded), into the audit log."""
+chatbot, into the audit log. They are judged by the real 1.5B model, and by a strong general-purpose language
+model, with the paper's own reading (both recorded)."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,10 +20,20 @@ from hallulab.chatbots.guarded.topics import TopicSubject, choose_topic_by_model
 from hallulab.chatbots.pipeline import turn_seed
 from hallulab.chatbots.protocol import Chatbot, ChatbotContext, Reply
 from hallulab.chatbots.registry import ComponentFactory, make_chatbot
-from hallulab.scenarios.transcript import Conversation, Message, Turn, TurnView
+from hallulab.scenarios.transcript import Conversation, Message, Passage, Turn, TurnView
 from hallulab.simulator.runs.audit_log import AuditLog, BrokenChain, read_chain
+from hallulab.testing.scripted import last_user, scripted_pool
 from tests.chatbots.stage import SCENARIO, Shelf
-from tests.detectors.vignettes import GROUNDED, IBUPROFEN, RECORDING, REFUGEE, TRUE_BESIDE, recorded_pool
+from tests.detectors.vignettes import (
+    GROUNDED,
+    IBUPROFEN,
+    RECORDING,
+    REFUGEE,
+    STRONG_MODEL,
+    STRONG_RECORDING,
+    TRUE_BESIDE,
+    recorded_pool,
+)
 
 REFUSAL = "I am not sure enough of my answer to give it to you. A human expert will look at your question."
 
@@ -128,6 +140,62 @@ async def test_what_the_evidence_says_passes_on_the_same_topics(
     view = TRUE_BESIDE[name]
     turn, record = await through_the_guard(view, pool, tmp_path / "audit.jsonl")
     assert (turn.reply, record.action, record.threshold) == (view.reply, "passed", threshold)
+
+
+@pytest.fixture
+async def strong_pool() -> AsyncIterator[ModelPool]:
+    recording = Recording.replay(STRONG_RECORDING)
+    models = recorded_pool(recording, model=STRONG_MODEL)
+    yield models
+    await models.close()
+    recording.close()
+
+
+@pytest.mark.parametrize(
+    ("view", "topic", "score"),
+    [(IBUPROFEN, "pregnancy", 0.875), (REFUGEE, "asylum", 0.75)],
+    ids=["pregnancy", "refugee rights"],
+)
+async def test_the_shipped_guard_flags_a_vignette_on_a_capable_model_as_in_the_paper(
+    view: TurnView, topic: str, score: float, strong_pool: ModelPool, tmp_path: Path
+) -> None:
+    log = tmp_path / "audit.jsonl"
+    turn, record = await through_the_guard(view, strong_pool, log)
+    assert (list(record.topics), record.threshold, record.attempts[0].score) == ([topic], 0.3, score)
+    assert (turn.reply, record.action) == (REFUSAL, "human")
+
+
+@pytest.mark.parametrize("name", ["ibuprofen", "refugee"])
+async def test_what_the_evidence_says_passes_on_a_capable_model(
+    name: str, strong_pool: ModelPool, tmp_path: Path
+) -> None:
+    view = TRUE_BESIDE[name]
+    turn, record = await through_the_guard(view, strong_pool, tmp_path / "audit.jsonl")
+    assert (turn.reply, record.action, record.threshold) == (view.reply, "passed", 0.3)
+    assert record.attempts[0].score == 0.0
+
+
+@pytest.mark.parametrize(("topic", "flagged"), [("asylum", True), (None, True)])
+async def test_what_the_evidence_does_not_tell_is_flagged_by_printed_words(
+    topic: str | None, flagged: bool, tmp_path: Path
+) -> None:
+    """NOT SURE of every variant is S = 0.5: the paper's refugee vignette, at 0.3, and at 0.5 in general."""
+
+    def unsure(body: dict[str, Any]) -> str:
+        asked = last_user(body)
+        if "response_format" in body:
+            return json.dumps({"same": ["a", "b"], "opposite": ["c", "d"]})
+        return "NOT SURE" if "Statement:" in asked else f"1: {REFUGEE.reply}"
+
+    passages = tuple(one.model_copy(update={"topic": topic}) for one in REFUGEE.passages)
+    question = REFUGEE.question if topic else "What about country X?"
+    view = REFUGEE.model_copy(update={"passages": passages, "question": question})
+    if topic is None:
+        view = view.model_copy(update={"passages": (Passage(id="a#0", document="a", text="Six months."),)})
+    models, _ = scripted_pool(unsure, STRONG_MODEL)
+    _, record = await through_the_guard(view, models, tmp_path / "audit.jsonl")
+    assert (record.attempts[0].score, record.attempts[0].flagged) == (0.5, flagged)
+    assert record.threshold == (0.3 if topic else 0.5)
 
 
 async def test_an_edited_line_of_the_log_is_detected(pool: ModelPool, tmp_path: Path) -> None:

@@ -17,7 +17,11 @@ from tests.builders import labelled
 
 
 def policy(**changes: Any) -> Policy:
-    given = {"name": "p", "topics": {"visa": {"sensitive": True, "words": ["visa"]}, "fees": {}}}
+    given: dict[str, Any] = {
+        "name": "p",
+        "topics": {"visa": {"sensitive": True, "words": ["visa"]}, "fees": {}},
+        "thresholds": {"general": 0.5, "sensitive": 0.3},
+    }
     return Policy.model_validate({**given, "says": {"abstain": "No.", "human": "Wait."}, **changes})
 
 
