@@ -10,7 +10,7 @@ AutoGen's `Swarm`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -59,6 +59,7 @@ class Team:
         domain: what the service is about.
         specialists: the agents that the receptionist can hand over to.
         search: finds documents.
+        writers: names of specialists who write documents instead of informing.
         instructions: what specialists are told besides their rules; empty: nothing.
         temperature: sampling temperature; 0 is greedy.
         max_tokens: limit of an answer.
@@ -74,6 +75,7 @@ class Team:
         domain: str,
         specialists: Sequence[Specialist],
         search: Search,
+        writers: Collection[str] = (),
         instructions: str = "",
         temperature: float = 0.0,
         max_tokens: int = 512,
@@ -83,12 +85,18 @@ class Team:
         self._domain = domain
         self._specialists = specialists
         self._search = search
+        self._writers = writers
         self._instructions = instructions
         self._sampling = {"temperature": temperature, "max_tokens": max_tokens}
         self._raised: list[BaseException] = []
 
-    async def answer(self, history: Sequence[Message], query: str) -> TeamAnswer:
-        """Return the team's answer to `query`, which follows `history`.
+    async def answer(self, history: Sequence[Message], message: str, query: str | None = None) -> TeamAnswer:
+        """Return the team's answer to a message.
+
+        Args:
+            history: what was said before it.
+            message: it.
+            query: what it asks, on its own; None: it is understood without the history.
 
         Raises:
             UnparseableAnswer: the receptionist hands over to nobody, or nobody answers in time.
@@ -99,7 +107,9 @@ class Team:
         for name in names:
             ends = ends | TextMessageTermination(name)
         team = Swarm([self._receptionist(), *map(self._agent, self._specialists)], termination_condition=ends)
-        task = f"Conversation so far:\n{format_dialogue(history) or '(nothing yet)'}\n\nMessage: {query}"
+        task = f"Conversation so far:\n{format_dialogue(history) or '(nothing yet)'}\n\nMessage: {message}"
+        if query is not None:
+            task += f"\nOn its own: {query}"
         try:
             found = await team.run(task=TextMessage(content=task, source="user"))
         except Exception:
@@ -123,7 +133,8 @@ class Team:
         )
 
     def _agent(self, one: Specialist) -> AssistantAgent:
-        prompt = load_prompt("hallulab.agents", "take_over").fill(
+        own = "take_over_writing" if one.name in self._writers else "take_over"
+        prompt = load_prompt("hallulab.agents", own).fill(
             domain=self._domain, title=one.title, duty=one.duty.rstrip(".")
         )
         return AssistantAgent(

@@ -42,7 +42,7 @@ class AgentBot(RagChatbot):
     """A receptionist routes each message to a specialist, who searches and answers (3 calls a reply).
 
     The calls: reformulation, routing (one token; none with only one specialist), the specialist's answer.
-    With handoffs: the handoff, the specialist's searches, its answer.
+    With handoffs: reformulation (not of a first message), the handoff, the specialist's searches, its answer.
 
     Raises:
         UsageError: an option is unknown or wrong, or a specialist's name is not a valid function name.
@@ -55,6 +55,7 @@ class AgentBot(RagChatbot):
         "agents/route",
         "agents/hand_over",
         "agents/take_over",
+        "agents/take_over_writing",
         "chatbots/specialist",
         "chatbots/drafter",
     )
@@ -112,6 +113,10 @@ class AgentBot(RagChatbot):
 
     async def _answer_by_team(self, work: Draft) -> str:
         scenario, found = self.context.scenario, dict[str, Passage]()
+        # A first message stands on its own, and the specialist words its searches itself.
+        if len(work.history) > 1:
+            await self.reformulate(work)
+        query = work.query or None
 
         async def search(query: str) -> str:
             work.query = work.query or query
@@ -128,11 +133,12 @@ class AgentBot(RagChatbot):
             domain=scenario.domain,
             specialists=scenario.specialists,
             search=search,
+            writers=WRITERS,
             instructions="\n\n".join(self.draft_instructions()),
             temperature=self.options.temperature,
             max_tokens=self.options.max_tokens,
         )
-        told = await team.answer(work.history[:-1], work.question)
+        told = await team.answer(work.history[:-1], work.question, query)
         work.note("route", told.specialist)
         work.note("draft", told.text)
         return self.conclusion(require_text("answer", told.text))

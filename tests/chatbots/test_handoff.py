@@ -32,6 +32,8 @@ def calling(name: str, **arguments: str) -> httpx2.Response:
 
 def team(body: dict[str, Any]) -> Any:
     """Hands over to the attendant, who searches and answers."""
+    if "tools" not in body and body["messages"][-1]["role"] != "tool":
+        return "When does the indoor pool open?"
     names = [tool["function"]["name"] for tool in body.get("tools", [])]
     if "transfer_to_attendant" in names:
         return calling("transfer_to_attendant")
@@ -49,16 +51,23 @@ def bot_of(script: Any) -> tuple[AgentBot, ScriptedTransport, Shelf]:
 async def test_the_receptionist_hands_over_to_a_specialist_who_searches_and_answers() -> None:
     bot, transport, shelf = bot_of(team)
     reply = await bot.reply(LATER)
-    assert (reply.text, reply.query, reply.passages) == ("It opens at 7.", "opening hours", (HOURS,))
+    alone = "When does the indoor pool open?"
+    assert (reply.text, reply.query, reply.passages) == ("It opens at 7.", alone, (HOURS,))
     assert [(step.name, step.text) for step in reply.steps] == [
+        ("reformulated_query", alone),
         ("searched", "opening hours"),
         ("route", "attendant"),
         ("draft", "It opens at 7."),
     ]
-    assert [call.purpose for call in reply.calls] == ["chatbot.route", "chatbot.answer", "chatbot.answer"]
-    assert [call.finish_reason for call in reply.calls] == ["function_calls", "function_calls", "stop"]
+    assert [call.purpose for call in reply.calls] == [
+        "chatbot.reformulate",
+        "chatbot.route",
+        "chatbot.answer",
+        "chatbot.answer",
+    ]
+    assert [call.finish_reason for call in reply.calls[1:]] == ["function_calls", "function_calls", "stop"]
     assert shelf.searched == [("opening hours", 4)]
-    route, first, second = transport.requests
+    _, route, first, second = transport.requests
     assert [tool["function"]["name"] for tool in route["tools"]] == [
         "transfer_to_attendant",
         "transfer_to_drafter",
@@ -70,7 +79,7 @@ async def test_the_receptionist_hands_over_to_a_specialist_who_searches_and_answ
     assert [body.get("tool_choice") for body in (route, first, second)] == ["required", "required", None]
     assert route["messages"][-1]["content"] == (
         "Conversation so far:\nUser: I want to swim.\nAssistant: Which pool?\n\n"
-        "Message: The indoor one. When does it open?"
+        "Message: The indoor one. When does it open?\nOn its own: When does the indoor pool open?"
     )
     assert "you are the Attendant. Your duty: tells opening hours." in first["messages"][0]["content"]
     assert second["messages"][-1] == {
@@ -78,6 +87,33 @@ async def test_the_receptionist_hands_over_to_a_specialist_who_searches_and_answ
         "tool_call_id": "c1",
         "content": "[1] Opening hours\nThe pool opens at 7.",
     }
+
+
+async def test_a_first_message_is_handed_over_as_it_is() -> None:
+    bot, transport, _ = bot_of(team)
+    reply = await bot.reply(ASKED)
+    assert reply.query == "opening hours"
+    assert transport.requests[0]["messages"][-1]["content"] == (
+        "Conversation so far:\n(nothing yet)\n\nMessage: When does it open?"
+    )
+
+
+async def test_a_drafter_is_told_to_write_a_document_and_others_to_inform() -> None:
+    def to_drafter(body: dict[str, Any]) -> Any:
+        names = [tool["function"]["name"] for tool in body.get("tools", [])]
+        return calling("transfer_to_drafter") if "transfer_to_drafter" in names else team(body)
+
+    told = []
+    for script in (to_drafter, team):
+        bot, transport, _ = bot_of(script)
+        await bot.reply(ASKED)
+        told.append(transport.requests[1]["messages"][0]["content"])
+    drafter, attendant = told
+    assert "you are the Clerk. Your duty: writes letters to the pool." in drafter
+    assert "leave a blank in square brackets" in drafter
+    assert drafter.endswith("Use at most 130 words.")
+    assert "short, friendly sentences" not in drafter
+    assert attendant.endswith("Write two to five short, friendly sentences, no list.")
 
 
 async def failure_of(script: Any) -> ChatbotError:
