@@ -37,7 +37,9 @@ from hallulab.detectors.metarag.steps import (
     score_factoid,
     score_response,
 )
+from hallulab.detectors.metarag.together import judge_together
 from hallulab.scenarios.components import read_options
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import TopicThreshold, choose_threshold
 from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Frozen, Judgement, Passage, TurnView, Unit
@@ -74,6 +76,10 @@ class MetaRagOptions(Frozen):
     """Temperature of mutation; the paper compares 0 and 0.7."""
     verification_temperature: Temperature = 0.0
     """Temperature of verification by printed word."""
+    together: bool = False
+    """Whether all variants of a reply's factoids and the verdicts on them are asked for in one request (ours,
+    not published; about an eighth of the tokens). It takes a capable model, which prints words, and has the
+    temperature of mutation."""
     max_factoids: int = Field(default=24, ge=1)
     """More factoids of a reply are not judged; the judgement is then marked truncated."""
     max_evidence_characters: int = Field(default=12000, ge=100)
@@ -104,13 +110,15 @@ class MetaRagDetector(ServedDetector):
         options = read_options(f"detector {name}", MetaRagOptions, context.options)
         if options.identity_thresholds is None:
             options = options.model_copy(update={"identity_thresholds": dict(context.identity_thresholds)})
+        if options.together:
+            _require_one_model(name, options)
         self._options = options
         self._verifier_names: tuple[str | None, ...] = options.verifiers or (context.model,)
-        self._verifier = Verifier(
-            None if options.reading == "auto" else options.reading, options.verification_temperature
-        )
+        given = "word" if options.together else options.reading
+        self._verifier = Verifier(None if given == "auto" else given, options.verification_temperature)
         self._decomposition = load_prompt("hallulab.detectors.metarag", "decomposition")
         self._mutation = load_prompt("hallulab.detectors.metarag", "mutation")
+        self._together = load_prompt("hallulab.detectors.metarag", "together")
         self._verifiers = {
             f"verifier {index}": context.models.get(name) for index, name in enumerate(self._verifier_names)
         }
@@ -132,6 +140,9 @@ class MetaRagDetector(ServedDetector):
         """Return the paper's scale if every verifier prints words."""
         readings = [self._verifier.reading_of(client) for client in self._verifiers.values()]
         by_word = set(readings) == {"word"}
+        if self._options.together:
+            prompts = (self._decomposition, self._together)
+            return Scale(prompts, untuned=PAPER_TAU, in_force={"reading": readings, "together": True})
         first = list_calibrations(find_catalogue_name(self._verifiers["verifier 0"])).get(SUPPORTED)
         return Scale(
             (self._decomposition, self._mutation, self._verifier.prompt),
@@ -146,12 +157,12 @@ class MetaRagDetector(ServedDetector):
 
     @property
     def _asks_fact(self) -> bool:
-        """Whether the fact itself is verified, too: not if all is as published."""
+        """Whether the fact itself is verified, too: not if words are printed, as published."""
         return not self.scale.published
 
     def _judging_prompts(self, scale: Scale) -> Sequence[Prompt]:
         """See `ServedDetector`: the models that decompose and mutate do not judge."""
-        return (self._verifier.prompt,)
+        return (self._together if self._options.together else self._verifier.prompt,)
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
         """See `ServedDetector`. Abstains without a reply, without evidence, and without factoids."""
@@ -171,9 +182,12 @@ class MetaRagDetector(ServedDetector):
         )
         if not decomposition.factoids:
             raise Abstention("no factual statement")
-        units = await gather_all(
-            self._score(session, factoid, evidence) for factoid in decomposition.factoids
-        )
+        if options.together:
+            units = await self._score_together(session, decomposition.factoids, evidence)
+        else:
+            units = await gather_all(
+                self._score(session, factoid, evidence) for factoid in decomposition.factoids
+            )
         judgement = _aggregate(units, view, evidence.passages, self._tau_for(view.passages))
         skipped = (_make_skipped_unit(region, view.reply) for region in decomposition.skipped)
         truncated = evidence.truncated or decomposition.cut_off
@@ -196,6 +210,45 @@ class MetaRagDetector(ServedDetector):
             checks = await self._verify(session, evidence.text, [variant for _, variant in asked])
         except ModelError as error:
             return unit.model_copy(update={"details": {"error": str(error)}})
+        return self._grade(unit, asked, checks)
+
+    async def _score_together(
+        self, session: Session, factoids: Sequence[Factoid], evidence: PromptEvidence
+    ) -> list[Unit]:
+        """Return what `_score` does of each factoid, by one request for all."""
+        units = [Unit(text=one.text, start=one.region.start, end=one.region.end) for one in factoids]
+        try:
+            found = await judge_together(
+                session.on(self._verifier_names[0]),
+                self._together,
+                evidence.text,
+                factoids,
+                count=self._options.mutations,
+                temperature=self._options.mutation_temperature,
+            )
+        except ModelError as error:
+            return [unit.model_copy(update={"details": {"error": str(error)}}) for unit in units]
+        left_out = {"error": "together: the model's answer leaves this fact out, or a rewording of it"}
+        return [
+            self._grade(
+                unit,
+                _name_variants([variant for variant, _ in found[place]]),
+                [(check,) for _, check in found[place]],
+            )
+            if place in found
+            else unit.model_copy(update={"details": left_out})
+            for place, unit in enumerate(units)
+        ]
+
+    def _grade(
+        self, unit: Unit, asked: Sequence[tuple[str, Variant]], checks: Sequence[Sequence[Check]]
+    ) -> Unit:
+        """Return a factoid with its S_i.
+
+        Args:
+            asked: names and variants.
+            checks: those of each variant, one a verifier.
+        """
         penalties = {
             name: sum(check.penalty for check in each) / len(each)
             for (name, _), each in zip(asked, checks, strict=True)
@@ -240,6 +293,19 @@ class MetaRagDetector(ServedDetector):
             if topic in topics
         ]
         return min([self.threshold, *stricter])
+
+
+def _require_one_model(name: str, options: MetaRagOptions) -> None:
+    """Raise UsageError if options ask for more than one request to one model can do."""
+    if options.mutator is not None or len(options.verifiers) > 1:
+        raise UsageError(
+            f"detector {name}: `together` asks one model for variants and verdicts. Leave out `mutator`, and "
+            "name at most one of `verifiers`."
+        )
+    if options.reading == "probability":
+        raise UsageError(
+            f"detector {name}: `together` reads printed words. Leave out `reading`, or `together`."
+        )
 
 
 def _name_variants(variants: Sequence[Variant]) -> list[tuple[str, Variant]]:
