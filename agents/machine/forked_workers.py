@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from hallulab.agents.machine.worker_process import (
     LOADING_SECONDS,
@@ -51,7 +51,7 @@ class PreparedWorker:
             except OSError as error:
                 self._asks.close()
                 raise WorkerError(f"its worker does not start ({error.strerror})") from error
-        self._process = Worker(program, self._asks.makefile("wb", buffering=0))
+        self._process = Worker(program, cast(IO[bytes], self._asks.makefile("wb", buffering=0)))
         self._end = weakref.finalize(self, self._asks.close)
 
     def prepare(self, configuration: Mapping[str, Any]) -> bytes:

@@ -42,7 +42,7 @@ class ImpossibleAnswer(ModelError):
 
 
 class BrokenAnswer(ModelError):
-    """An answer that broke off: it is asked for again, and not recorded."""
+    """An answer that broke off, or came without what it is for. It is not recorded, and asked for again."""
 
 
 class UnparseableAnswer(ModelError):

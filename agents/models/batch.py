@@ -18,9 +18,11 @@ from typing import NamedTuple, Protocol
 
 import httpx2
 
+from hallulab.agents.models.complaints import PAUSE_HEADERS
 from hallulab.agents.models.endpoints import normal
+from hallulab.agents.models.receiving import LARGEST
 from hallulab.agents.models.redaction import make_redaction
-from hallulab.agents.models.transport import LARGEST, PatientTransport
+from hallulab.agents.models.transport import PatientTransport
 from hallulab.agents.models.wave_files import Asked, Service, Wave, WaveResult, WaveStore
 from hallulab.agents.models.work import PATIENCE_S, WorkUnderWay, waiting_for_model
 from hallulab.scenarios.errors import get_first_error
@@ -32,6 +34,9 @@ MOST_REQUESTS = 50_000
 
 MOST_BYTES = 190_000_000
 """Bytes of one batch at most, likewise."""
+
+MOST_WAVES = 4
+"""Waves that a request is in at most, if it fails again and again: each is paid for."""
 
 _CHAT_PATH = "/chat/completions"
 
@@ -218,8 +223,7 @@ async def _read_whole(response: httpx2.Response) -> httpx2.Response:
                 break
     finally:
         await response.aclose()
-    pause = response.headers.get("Retry-After")
-    headers = {} if pause is None else {"Retry-After": pause}
+    headers = {name: response.headers[name] for name in PAUSE_HEADERS if name in response.headers}
     return httpx2.Response(response.status_code, content=bytes(read), headers=headers)
 
 

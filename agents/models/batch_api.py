@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from hallulab.agents.models.complaints import PAUSE_HEADERS, is_retryable
+from hallulab.agents.models.receiving import LARGEST
 from hallulab.agents.models.redaction import Redaction, make_redaction, remove_keys
-from hallulab.agents.models.transport import LARGEST, is_retryable
 from hallulab.agents.models.wave_files import CHAT, Service, Wave
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.opening import open_file
@@ -43,7 +44,7 @@ _TOKEN = "hallulab_wave"  # noqa: S105 - the name of a field, no password
 _BLOCK = 1 << 16
 """Bytes of a download that are looked at together."""
 
-_HEADERS = ("Content-Type", "Retry-After")
+_HEADERS = ("Content-Type", "Location", *PAUSE_HEADERS)
 """What is read of an answer's headers."""
 _ENDED = frozenset({"completed", "expired", "cancelled"})
 """States of a batch that has results, if not of all requests."""

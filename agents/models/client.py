@@ -3,47 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import Any
 
 import httpx2
 from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception,
-    wait_random_exponential,
-)
 from tenacity.wait import wait_base
 
-from hallulab.agents.models.answers import (
-    BrokenAnswer,
-    Completion,
-    ModelError,
-    RefusedRequest,
-    read_completion,
-)
+from hallulab.agents.models.answers import Completion, ModelError, RefusedRequest, read_completion
+from hallulab.agents.models.complaints import is_retryable, put_in_one_line, read_complaint, read_pause
 from hallulab.agents.models.endpoints import NO_KEY, Capabilities, Endpoint
-from hallulab.agents.models.transport import (
-    CallRecord,
-    ModelCall,
-    ModelTransport,
-    WireMessage,
-    is_retryable,
-    read_object,
-    read_retry_after,
-    read_value,
+from hallulab.agents.models.receiving import read_object, read_value
+from hallulab.agents.models.token_watch import STALLED_S, StalledServer
+from hallulab.agents.models.transport import CallRecord, ModelCall, ModelTransport, WireMessage
+from hallulab.agents.models.tries import (
+    LEAST_LEFT,
+    Outage,
+    Tries,
+    asking_before_the_run,
+    is_broken_off,
+    is_transient,
 )
+from hallulab.agents.models.unreachable import find_no_handle, name_trouble
 from hallulab.agents.models.work import waiting_for_model
-from hallulab.scenarios.errors import NO_HANDLE
 from hallulab.scenarios.files.data_files import repair_value
 from hallulab.scenarios.files.json_text import digest
-
-DEADLINE = 3
-"""Limit of all tries of a request and the pauses between them, in time limits of one try. Waiting for a free
-place among the concurrent requests is not included."""
 
 _LONGEST_ROOT = 4096
 """Characters of a `root` at most."""
@@ -58,7 +43,8 @@ class ModelClient:
         endpoint: where it is served.
         transport: stands beneath the client; shared by all models of a run.
         scope: equal requests of different scopes have different answers.
-        attempts: tries for one request, the first included; fewer if the `DEADLINE` would pass.
+        attempts: tries for one request at most, the first included; None: as many as the time allows, see
+            `hallulab.agents.models.tries`.
         backoff: pauses between tries; the default is exponential with jitter.
     """
 
@@ -68,7 +54,7 @@ class ModelClient:
         transport: ModelTransport,
         scope: Sequence[str] = (),
         *,
-        attempts: int = 4,
+        attempts: int | None = None,
         backoff: wait_base | None = None,
     ) -> None:
         self.endpoint = endpoint
@@ -79,8 +65,8 @@ class ModelClient:
         """What the endpoint can do; until it is asked, everything is assumed."""
         self._transport = transport
         self._scope = tuple(scope)
-        self._attempts = attempts
-        self._backoff = _as_told_or(backoff or wait_random_exponential(multiplier=0.5, max=20))
+        self._attempts, self._backoff = attempts, backoff
+        self._outage = Outage()
         self._shared: dict[str, asyncio.Future[tuple[Completion, CallRecord]]] = {}
         """Requests under way, by key."""
 
@@ -146,30 +132,45 @@ class ModelClient:
         body = call.body
         if self.abilities.seed == "refused":
             body = {name: value for name, value in body.items() if name != "seed"}
+        tries = self._tries(call.record)
         try:
-            async for attempt in self._tries(call.record, _is_transient):
+            async for attempt in tries.run(is_transient):
                 with attempt, call.under_way():
                     # `chat.completions.create` sends the same, but takes a millisecond more for what nobody
                     # reads here: it converts each message and makes pydantic models of the answer.
                     response = await self._openai.post(str(url), body=body, cast_to=httpx2.Response)
+                    self._outage.note_answer()
                     return read_object(response)
         except APIStatusError as error:
-            raise RefusedRequest(
-                f"{self._where} refused the request with status {error.status_code}: "
-                f"{_in_one_line(_complaint(error.response))}",
-                error.status_code,
-            ) from error
-        except BrokenAnswer as error:
-            raise BrokenAnswer(f"{self._where}: {error}") from error
+            raise self._refusal(error, call.record) from error
         except APITimeoutError as error:
+            if tries.refused is not None:  # the last try only had what was left of the time
+                raise self._refusal(tries.refused, call.record) from error
+            if isinstance(error.__cause__, StalledServer):
+                raise ModelError(
+                    f"{self._where} has read and written no token for {STALLED_S:g} seconds. Look into its "
+                    "log."
+                ) from error
             raise ModelError(
                 f"{self._where} did not answer in time. Raise --timeout or lower --concurrency."
             ) from error
         except APIConnectionError as error:
-            if _has_no_handle_left(error):
-                raise ModelError(f"{self._where} was not asked: {NO_HANDLE}") from error
-            raise ModelError(f"{self._where} cannot be reached. Is the server running?") from error
+            if (sentence := find_no_handle(error)) is not None:
+                raise ModelError(f"{self._where} was not asked: {sentence}") from error
+            trouble = name_trouble(error)
+            reason = f": {trouble.reason}" if trouble.reason else ""
+            raise ModelError(f"{self._where} cannot be reached{reason}. {trouble.remedy}") from error
         raise AssertionError("tenacity either returns or raises")
+
+    def _refusal(self, error: APIStatusError, record: CallRecord) -> RefusedRequest:
+        """Return the failure that tells what an endpoint said, and its wish if that is too late."""
+        status, told = error.status_code, read_complaint(read_object(error.response))
+        pause, total = read_pause(error.response.headers), self._transport.timeout_s
+        why = f": {told}" if told else " and gave no reason."
+        sentence = f"{self._where} refused the request with status {status}{why}"
+        if is_retryable(status) and pause is not None and record.spent_s + pause > (1 - LEAST_LEFT) * total:
+            sentence += f" (It wants to be asked again in {pause:,.0f} seconds; --timeout is {total:g}.)"
+        return RefusedRequest(sentence, status)
 
     @cached_property
     def _openai(self) -> AsyncOpenAI:
@@ -177,26 +178,8 @@ class ModelClient:
         http = _DirectClient(self._transport)
         return AsyncOpenAI(base_url="/v1", api_key=NO_KEY, max_retries=0, timeout=None, http_client=http)
 
-    def _tries(self, record: CallRecord, again: Callable[[BaseException], bool]) -> AsyncRetrying:
-        """Return the tries of one request, which go on while `again` says so of the error."""
-        return AsyncRetrying(
-            stop=partial(self._was_last_try, record),
-            wait=self._backoff,
-            retry=retry_if_exception(again),
-            reraise=True,
-        )
-
-    def _was_last_try(self, record: CallRecord, state: RetryCallState) -> bool:
-        """Return whether all tries are used up, or another one could end after the deadline.
-
-        If the server says when to ask again, only the deadline counts. Tries that an adaptive limit let begin
-        too early do not count.
-        """
-        spent = record.under_way_s + state.idle_for + state.upcoming_sleep
-        late = spent + self._transport.timeout_s > DEADLINE * self._transport.timeout_s
-        told = _told_pause(state) is not None
-        tries = state.attempt_number - record.crowded
-        return late or (tries >= self._attempts and not told)
+    def _tries(self, record: CallRecord) -> Tries:
+        return Tries(self._transport.timeout_s, record, self._outage, self._backoff, self._attempts)
 
     @property
     def _where(self) -> str:
@@ -233,26 +216,21 @@ class ModelClient:
                 raise ValueError("no JSON")
             roots = {str(entry["id"]): entry.get("root") for entry in told["data"]}
         except (APIConnectionError, APIStatusError, ValueError, KeyError, TypeError, AttributeError) as error:
-            if _has_no_handle_left(error):
-                raise ModelError(f"{self._where} was not asked: {NO_HANDLE}") from error
-            if isinstance(error, APIStatusError):
-                reason = f"status {error.status_code}"
-            else:
-                cause = error.__cause__ if isinstance(error, APIConnectionError) else error
-                reason = _in_one_line(str(cause)) or type(cause).__name__
+            if (sentence := find_no_handle(error)) is not None:
+                raise ModelError(f"{self._where} was not asked: {sentence}") from error
             raise ModelError(
-                f"no OpenAI-compatible endpoint answers at {self.endpoint.base_url} ({reason}). "
-                "Start a server (hallulab serve MODEL) or correct --base-url."
+                f"no OpenAI-compatible endpoint answers at {self.endpoint.base_url} ({_name_reason(error)}). "
+                f"{_name_remedy(error, self.endpoint.variable)}"
             ) from error
         if self.endpoint.model not in roots:
             raise ModelError(
                 f"{self.endpoint.base_url} does not serve model {self.endpoint.model!r}; it serves: "
-                f"{_in_one_line(', '.join(roots)) or 'nothing'}. Correct --model."
+                f"{put_in_one_line(', '.join(roots)) or 'nothing'}. Correct --model."
             )
         self.root = _told_root(roots[self.endpoint.model])
 
     async def _list_models(self) -> Any:
-        """Ask for the list of models; again while the endpoint is busy or breaks off.
+        """Ask for the list of models; again while the endpoint is busy, and a few times if it breaks off.
 
         Silence until the time limit, or nobody at the address, ends it at once.
 
@@ -263,9 +241,12 @@ class ModelClient:
         """
         call = ModelCall(self.endpoint.api_key)
         url = str(self._url("models"))
-        async for attempt in self._tries(call.record, _is_broken_off):
-            with attempt, call.under_way():
-                return read_value(await self._openai.get(url, cast_to=httpx2.Response))
+        with asking_before_the_run():
+            async for attempt in self._tries(call.record).run(is_broken_off):
+                with attempt, call.under_way():
+                    response = await self._openai.get(url, cast_to=httpx2.Response)
+                    self._outage.note_answer()
+                    return read_value(response)
         raise AssertionError("tenacity either returns or raises")
 
 
@@ -295,17 +276,24 @@ class _DirectClient(httpx2.AsyncClient):
         return response
 
 
-def _complaint(response: httpx2.Response) -> str:
-    """Return the endpoint's message in an answer that refuses the request."""
-    body = read_object(response)
-    error = body.get("error", body)
-    message = error.get("message") if isinstance(error, dict) else None
-    return message if isinstance(message, str) and message else f"Error code: {response.status_code}"
+def _name_reason(error: Exception) -> str:
+    """Return why there is no list of models, in a few words."""
+    if isinstance(error, APIStatusError):
+        told = read_complaint(read_object(error.response))
+        return f"status {error.status_code}{f': {told}' if told else ''}"
+    if not isinstance(error, APIConnectionError):
+        return put_in_one_line(str(error)) or type(error).__name__
+    cause = error.__cause__ or error
+    return name_trouble(error).reason or put_in_one_line(str(cause)) or type(cause).__name__
 
 
-def _in_one_line(text: str) -> str:
-    """Return an endpoint's text on one line, shortened."""
-    return " ".join(text.split())[:300]
+def _name_remedy(error: Exception, key_variable: str | None) -> str:
+    """Return what to do where there is no list of models."""
+    if isinstance(error, APIStatusError) and error.status_code in (401, 403) and key_variable:
+        return f"Look at the key in {key_variable}, or correct --base-url."
+    if isinstance(error, APIConnectionError) and (trouble := name_trouble(error)).lasts:
+        return trouble.remedy
+    return "Start a server (hallulab serve MODEL) or correct --base-url."
 
 
 def _told_root(told: Any) -> str | None:
@@ -313,40 +301,3 @@ def _told_root(told: Any) -> str | None:
     if not isinstance(told, str) or len(told) > _LONGEST_ROOT:
         return None
     return " ".join(str(repair_value(told)).split()) or None
-
-
-def _is_busy(error: BaseException) -> bool:
-    return isinstance(error, APIStatusError) and is_retryable(error.status_code)
-
-
-def _is_transient(error: BaseException) -> bool:
-    return isinstance(error, APIConnectionError | BrokenAnswer) or _is_busy(error)
-
-
-def _is_broken_off(error: BaseException) -> bool:
-    broken = (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError)
-    return isinstance(error.__cause__, broken) or _is_busy(error)
-
-
-def _has_no_handle_left(error: BaseException | None) -> bool:
-    """Return whether a connection failed because this process or system has no file handle left."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
-def _told_pause(state: RetryCallState) -> float | None:
-    """Return the seconds after which the server wants to be asked again (Retry-After), or None."""
-    error = state.outcome.exception() if state.outcome is not None else None
-    return read_retry_after(error.response) if isinstance(error, APIStatusError) else None
-
-
-def _as_told_or(backoff: wait_base) -> Callable[[RetryCallState], float]:
-    """Make a pause of the server's wish plus `backoff`, so that not all requests come back at once."""
-
-    def pause(state: RetryCallState) -> float:
-        return backoff(state) + (_told_pause(state) or 0.0)
-
-    return pause

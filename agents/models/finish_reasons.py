@@ -74,8 +74,9 @@ def read_ending(reason: str | None) -> Ending:
         return "broken"
     if word in _UNTOLD:
         return "unknown"
-    told = _TABLE.get(word)
-    return told or next((ending for ending, parts in _PARTS if re.search(parts, word)), "unknown")
+    if word in _TABLE:
+        return _TABLE[word]
+    return next((ending for ending, parts in _PARTS if re.search(parts, word)), "unknown")
 
 
 def says_why(reason: Any) -> bool:

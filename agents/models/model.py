@@ -56,8 +56,8 @@ class ModelPool:
         endpoints: by name; `default` must be among them.
         recording: where answers are kept or come from.
         concurrency: requests under way at once, over all models.
-        timeout_s: limit of one try, in seconds.
-        attempts: tries for one request; see `hallulab.agents.models.client.DEADLINE`.
+        timeout_s: limit of all tries of a request and the pauses between them, in seconds.
+        attempts: tries for one request at most; None: as many as `timeout_s` allows.
         backoff: pauses between tries.
         transport: sends the requests, for tests; by default the network.
         decision_samples: how often a model is asked for a decision if its endpoint gives no
@@ -74,7 +74,7 @@ class ModelPool:
         recording: Recording | None = None,
         concurrency: int = 16,
         timeout_s: float = 300.0,
-        attempts: int = 4,
+        attempts: int | None = None,
         backoff: wait_base | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
         decision_samples: int = 1,
@@ -86,7 +86,7 @@ class ModelPool:
             raise ValueError(f"a pool needs a model named {DEFAULT_MODEL!r}")
         self.recording = Recording() if recording is None else recording
         self.timeout_s = timeout_s
-        """Limit of one try, in seconds."""
+        """Limit of all tries of a request and the pauses between them, in seconds."""
         self.decision_samples = decision_samples
         """Printed words per decision without log-probabilities; with several, an option's share counts."""
         replicas = None
@@ -123,10 +123,14 @@ class ModelPool:
         return client
 
     def bind(self, base_url: str) -> None:
-        """Say where the models are served that have no address yet: the server is up."""
+        """Say where the models are served that have no address yet: our server is up.
+
+        Its answers are waited for while it works, however long (`hallulab.agents.models.token_watch`).
+        """
         for client in self._clients.values():
             if not client.endpoint.base_url:
                 client.endpoint = replace(client.endpoint, base_url=base_url)
+                self._transport.watch(base_url)
 
     def at(self, endpoint: Endpoint) -> ModelClient:
         """Return the client of a model without a name in the pool, such as a bot under test; made once.

@@ -268,7 +268,8 @@ async def _read_events(response: httpx2.Response, largest: int) -> AsyncIterator
         ends_in_return = read.endswith(b"\r")
         if b"\n" not in read and b"\r" not in read:
             continue
-        *lines, begun = _LINE_END.split(begun)
+        *lines, rest = _LINE_END.split(begun)
+        begun = bytearray(rest)
         for line in lines:
             if (data := event.add(line)) is not None:
                 yield data

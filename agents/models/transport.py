@@ -1,15 +1,12 @@
 """The HTTP transport beneath the openai client: replay, or send within limits, without keys, and record.
 
-What an endpoint answers is made harmless before other code, the client included, sees it. Its length and
-depth are bounded, keys are removed, every text can be written and every number is finite. Of the headers only
-`Retry-After` is read, of the status line only the number.
+What an endpoint answers is made harmless before other code, the client included, sees it
+(`hallulab.agents.models.receiving`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
@@ -22,34 +19,29 @@ import httpx2
 
 from hallulab.agents.models.adaptive import AdaptiveTransport
 from hallulab.agents.models.answer_flaws import find_answer_flaw
-from hallulab.agents.models.answers import ImpossibleAnswer, ModelError, check_ending, is_completion
+from hallulab.agents.models.answers import (
+    BrokenAnswer,
+    ImpossibleAnswer,
+    ModelError,
+    check_ending,
+    is_completion,
+)
+from hallulab.agents.models.complaints import describe_no_completion, is_broken, is_retryable, read_pause
 from hallulab.agents.models.endpoints import SCRIPTED, Replicas, most_tokens
+from hallulab.agents.models.receiving import JSON, LARGEST, read_object, receive
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.models.redaction import Redaction, make_redaction
+from hallulab.agents.models.redaction import make_redaction
 from hallulab.agents.models.streaming import StreamingSender
+from hallulab.agents.models.token_watch import STALLED_S, StalledServer, TokenWatch, read_counts
 from hallulab.scenarios.errors import ReplayMiss
-from hallulab.scenarios.files.data_files import read_json
-
-LARGEST = 16 << 20
-"""Bytes of an answer at most. 4,096 tokens with twenty probabilities each take 7 million."""
-
-_EXCERPT = 2000
-"""Characters kept of an answer that is not JSON."""
-
-_BEGINNING = 16 * _EXCERPT
-"""Characters of such an answer that are searched for keys."""
-
-RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
-"""Client errors worth another try, besides all 5xx."""
 
 LASTING_STATUS = frozenset({400, 413, 422})
 """Errors of the request itself, which are recorded. A wrong key or model name can be corrected, so its error
 is not."""
 
 LONGEST_TRY = 1.1
-"""Time limits that a try counts for at most: one that took longer did so because this process was stopped."""
-
-_JSON = "application/json"
+"""Time limits that a try takes at most: one that took longer did so because this process was stopped. Nobody
+knows how long the endpoint had then, so such a try counts for half of its limit."""
 
 IN_PROCESS: dict[str, httpx2.AsyncBaseTransport] = {}
 """Host of a `scripted://` address → what answers there."""
@@ -65,11 +57,19 @@ class CallRecord:
     latency_s: float = 0.0
     """Seconds from sending to the full answer, or the recorded ones."""
     under_way_s: float = 0.0
-    """Seconds of all tries together, without waiting for the gate and pauses between tries."""
+    """Seconds of all tries together, without waiting for the gate and pauses between tries. Those in which a
+    server of ours worked on them do not count."""
+    paused_s: float = 0.0
+    """Seconds of the pauses between them."""
     crowded: int = 0
     """Tries that an adaptive limit let begin too early: the endpoint refused them and answered others."""
     replayed: bool = False
     """Whether the answer was already known."""
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds of the total that are spent."""
+        return self.under_way_s + self.paused_s
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class PatientTransport(httpx2.AsyncBaseTransport):
     """A transport with a time limit of its own, in place of `ModelTransport`'s."""
 
     timeout_s: float
-    """Limit of one try, in seconds."""
+    """Limit of all tries of a request and the pauses between them, in seconds."""
 
 
 class ModelTransport(httpx2.AsyncBaseTransport):
@@ -111,7 +111,8 @@ class ModelTransport(httpx2.AsyncBaseTransport):
     Args:
         recording: where answers are kept.
         gate: admits the requests that may be under way at once.
-        timeout_s: limit of one request in seconds, without waiting for the gate.
+        timeout_s: limit of all tries of a request and the pauses between them in seconds, without waiting for
+            the gate.
         inner: the transport that sends; an `AdaptiveTransport` has a limit for each endpoint, too.
         replicas: shares out the requests among several endpoints; None: there is one for each address.
         timed: whether answers are kept with their seconds; else these are 0.
@@ -129,13 +130,19 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         self._recording = recording
         self._gate = gate
         self.timeout_s = inner.timeout_s if isinstance(inner, PatientTransport) else timeout_s
-        """Limit of one try, in seconds."""
+        """Limit of all tries of a request and the pauses between them, in seconds."""
         self._inner = inner or make_network()
+        self._watches: dict[str, TokenWatch] = {}
+        """Addresses that this process, or the one that it works for, serves models at."""
         self._sender = StreamingSender(LARGEST)
         self._adaptive = inner.limits if isinstance(inner, AdaptiveTransport) else None
         self._replicas = replicas
         self._keeps_seconds = timed
         self._told_models: dict[tuple[str, str], str] = {}
+
+    def watch(self, base_url: str) -> None:
+        """Wait for answers of this address, which is served by us, while its server works."""
+        self._watches[base_url.rstrip("/")] = TokenWatch(partial(read_counts, self._inner, base_url))
 
     @property
     def replaying(self) -> bool:
@@ -155,7 +162,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         """
         call = _call.get()
         if call.key is None:
-            return await self._send(_rebuild_request(request, call.api_key()))
+            return (await self._timed(_rebuild_request(request, call.api_key()), call))[0]
         kept = self.find(call)
         if kept is None and self.replaying:
             raise ReplayMiss(
@@ -195,17 +202,18 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         status = response.status_code
         found = read_object(response)
         if status < 400 and (not 200 <= status < 300 or not is_completion(found)):
-            raise ModelError(
-                f"{url} gave an answer that is no chat completion: {response.text[:120]!r}. "
-                "Does --base-url end where an OpenAI-compatible API begins (usually /v1)?"
-            )
+            kind = BrokenAnswer if is_broken(status, found, response.text) else ModelError
+            raise kind(f"{url} {describe_no_completion(status, found, response.text)}")
         flaw = (
             find_answer_flaw(call.body, found) or self._other_model(url, call.body, found)
             if status < 400
             else None
         )
         if status < 400:
-            check_ending(found)
+            try:
+                check_ending(found)
+            except BrokenAnswer as error:
+                raise BrokenAnswer(f"{url}: {error}") from error
         if flaw is not None:
             raise ImpossibleAnswer(f"{url} gave an answer that no model can have given: {flaw}.")
         kept = {
@@ -213,7 +221,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
             "latency_s": round(latency, 4) if self._keeps_seconds else 0.0,
             "body": _without_nulls(found),
         }
-        if is_retryable(status) and (pause := read_retry_after(response)) is not None:
+        if is_retryable(status) and (pause := read_pause(response.headers)) is not None:
             kept["retry_after"] = pause
         if status < 400 or status in LASTING_STATUS:
             kept = self._recording.put("model", key, kept)
@@ -246,7 +254,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
                 return response, request.url, latency
             allowance = asking.replica.allowance.spending(tokens)
             response, latency = await self._admitted(asking.request, call, allowance)
-            asking.status, asking.retry_after = response.status_code, read_retry_after(response)
+            asking.status, asking.retry_after = response.status_code, read_pause(response.headers)
         if self._replicas and self._replicas.others_are_awake():
             response.headers.pop("Retry-After", None)
         return response, asking.request.url, latency
@@ -265,15 +273,29 @@ class ModelTransport(httpx2.AsyncBaseTransport):
 
     async def _timed(self, request: httpx2.Request, call: ModelCall) -> tuple[httpx2.Response, float]:
         """Send a request; return its answer and its seconds, which count even if there is no answer."""
-        started = time.perf_counter()
+        started, left = time.perf_counter(), self.timeout_s - call.record.spent_s
+        watch = next(
+            (one for url, one in self._watches.items() if str(request.url).startswith(f"{url}/")), None
+        )
+        limit = asyncio.timeout(left) if watch is None else watch.while_working(left)
+        counts = 0.0 if watch else None
         try:
-            response = await self._send(request)
+            response = await self._send(request, limit)
+        except httpx2.ReadTimeout as error:
+            if watch is None:
+                raise
+            counts = left
+            raise StalledServer(f"no token for {STALLED_S:g} s", request=request) from error
         finally:
             latency = time.perf_counter() - started
-            call.record.under_way_s += min(latency, LONGEST_TRY * self.timeout_s)
+            if counts is None:
+                counts = latency if latency <= LONGEST_TRY * left else left / 2
+            call.record.under_way_s += counts
         return response, latency
 
-    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+    async def _send(
+        self, request: httpx2.Request, limit: AbstractAsyncContextManager[object]
+    ) -> httpx2.Response:
         redaction = make_redaction(request.headers["Authorization"].removeprefix("Bearer "))
         inner = self._inner
         if request.url.scheme == SCRIPTED:
@@ -281,11 +303,11 @@ class ModelTransport(httpx2.AsyncBaseTransport):
                 raise httpx2.ConnectError(f"no scripted model {request.url.host!r} answers", request=request)
             inner = IN_PROCESS[request.url.host]
         try:
-            async with asyncio.timeout(self.timeout_s):
+            async with limit:
                 response = await self._sender.send(inner, request, redaction)
-                return await _receive(response, request.url, redaction)
+                return await receive(response, request.url, redaction)
         except TimeoutError as error:
-            raise httpx2.ReadTimeout(f"no answer within {self.timeout_s:g} s", request=request) from error
+            raise httpx2.ReadTimeout("no answer in time", request=request) from error
         except OSError as error:
             # Libraries import parts of themselves at the first request, which may lack a file handle.
             raise httpx2.ConnectError(redaction.text(str(error)), request=request) from error
@@ -305,86 +327,17 @@ def make_network() -> httpx2.AsyncBaseTransport:
     return Network()
 
 
-def is_retryable(status: int) -> bool:
-    """Return whether a request that ended with this HTTP status is worth another try."""
-    return status in RETRYABLE_STATUS or status >= 500
-
-
-def read_object(response: httpx2.Response) -> dict[str, Any]:
-    """Return the JSON object of an answer, or a complaint that quotes an answer that is none."""
-    value = read_value(response)
-    return value if isinstance(value, dict) else {"error": {"message": response.text[:_EXCERPT]}}
-
-
-def read_value(response: httpx2.Response) -> Any:
-    """Return the JSON value of an answer; None if `_receive` found none in it, or one nested too deep."""
-    return response.json() if response.headers["Content-Type"] == _JSON else None
-
-
-def read_retry_after(response: httpx2.Response) -> float | None:
-    """Return the seconds after which the endpoint wants to be asked again; None if it does not say."""
-    try:
-        seconds = float(response.headers["Retry-After"])
-    except (KeyError, ValueError):
-        return None
-    return seconds if 0 <= seconds < math.inf else None
-
-
 def _rebuild_request(request: httpx2.Request, api_key: str) -> httpx2.Request:
     """Return the client's request with the key, and without what the client tells of this machine.
 
     Its own headers name the system and Python, and organizations that are set for another endpoint.
     """
-    headers = {"Authorization": f"Bearer {api_key}", "Accept": _JSON, "User-Agent": "hallulab"}
+    headers = {"Authorization": f"Bearer {api_key}", "Accept": JSON, "User-Agent": "hallulab"}
+    headers["Accept-Encoding"] = "gzip, deflate"  # without it, any packing may come
     content = request.read()
     if content:
-        headers["Content-Type"] = _JSON
+        headers["Content-Type"] = JSON
     return httpx2.Request(request.method, request.url, content=content or None, headers=headers)
-
-
-async def _receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redaction) -> httpx2.Response:
-    """Read an answer to its end; return what other code may see of it.
-
-    Args:
-        response: the response, its body not yet read.
-        asked: its address, for errors.
-        redaction: removes the keys.
-
-    Returns:
-        The JSON value, or the beginning of an answer that is not JSON, with the status and `Retry-After`.
-
-    Raises:
-        ModelError: it has more than `LARGEST` bytes, or cannot be unpacked.
-    """
-    read = bytearray()
-    try:
-        async for chunk in response.aiter_bytes():
-            read += chunk
-            if len(read) > LARGEST:
-                raise ModelError(
-                    f"{asked} gave an answer of more than {LARGEST >> 20} MiB, which no model gives. "
-                    "Correct --base-url."
-                )
-    except httpx2.DecodingError as error:
-        raise ModelError(f"{asked} gave an answer that cannot be unpacked. Correct --base-url.") from error
-    finally:
-        await response.aclose()
-    text = read.decode(json.detect_encoding(read), "replace")
-    pause = read_retry_after(response)
-    headers = {} if pause is None else {"Retry-After": str(pause)}
-    try:
-        value = redaction.value(read_json(text, redaction.text))
-    except ValueError:
-        value = None
-    if value is not None:
-        content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-        headers["Content-Type"] = _JSON
-        return httpx2.Response(response.status_code, content=content, headers=headers)
-    # Cut after the redaction, because half a key would not be found. The first cut is for speed and may leave
-    # half a key, so the characters within its reach are dropped.
-    begins = redaction.text(text[:_BEGINNING])
-    excerpt = begins[: max(0, len(begins) - redaction.reach) if len(text) > _BEGINNING else None][:_EXCERPT]
-    return httpx2.Response(response.status_code, text=excerpt, headers=headers)
 
 
 def _kind(body: Mapping[str, Any]) -> tuple[Any, ...]:

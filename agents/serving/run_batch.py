@@ -13,7 +13,7 @@ import httpx2
 from hallulab.agents.machine.cache import Listener, disk_errors
 from hallulab.agents.machine.supervised import start_supervised
 from hallulab.agents.models.batch_api import BoundedNetwork
-from hallulab.agents.models.transport import LARGEST
+from hallulab.agents.models.receiving import LARGEST
 from hallulab.agents.models.wave_files import Service, Wave
 from hallulab.agents.serving.prepare import PreparedModel
 from hallulab.agents.serving.server import STARTUP_TIMEOUT, ServedModel, end_of_log, new_log, serve_prepared

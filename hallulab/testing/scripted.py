@@ -140,7 +140,7 @@ def completion(answer: str | Mapping[str, float], model: str = "scripted") -> di
 def scripted_pool(
     script: Script, model: str = "scripted", root: str | None = None, **options: Any
 ) -> tuple[ModelPool, ScriptedTransport]:
-    """A pool whose default model is scripted, without pauses between tries unless `options` say so.
+    """A pool whose default model is scripted: four tries, no pauses between them, unless `options` say so.
 
     Args:
         model: what it is served under.
@@ -150,7 +150,7 @@ def scripted_pool(
     pool = ModelPool(
         {"default": Endpoint(model, "http://127.0.0.1:9/v1")},
         transport=transport,
-        **{"backoff": wait_none(), **options},
+        **{"backoff": wait_none(), "attempts": 4, **options},
     )
     return pool, transport
 

@@ -16,7 +16,7 @@ from tenacity import wait_none
 
 from hallulab.agents.machine.cache import Listener
 from hallulab.agents.models.adaptive import AUTO, AdaptiveLimits, AdaptiveTransport
-from hallulab.agents.models.batch import BatchTransport
+from hallulab.agents.models.batch import MOST_WAVES, BatchTransport
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.transport import PatientTransport, make_network
@@ -252,6 +252,7 @@ def _build_pool(
         collect_endpoints(experiment),
         recording=recording,
         concurrency=EVERYTHING if patient else experiment.at_once,
+        attempts=MOST_WAVES if patient else None,
         backoff=wait_none() if patient else None,
         timeout_s=experiment.timeout,
         transport=transport,

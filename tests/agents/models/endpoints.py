@@ -29,7 +29,8 @@ def in_turn(*answers: Any) -> Callable[[Any], Any]:
 
 def pool_at(transport: httpx2.AsyncBaseTransport, url: str = LOCAL, **options: Any) -> ModelPool:
     """A pool whose default model `m` is behind this transport, without pauses between tries."""
-    return ModelPool({"default": Endpoint("m", url)}, transport=transport, backoff=wait_none(), **options)
+    given = {"backoff": wait_none(), "attempts": 4, **options}
+    return ModelPool({"default": Endpoint("m", url)}, transport=transport, **given)
 
 
 class Dead(httpx2.AsyncBaseTransport):

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
-import time
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from tenacity import wait_fixed, wait_none
+from tenacity import wait_none
 
 from hallulab.agents.models.answers import ModelError, RefusedRequest
 from hallulab.agents.models.endpoints import Endpoint
@@ -21,7 +19,6 @@ from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import UsageError
 from hallulab.testing.scripted import ScriptedTransport, completion, scripted_pool
 from tests.agents.models.endpoints import LOCAL, QUESTION, Dead, in_turn, pool_at, refusal
-from tests.virtual_time import at_once
 
 
 async def test_equal_calls_cost_one_request_and_are_booked_twice() -> None:
@@ -118,77 +115,6 @@ async def test_a_refusal_is_not_tried_again(status: int) -> None:
     assert len(transport.requests) == 1
 
 
-class Silent(httpx2.AsyncBaseTransport):
-    """Never answers."""
-
-    def __init__(self) -> None:
-        self.tries = 0
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        self.tries += 1
-        await asyncio.Event().wait()
-        raise AssertionError
-
-
-@at_once
-async def test_a_silent_server_runs_into_the_time_limit() -> None:
-    pool = pool_at(Silent(), timeout_s=0.01, attempts=2)
-    session = pool.session("chatbot")
-    with pytest.raises(
-        ModelError, match=r"did not answer in time\. Raise --timeout or lower --concurrency\."
-    ):
-        await session.text("generate", QUESTION)
-    assert len(session.calls) == 1
-    assert "did not answer in time" in (session.calls[0].error or "")
-
-
-@at_once
-async def test_no_try_begins_that_could_end_after_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hallulab.agents.models.client.DEADLINE", 2.9)  # time limits; two went by
-    transport = Silent()
-    pool = pool_at(transport, timeout_s=0.2, attempts=9)
-    with pytest.raises(ModelError, match="did not answer in time"):
-        await pool.session("chatbot").text("generate", QUESTION)
-    assert transport.tries == 2
-
-
-@at_once
-async def test_pauses_count_towards_the_deadline() -> None:
-    pool, transport = scripted_pool(lambda _: refusal(503), timeout_s=5.0, backoff=wait_fixed(11))
-    with pytest.raises(ModelError, match="status 503"):
-        await pool.session("chatbot").text("generate", QUESTION)
-    assert len(transport.requests) == 1
-
-
-@at_once
-async def test_waiting_for_others_does_not_count_towards_the_deadline(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Half a second is left for tries before the last one; the other request takes longer."""
-    monkeypatch.setattr("hallulab.agents.models.client.DEADLINE", 1.1)
-
-    class Slow(ScriptedTransport):
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-            await asyncio.sleep(0.0 if self.requests else 0.7)
-            return await super().handle_async_request(request)
-
-    pool = pool_at(Slow(in_turn("First.", refusal(503), "Second.")), timeout_s=5.0, concurrency=1)
-    sessions = [pool.session("chatbot", seed) for seed in range(2)]
-    assert await asyncio.gather(*(session.text("a", QUESTION) for session in sessions)) == [
-        "First.",
-        "Second.",
-    ]
-
-
-async def test_a_stop_of_this_process_is_no_time_of_the_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A try seems to take an hour of a limit of five seconds, and another one follows."""
-    hours = count()
-    monkeypatch.setattr("hallulab.agents.models.transport.time.perf_counter", lambda: 3600.0 * next(hours))
-    pool, transport = scripted_pool(in_turn(refusal(503), "Because."), timeout_s=5.0)
-    assert await pool.session("chatbot").text("generate", QUESTION) == "Because."
-    assert len(transport.requests) == 2
-
-
 async def test_files_used_up_are_told() -> None:
     class Full(httpx2.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -215,7 +141,7 @@ async def test_an_unreachable_server_is_one_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["{}", '{"choices": []}', "<html>", "null", "[]", '{"choices": [{}]}', '{"choices": 3}']
+    "body", ["{}", "null", "[]", '{"choices": [{}]}', '{"choices": 3}', '{"answer": "Because."}']
 )
 async def test_an_answer_that_is_no_completion_is_an_error(body: str) -> None:
     pool, transport = scripted_pool(lambda _: httpx2.Response(200, text=body))
@@ -332,40 +258,6 @@ def test_white_space_around_a_key_is_not_sent(monkeypatch: pytest.MonkeyPatch) -
 async def test_an_endpoint_may_answer_under_another_name_of_the_model() -> None:
     pool, _ = scripted_pool(lambda _: httpx2.Response(200, json=completion("Yes.", "scripted-2026-01")))
     assert await pool.session("user").text("goal", QUESTION) == "Yes."
-
-
-@at_once
-async def test_a_server_that_says_when_to_come_again_is_asked_then_however_often() -> None:
-    def busy(body: dict[str, Any]) -> httpx2.Response:
-        return httpx2.Response(429, headers={"Retry-After": "0.01"}, json={"error": {"message": "slow down"}})
-
-    pool, transport = scripted_pool(in_turn(*[busy({})] * 5, "Because."), attempts=2)
-    assert await pool.session("chatbot").text("generate", QUESTION) == "Because."
-    assert len(transport.requests) == 6
-    assert time.perf_counter() == pytest.approx(0.05)
-
-
-async def test_a_server_that_says_to_come_after_the_deadline_is_not_waited_for() -> None:
-    pool, transport = scripted_pool(
-        lambda _: httpx2.Response(
-            429, headers={"Retry-After": "99"}, json={"error": {"message": "slow down"}}
-        ),
-        timeout_s=10.0,
-    )
-    with pytest.raises(ModelError, match="status 429: slow down"):
-        await pool.session("chatbot").text("generate", QUESTION)
-    assert len(transport.requests) == 1
-
-
-@pytest.mark.parametrize("told", ["soon", "nan", "inf", "-1"])
-async def test_a_pause_that_is_no_number_of_seconds_is_not_one(told: str) -> None:
-    pool, transport = scripted_pool(
-        lambda _: httpx2.Response(429, headers={"Retry-After": told}, json={"error": {"message": "no"}}),
-        attempts=2,
-    )
-    with pytest.raises(ModelError, match="status 429"):
-        await pool.session("chatbot").text("generate", QUESTION)
-    assert len(transport.requests) == 2
 
 
 async def test_an_unread_field_of_another_type_is_no_failure() -> None:

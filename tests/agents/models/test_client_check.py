@@ -50,8 +50,6 @@ async def test_check_says_that_nobody_answers() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (httpx2.Response(401, text="Bearer sk-canary-1 is wrong"), r"status 401"),
-        (httpx2.Response(302, headers={"Location": "http://sk-canary-1/"}), r"status 302"),
         (httpx2.Response(500, extensions={"reason_phrase": b"sk-canary-1"}), r"status 500"),
         (httpx2.Response(200, text="[" * 200_000), r"no JSON"),
         (httpx2.Response(200, json={"data": [7]}), r".*"),
@@ -72,6 +70,46 @@ async def test_what_is_no_list_of_models_is_told_on_one_line_without_the_key(
     assert re.match(told, str(caught.value))
     assert "canary" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+async def test_a_wrong_key_is_told_with_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-1")
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(401, text="Bearer sk-canary-1 is wrong"))
+    with pytest.raises(ModelError) as caught:
+        await pool_at(transport, url="https://models.example/v1").check()
+    assert str(caught.value) == (
+        "no OpenAI-compatible endpoint answers at https://models.example/v1 (status 401: Bearer [key] is "
+        "wrong). Look at the key in OPENAI_API_KEY, or correct --base-url."
+    )
+
+
+@pytest.mark.parametrize(
+    ("location", "told"),
+    [
+        (
+            "https://models.example/api/v1/models?t=sk-canary-1",
+            "redirects (status 302) to https://models.example/api/v1. Give that address as the base URL.",
+        ),
+        (
+            "/login",
+            "redirects (status 302) to https://models.example/login. Give that address as the base URL.",
+        ),
+        ("http://SK-Canary-1/", "gave no reply but status 302. Correct the base URL."),
+        (
+            "http://u:password@host/v1",
+            "redirects (status 302) to http://host/v1. Give that address as the base URL.",
+        ),
+        ("", "gave no reply but status 302. Correct the base URL."),
+    ],
+)
+async def test_a_redirect_is_not_followed_but_told_without_the_key(
+    location: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "SK-Canary-1" if "SK" in location else "sk-canary-1")
+    redirect = httpx2.Response(302, headers={"Location": location} if location else {})
+    with pytest.raises(ModelError) as caught:
+        await pool_at(httpx2.MockTransport(lambda _: redirect), url="https://models.example/v1").check()
+    assert str(caught.value) == f"https://models.example/v1/models {told}"
 
 
 async def test_many_served_models_are_told_in_brief() -> None:

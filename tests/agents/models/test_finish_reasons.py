@@ -127,7 +127,7 @@ async def test_an_answer_that_breaks_off_every_time_is_a_failure_that_names_mode
         await session.text("generate", QUESTION)
     assert len(transport.requests) == 3
     assert str(caught.value) == (
-        "model 'scripted' at http://127.0.0.1:9/v1: the answer broke off "
-        "(`finish_reason` 'error': Upstream provider dropped the stream)."
+        "http://127.0.0.1:9/v1/chat/completions answered with status 200 and an error: "
+        "Upstream provider dropped the stream"
     )
     assert [call.error for call in session.calls] == [str(caught.value)]

@@ -11,15 +11,10 @@ import httpx2
 import pytest
 
 from hallulab.agents.models.answers import ModelError
+from hallulab.agents.models.complaints import is_retryable
+from hallulab.agents.models.receiving import LARGEST, read_object
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.models.transport import (
-    LARGEST,
-    CallRecord,
-    ModelCall,
-    ModelTransport,
-    is_retryable,
-    read_object,
-)
+from hallulab.agents.models.transport import CallRecord, ModelCall, ModelTransport
 from hallulab.scenarios.errors import ReplayMiss
 from hallulab.scenarios.files.json_text import digest
 from hallulab.testing.scripted import completion

@@ -1,0 +1,391 @@
+"""Read what an endpoint says in place of a chat completion: its complaint, its status, when to come again.
+
+Endpoints have no common form for errors, and some send them with status 200. Their words are untrusted text:
+here they become one printable line. Sources: RFC 9457, and the references of OpenAI, Anthropic, Gemini,
+Mistral, OpenRouter, Cloudflare, AWS, FastAPI, TGI, Ollama, llama.cpp and vLLM.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import httpx2
+
+from hallulab.scenarios.files.json_text import parse_json
+
+_LONGEST = 300
+"""Characters of a complaint at most."""
+
+_LONGEST_QUOTED = 4_000
+"""Characters of a text that is looked at as JSON."""
+
+_DEEPEST = 5
+"""Levels of a JSON value in which a complaint is looked for."""
+
+_MOST_PARTS = 3
+"""Complaints of a list that are told."""
+
+_MOST_FIELDS = 64
+"""Fields of an object that are looked at."""
+
+_HOLDERS = ("error", "errors", "fault", "baseresp")
+"""Fields whose presence says that there was an error; their names without case, `_` and `-`."""
+
+_WORDS = ("errormessage", "errormsg", "errordescription", "faultstring", "statusmsg")
+"""Fields with an endpoint's words about an error, likewise."""
+
+_PLAIN_WORDS = ("message", "msg", "detail", "details", "description", "reason", "title")
+"""Fields that hold such words only where something else says that there was an error."""
+
+_CODES = ("code", "status", "statuscode", "errorcode", "type", "errortype", "errcode")
+"""Fields with a status, or a name of it."""
+
+_PROBLEM = frozenset({"type", "title", "status", "detail", "instance", "code"})
+"""Fields of a problem in the form of RFC 9457, and of FastAPI's `{"detail": …}`."""
+
+_BAD = frozenset({"error", "fail", "failed", "failure"})
+"""Values of `status`, `object` or `type` that say that there was an error."""
+
+_STATUS_OF_NAME: Sequence[tuple[str, int]] = (
+    ("insufficientquota", 402),
+    ("insufficientbalance", 402),
+    ("billing", 402),
+    ("payment", 402),
+    ("ratelimit", 429),
+    ("toomanyrequests", 429),
+    ("resourceexhausted", 429),
+    ("throttl", 429),
+    ("overload", 503),
+    ("unavailable", 503),
+    ("capacity", 503),
+    ("timeout", 504),
+    ("deadlineexceeded", 504),
+    ("authenti", 401),
+    ("unauthori", 401),
+    ("apikey", 401),
+    ("permission", 403),
+    ("forbidden", 403),
+    ("notfound", 404),
+    ("invalidrequest", 400),
+    ("invalidargument", 400),
+    ("badrequest", 400),
+    ("validation", 400),
+    ("contextlength", 400),
+    ("contextsize", 400),
+    ("failedprecondition", 400),
+    ("internal", 500),
+    ("servererror", 500),
+    ("apierror", 500),
+)
+"""Parts of errors' names → the HTTP status that such an error has elsewhere."""
+
+_QUOTA = re.compile(
+    r"insufficient[_ ](?:quota|balance|credit|fund)|current quota|billing|credit balance|out of credit"
+    r"|no credits|more credits|payment required",
+    re.IGNORECASE,
+)
+_TITLE = re.compile(r"<(?:title|h1)\b[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
+_PAGE = re.compile(r"\s{0,64}<(?:!doctype html|html|head|body|h1|center)\b", re.IGNORECASE)
+_DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
+
+RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
+"""Client errors worth another try, besides 5xx."""
+
+PAUSE_HEADERS = ("retry-after-ms", "retry-after")
+"""Headers that say when to come again, the finer one first."""
+
+_UNABLE = frozenset({501, 505})
+"""Server errors that say that the server cannot do such a thing at all."""
+
+
+def is_retryable(status: int) -> bool:
+    """Return whether a request that ended with this HTTP status is worth another try."""
+    return status in RETRYABLE_STATUS or (status >= 500 and status not in _UNABLE)
+
+
+def is_out_of_quota(body: Any) -> bool:
+    """Return whether a refusal says that no money or quota is left, which no waiting brings back.
+
+    Gemini says so of a limit a minute, too, but tells when to come again: see `read_delay`.
+    """
+    names = {_plain(str(code)) for code in _iter_codes(body)}
+    if "insufficientquota" in names:
+        return True
+    return read_delay(body) is None and _QUOTA.search(read_complaint(body)) is not None
+
+
+def read_pause(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Return the seconds after which an endpoint wants to be asked again; None if its headers do not say.
+
+    Args:
+        headers: `retry-after-ms`, or `Retry-After` in seconds or as a date.
+        now: seconds since 1970; None: the system's time.
+    """
+    for name, divisor in zip(PAUSE_HEADERS, (1000.0, 1.0), strict=True):
+        try:
+            seconds = float(headers[name]) / divisor
+        except (KeyError, ValueError):
+            continue
+        return seconds if 0 <= seconds < math.inf else None
+    try:
+        until = parsedate_to_datetime(headers["retry-after"]).timestamp()
+    except (KeyError, ValueError, TypeError, OverflowError, IndexError):
+        return None
+    return max(0.0, until - (time.time() if now is None else now))
+
+
+def read_delay(body: Any) -> float | None:
+    """Return the seconds of a `retryDelay` ("25s") in the details of a complaint, as Google tells them."""
+    for error in _iter_errors(body):
+        details = error.get("details")
+        for detail in details[:_MOST_FIELDS] if isinstance(details, list) else ():
+            told = detail.get("retryDelay") if isinstance(detail, dict) else None
+            found = _DELAY.fullmatch(told) if isinstance(told, str) else None
+            if found:
+                return float(found[1])
+    return None
+
+
+def read_complaint(body: Any) -> str:
+    """Return an endpoint's own words about an error, in one printable line; empty if there are none."""
+    return put_in_one_line(_find_words(body, _DEEPEST))
+
+
+def put_in_one_line(text: str) -> str:
+    """Return an endpoint's text on one line, printable and shortened."""
+    begin = text[: 8 * _LONGEST]
+    page = _TITLE.search(begin) if _PAGE.match(begin) else None
+    begin = html.unescape(page[1]) if page else begin
+    printable = "".join(letter if letter.isprintable() else " " for letter in begin)
+    return " ".join(printable.split())[:_LONGEST]
+
+
+@dataclass(frozen=True)
+class ToldError:
+    """An error that an endpoint told with a status of success."""
+
+    status: int | None
+    """The HTTP status that such an error has; None: it is not known which error it is."""
+    words: str
+    """The endpoint's words; perhaps none."""
+
+
+def find_told_error(body: Any) -> ToldError | None:
+    """Return the error that an answer with status 200 tells; None if it tells none."""
+    if isinstance(body, list):
+        body = body[0] if body and isinstance(body[0], dict) else {}
+    if not isinstance(body, dict):
+        return None
+    choices = body.get("choices")
+    if isinstance(choices, list) and choices:
+        first = choices[0] if isinstance(choices[0], dict) else {}
+        holders = [first.get("error"), body.get("error")]
+        found = next((holder for holder in holders if _is_an_error(holder)), None)
+        return None if found is None else ToldError(_find_status({"error": found}), read_complaint(found))
+    if not _tells_an_error(body):
+        return None
+    return ToldError(_find_status(body), read_complaint(body))
+
+
+def describe_no_completion(status: int, body: Any, text: str) -> str:
+    """Say what an answer is that is no chat completion: the end of a sentence that names the address.
+
+    Args:
+        status: the HTTP status, below 400.
+        body: its JSON object, or what stands for it.
+        text: its text, perhaps cut.
+    """
+    where = "Does the base URL end where an OpenAI-compatible API begins (usually /v1)?"
+    if status == 202:
+        return (
+            "accepted the request (status 202) and gave no reply. hallulab does not ask for the result of a "
+            "job later."
+        )
+    if not text.strip():
+        return f"gave an empty answer (status {status}). {where}"
+    if _PAGE.match(text):
+        title = put_in_one_line(text) if _TITLE.search(text) else ""
+        return f"gave a web page{f' ({title[:80]!r})' if title else ''} and no chat completion. {where}"
+    first = _first_choice(body)
+    if first is not None and isinstance(first.get("text"), str) and "message" not in first:
+        return (
+            "gave a completion of a text, and no chat completion. Give the base URL of an API that answers "
+            "chats at /chat/completions."
+        )
+    if isinstance(body, dict) and body.get("choices") == []:
+        return "gave a chat completion without choices."
+    return f"gave an answer that is no chat completion: {text[:120]!r}. {where}"
+
+
+def is_broken(status: int, body: Any, text: str) -> bool:
+    """Return whether an answer that is no chat completion may be one when it is asked for again."""
+    return status == 200 and (not text.strip() or (isinstance(body, dict) and body.get("choices") == []))
+
+
+def describe_redirect(status: int, location: str, asked: str) -> str:
+    """Say where an answer redirects to: the end of a sentence that names the address.
+
+    The address is told without user name, password and query, which may hold secrets, and as a base URL.
+    """
+    try:
+        parts = urlsplit(urljoin(asked, location))
+        port = f":{parts.port}" if parts.port else ""
+        to = f"{parts.scheme}://{parts.hostname}{port}{parts.path}" if parts.hostname else ""
+    except ValueError:
+        to = ""
+    if not location or not to:
+        return f"gave no reply but status {status}. Correct the base URL."
+    told = to.rstrip("/").removesuffix("/chat/completions").removesuffix("/models")
+    return f"redirects (status {status}) to {put_in_one_line(told)}. Give that address as the base URL."
+
+
+def find_unread_packing(headers: httpx2.Headers) -> str | None:
+    """Return how an answer is packed, if in a way that is not read here; None if it can be read."""
+    packed = [one.strip().lower() for one in headers.get("content-encoding", "").split(",")]
+    return next((one[:20] for one in packed if one not in _READ_PACKINGS), None)
+
+
+_READ_PACKINGS = frozenset({"", "identity", "gzip", "deflate"})
+
+
+def _plain(name: str) -> str:
+    return name[:64].lower().replace("_", "").replace("-", "").replace(" ", "")
+
+
+def _fields(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an object by their names without case, `_` and `-`."""
+    return {_plain(str(name)): value for name, value in list(body.items())[:_MOST_FIELDS]}
+
+
+def _find_words(body: Any, depth: int) -> str:
+    """Return the words of a complaint in any of the forms."""
+    if isinstance(body, str):
+        return _find_words_within(body.strip(), depth)
+    if depth == 0 or not body:
+        return ""
+    if isinstance(body, list):
+        parts = [words for item in body[:_MOST_PARTS] if (words := _find_words(item, depth - 1))]
+        return "; ".join(dict.fromkeys(parts))
+    if not isinstance(body, dict):
+        return ""
+    fields = _fields(body)
+    found = [
+        (name, words)
+        for name in (*_HOLDERS, *_WORDS, *_PLAIN_WORDS)
+        if (words := _find_words(fields.get(name), depth - 1))
+    ]
+    if not found:
+        return _join_named(body, depth)
+    name, words = found[0]
+    if isinstance(fields[name], str):
+        # RFC 9457 has a title and a detail; others a kind and a message.
+        further = next((more for _, more in found[1:] if more != words), "")
+        words = f"{further}: {words}" if name == "detail" and further else _append(words, further)
+    raw = fields["metadata"].get("raw") if isinstance(fields.get("metadata"), dict) else None
+    words = _append(words, _find_words(raw, depth - 1))
+    place = fields.get("loc")
+    if isinstance(place, list) and place:
+        return f"{'.'.join(str(part) for part in place[:8])}: {words}"
+    return words
+
+
+def _find_words_within(text: str, depth: int) -> str:
+    """Return the words of a text that may be JSON: routers quote what their upstream said."""
+    if depth and text.startswith(("{", "[")) and len(text) <= _LONGEST_QUOTED:
+        try:
+            return _find_words(parse_json(text), depth - 1) or text
+        except ValueError:
+            return text
+    return text
+
+
+def _append(words: str, further: str) -> str:
+    return f"{words}: {further}" if further and further not in words else words
+
+
+def _join_named(body: Mapping[str, Any], depth: int) -> str:
+    """Return the complaints of an object of them by field: `{"seed": ["is not allowed"]}`."""
+    lists = [(name, value) for name, value in body.items() if isinstance(value, list) and value]
+    told = [
+        f"{name}: {words}" for name, value in lists[:_MOST_PARTS] if (words := _find_words(value, depth - 1))
+    ]
+    return "; ".join(told)
+
+
+def _first_choice(body: Any) -> Mapping[str, Any] | None:
+    choices = body.get("choices") if isinstance(body, dict) else None
+    return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
+
+
+def _is_an_error(holder: Any) -> bool:
+    """Return whether a field `error` tells one: it is not empty, and not a code of success."""
+    if isinstance(holder, dict):
+        code = holder.get("code")
+        return code not in (0, "0", 200, "200") and (bool(read_complaint(holder)) or code is not None)
+    return holder is True or (isinstance(holder, (str, list)) and bool(read_complaint(holder)))
+
+
+def _tells_an_error(body: Mapping[str, Any]) -> bool:
+    """Return whether an answer without choices is about an error."""
+    fields = _fields(body)
+    base = fields.get("baseresp")
+    if isinstance(base, dict):
+        return base.get("status_code") not in (0, None)
+    if any(_is_an_error(fields.get(name)) for name in ("error", "errors", "fault")):
+        return True
+    if any(fields.get(name) for name in _WORDS) or (fields.get("detail") and fields.keys() <= _PROBLEM):
+        return True
+    if any(str(fields.get(name)).lower() in _BAD for name in ("status", "object", "type")):
+        return True
+    if fields.get("success") is False or fields.get("ok") is False:
+        return True
+    return bool(fields.get("message") or fields.get("msg")) and (_find_status(body) or 0) >= 400
+
+
+def _iter_errors(body: Any) -> list[Mapping[str, Any]]:
+    """Return the objects of a complaint that may hold its code, the inner ones first."""
+    found: list[Mapping[str, Any]] = []
+    left: list[tuple[Any, int]] = [(body, 0)]
+    while left and len(found) < _MOST_FIELDS:
+        value, depth = left.pop()
+        if isinstance(value, list):
+            left += [(item, depth + 1) for item in value[:_MOST_PARTS] if depth < _DEEPEST]
+        elif isinstance(value, dict):
+            found.append(value)
+            fields = _fields(value)
+            inner = [*_HOLDERS, "detail"]
+            left += [(fields[name], depth + 1) for name in inner if name in fields and depth < _DEEPEST]
+    return found[::-1]
+
+
+def _iter_codes(body: Any) -> list[Any]:
+    return [
+        fields[name]
+        for error in _iter_errors(body)
+        for fields in (_fields(error),)
+        for name in _CODES
+        if name in fields and isinstance(fields[name], (str, int)) and not isinstance(fields[name], bool)
+    ]
+
+
+def _find_status(body: Any) -> int | None:
+    """Return the HTTP status that an error tells by a number, or by its name."""
+    codes = _iter_codes(body)
+    for code in codes:
+        number = int(code) if isinstance(code, int) or (len(code) == 3 and code.isdecimal()) else 0
+        if 400 <= number <= 599:
+            return number
+    for code in codes:
+        name = _plain(code) if isinstance(code, str) else ""
+        for part, status in _STATUS_OF_NAME:
+            if part in name:
+                return status
+    return None

@@ -1,0 +1,116 @@
+"""Read what an endpoint answers, and make it harmless before other code, the client included, sees it.
+
+Its length and depth are bounded, keys are removed, every text can be written and every number is finite. Of
+the headers only those are read that say when to come again, how it is packed and where it redirects to, of
+the status line only the number.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx2
+
+from hallulab.agents.models.answers import BrokenAnswer, ModelError
+from hallulab.agents.models.complaints import (
+    describe_redirect,
+    find_told_error,
+    find_unread_packing,
+    read_delay,
+    read_pause,
+)
+from hallulab.agents.models.redaction import Redaction
+from hallulab.scenarios.files.data_files import read_json
+
+LARGEST = 16 << 20
+"""Bytes of an answer at most. 4,096 tokens with twenty probabilities each take 7 million."""
+
+_EXCERPT = 2000
+"""Characters kept of an answer that is not JSON."""
+
+_BEGINNING = 16 * _EXCERPT
+"""Characters of such an answer that are searched for keys."""
+
+JSON = "application/json"
+"""The form of bodies."""
+
+
+def read_object(response: httpx2.Response) -> dict[str, Any]:
+    """Return the JSON object of an answer, or a complaint that quotes an answer that is none.
+
+    Google tells an error as a list of one object.
+    """
+    value = read_value(response)
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and "error" in value[0]:
+        value = value[0]
+    return value if isinstance(value, dict) else {"error": {"message": response.text[:_EXCERPT]}}
+
+
+def read_value(response: httpx2.Response) -> Any:
+    """Return the JSON value of an answer; None if `receive` found none in it, or one nested too deep."""
+    return response.json() if response.headers["Content-Type"] == JSON else None
+
+
+async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redaction) -> httpx2.Response:
+    """Read an answer to its end; return what other code may see of it.
+
+    Args:
+        response: the response, its body not yet read.
+        asked: its address, for errors.
+        redaction: removes the keys.
+
+    Returns:
+        The JSON value, or the beginning of an answer that is not JSON, with the status, or that of an error
+        that comes with a status of success, and `Retry-After` in seconds.
+
+    Raises:
+        ModelError: it has more than `LARGEST` bytes, cannot be unpacked, or redirects.
+        BrokenAnswer: it tells an error without saying which, with a status of success.
+    """
+    read, status = bytearray(), response.status_code
+    try:
+        if 300 <= status < 400:
+            # Redacted first, too: an address is put into its usual form, and then a key is not found.
+            to = redaction.text(response.headers.get("Location", ""))
+            raise ModelError(f"{asked} {redaction.text(describe_redirect(status, to, str(asked)))}")
+        if (packing := find_unread_packing(response.headers)) is not None:
+            raise ModelError(
+                f"{asked} gave an answer packed with {redaction.text(packing)!r}, which was not asked for. "
+                "Switch that off at the endpoint, or at a proxy before it."
+            )
+        async for chunk in response.aiter_bytes():
+            read += chunk
+            if len(read) > LARGEST:
+                raise ModelError(
+                    f"{asked} gave an answer of more than {LARGEST >> 20} MiB, which no model gives. "
+                    "Correct --base-url."
+                )
+    except httpx2.DecodingError as error:
+        raise ModelError(f"{asked} gave an answer that cannot be unpacked. Correct --base-url.") from error
+    finally:
+        await response.aclose()
+    text = read.decode(json.detect_encoding(read), "replace")
+    try:
+        value = redaction.value(read_json(text, redaction.text))
+    except ValueError:
+        value = None
+    told = find_told_error(value) if status < 300 else None
+    if told is not None and told.status is None:
+        words = told.words or "it does not say which"
+        raise BrokenAnswer(f"{asked} answered with status {status} and an error: {words}")
+    if told is not None and told.status is not None:
+        status = told.status
+    pause = read_pause(response.headers)
+    if pause is None and status >= 400:
+        pause = read_delay(value)
+    headers = {} if pause is None else {"Retry-After": str(pause)}
+    if value is not None:
+        content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        headers["Content-Type"] = JSON
+        return httpx2.Response(status, content=content, headers=headers)
+    # Cut after the redaction, because half a key would not be found. The first cut is for speed and may leave
+    # half a key, so the characters within its reach are dropped.
+    begins = redaction.text(text[:_BEGINNING])
+    excerpt = begins[: max(0, len(begins) - redaction.reach) if len(text) > _BEGINNING else None][:_EXCERPT]
+    return httpx2.Response(status, text=excerpt, headers=headers)

@@ -1,0 +1,152 @@
+"""Wait for a model that is served here as long as it works: while its server counts new tokens.
+
+A busy machine answers late, and a limit in seconds would end requests that are being answered. vLLM tells at
+`/metrics` how many tokens it has read and written.
+Source: vLLM's documentation, "Production metrics".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+
+import httpx2
+
+STALLED_S = 120.0
+"""Seconds without a new token after which a request is given up."""
+
+LOOK_EVERY_S = 10.0
+"""Seconds between two looks at the numbers."""
+
+_READ_S = 30.0
+"""Seconds that reading the numbers may take: a busy server is slow at that, too."""
+
+_LARGEST = 4 << 20
+"""Bytes of the numbers at most."""
+
+_COUNTS = frozenset(
+    {
+        "vllm:generation_tokens_total",
+        "vllm:prompt_tokens_total",
+        "vllm:iteration_tokens_total_count",
+        "vllm:num_requests_running",
+        "vllm:num_requests_waiting",
+        "vllm:kv_cache_usage_perc",
+        "vllm:gpu_cache_usage_perc",
+    }
+)
+"""Numbers that change while a server works. The last two grow while a prompt is read, before it counts."""
+
+_LINE = re.compile(r"^([a-z_:]{1,80})(?:\{[^\n]*\})? ([^\s]{1,40})", re.MULTILINE)
+
+Counts = Mapping[str, float]
+
+
+class StalledServer(httpx2.ReadTimeout):
+    """The server works no more, or not on anything that it counts."""
+
+
+class TokenWatch:
+    """Watches whether one server works, for all requests to it together.
+
+    Args:
+        read: reads the server's numbers; None: they cannot be read now.
+        pause: waits for so many seconds.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Awaitable[Counts | None]],
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._read, self._pause = read, pause
+        self._turn = asyncio.Lock()
+        self._looks = 0
+        """Looks so far."""
+        self._idle = 0
+        """Looks since the numbers changed. Seconds would count those in which this process was stopped."""
+        self._told: Counts | None = None
+        self._is_told = False
+
+    @asynccontextmanager
+    async def while_working(self, usual_s: float) -> AsyncIterator[None]:
+        """End the block when the server has not worked for too long.
+
+        Args:
+            usual_s: the limit while the numbers cannot be read.
+
+        Raises:
+            TimeoutError: it has not.
+        """
+        async with asyncio.timeout(None) as limit:
+
+            async def end() -> None:
+                await self._wait_for_stall(usual_s)
+                limit.reschedule(asyncio.get_running_loop().time())
+
+            watcher = asyncio.create_task(end())
+            try:
+                yield
+            finally:
+                watcher.cancel()
+
+    async def _wait_for_stall(self, usual_s: float) -> None:
+        waited = 0
+        while True:
+            seen = self._looks
+            await self._pause(LOOK_EVERY_S)
+            waited += 1
+            async with self._turn:
+                if self._looks == seen:  # else another request has looked
+                    await self._look()
+            most = STALLED_S if self._is_told else max(STALLED_S, usual_s)
+            if min(waited, self._idle) * LOOK_EVERY_S >= most:
+                return
+
+    async def _look(self) -> None:
+        told = await self._read()
+        self._looks += 1
+        self._is_told = told is not None
+        self._idle = 0 if told is not None and told != self._told else self._idle + 1
+        self._told = told if told is not None else self._told
+
+
+async def read_counts(network: httpx2.AsyncBaseTransport, base_url: str) -> Counts | None:
+    """Return the numbers of a vLLM server that change while it works; None: they cannot be read.
+
+    Args:
+        network: sends the request.
+        base_url: of its OpenAI-compatible API, ending in /v1.
+    """
+    request = httpx2.Request("GET", f"{base_url.rstrip('/').removesuffix('/v1')}/metrics")
+    read = bytearray()
+    try:
+        async with asyncio.timeout(_READ_S):
+            response = await network.handle_async_request(request)
+            try:
+                async for chunk in response.aiter_bytes():
+                    read += chunk
+                    if len(read) > _LARGEST:
+                        return None
+            finally:
+                await response.aclose()
+    except (httpx2.HTTPError, OSError):  # a TimeoutError is an OSError
+        return None
+    return parse_counts(read.decode("utf-8", "replace")) if response.status_code == 200 else None
+
+
+def parse_counts(text: str) -> Counts | None:
+    """Return the numbers that change while a server works, summed over its engines; None: there are none."""
+    counts: dict[str, float] = {}
+    for name, told in _LINE.findall(text):
+        if name in _COUNTS:
+            try:
+                value = float(told)
+            except ValueError:
+                continue
+            if math.isfinite(value):
+                counts[name] = counts.get(name, 0.0) + value
+    return counts or None

@@ -1,0 +1,222 @@
+"""What endpoints say in place of a chat completion."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from hallulab.agents.models.answers import ModelError
+from hallulab.agents.models.complaints import (
+    ToldError,
+    describe_no_completion,
+    find_told_error,
+    is_out_of_quota,
+    put_in_one_line,
+    read_complaint,
+    read_pause,
+)
+from hallulab.testing.scripted import completion, scripted_pool
+from tests.agents.models.endpoints import LOCAL, QUESTION
+
+TWO_LONG = "Input validation error: `inputs` must be <= 4096."
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"error": {"message": "too long", "type": "invalid_request_error", "code": 400}}, "too long"),
+        ({"type": "error", "error": {"type": "invalid_request_error", "message": "too long"}}, "too long"),
+        ({"error": TWO_LONG, "error_type": "validation"}, TWO_LONG),
+        ({"message": "Malformed input request"}, "Malformed input request"),
+        ({"Message": "User is not authorized"}, "User is not authorized"),
+        ({"detail": "Model is overloaded"}, "Model is overloaded"),
+        (
+            {"detail": [{"loc": ["body", "seed"], "msg": "extra fields not permitted", "type": "extra"}]},
+            "body.seed: extra fields not permitted",
+        ),
+        (
+            {"detail": [{"loc": ["body", "messages", 0], "msg": "no"}, {"loc": ["body", "n"], "msg": "no"}]},
+            "body.messages.0: no; body.n: no",
+        ),
+        ([{"error": {"code": 400, "message": "Unknown name", "status": "INVALID_ARGUMENT"}}], "Unknown name"),
+        (
+            {"errors": [{"message": "AiError: no prompt", "code": 5006}], "success": False},
+            "AiError: no prompt",
+        ),
+        ({"errors": ["one", {"message": "two"}]}, "one; two"),
+        (
+            {"errors": {"seed": ["is not allowed"], "n": ["is too large"]}},
+            "seed: is not allowed; n: is too large",
+        ),
+        ({"error_code": 17, "error_msg": "Open api daily limit reached"}, "Open api daily limit reached"),
+        ({"code": 1302, "msg": "too many"}, "too many"),
+        ({"base_resp": {"status_code": 1004, "status_msg": "login fail"}, "choices": None}, "login fail"),
+        (
+            {"error": "invalid_client", "error_description": "no such client"},
+            "invalid_client: no such client",
+        ),
+        (
+            {"error": "Unauthorized", "message": "The key is wrong", "statusCode": 401},
+            "Unauthorized: The key is wrong",
+        ),
+        (
+            {"type": "about:blank", "title": "Out of credit", "status": 403, "detail": "Your balance is 30."},
+            "Out of credit: Your balance is 30.",
+        ),
+        ({"fault": {"faultstring": "Rate limit quota violation"}}, "Rate limit quota violation"),
+        (
+            {
+                "error": {
+                    "message": "Provider returned error",
+                    "metadata": {"raw": '{"error":{"message":"busy"}}'},
+                }
+            },
+            "Provider returned error: busy",
+        ),
+        ({"detail": {"error": {"message": "no such model"}}}, "no such model"),
+        ("too long", "too long"),
+        (
+            "<html><head><title>401 Authorization\n Required</title></head></html>",
+            "401 Authorization Required",
+        ),
+        ("<!DOCTYPE html><body><h1>Bad &amp; worse</h1></body>", "Bad & worse"),
+        ({}, ""),
+        ({"error": {}}, ""),
+        ({"code": 3}, ""),
+        ([], ""),
+        (None, ""),
+    ],
+)
+def test_an_endpoints_own_words_are_found_in_each_form(body: Any, words: str) -> None:
+    assert read_complaint(body) == words
+
+
+def test_words_are_one_short_printable_line() -> None:
+    assert put_in_one_line("a\x1b[31m b\n\u202ec" + "x" * 1000) == "a [31m b c" + "x" * 290
+
+
+def test_words_that_are_nested_too_deep_are_not_looked_for() -> None:
+    body: Any = "no"
+    for _ in range(1000):
+        body = {"error": body}
+    assert read_complaint(body) == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ({"error": {"code": 429, "message": "slow"}}, ToldError(429, "slow")),
+        ({"error": {"code": "503", "message": "slow"}}, ToldError(503, "slow")),
+        ({"error": {"type": "overloaded_error", "message": "Overloaded"}}, ToldError(503, "Overloaded")),
+        ({"error": {"code": "rate_limit_exceeded", "message": "slow"}}, ToldError(429, "slow")),
+        ({"error": {"status": "RESOURCE_EXHAUSTED", "message": "slow"}}, ToldError(429, "slow")),
+        ({"error": {"code": "insufficient_quota", "message": "pay"}}, ToldError(402, "pay")),
+        (
+            {"object": "error", "code": 400, "message": "long", "type": "BadRequestError"},
+            ToldError(400, "long"),
+        ),
+        ({"detail": "Internal"}, ToldError(None, "Internal")),
+        ({"error": "the model crashed"}, ToldError(None, "the model crashed")),
+        ({"choices": [], "error": {"message": "oops", "code": 502}}, ToldError(502, "oops")),
+        ({"choices": None, "base_resp": {"status_code": 1002, "status_msg": "rpm"}}, ToldError(None, "rpm")),
+        ({"message": "slow", "code": 429}, ToldError(429, "slow")),
+        ({"status": "error", "message": "crashed"}, ToldError(None, "crashed")),
+        ({"success": False}, ToldError(None, "")),
+        ([{"error": {"code": 401, "message": "key"}}], ToldError(401, "key")),
+        ({"message": "Hello, how can I help?"}, None),
+        ({"answer": "3 euros", "detail": "the fee"}, None),
+        ({"object": "list", "data": []}, None),
+        ({"choices": []}, None),
+        ({**completion("ok"), "error": None}, None),
+        ({**completion("ok"), "error": {"code": 0, "message": "success"}}, None),
+        ({**completion("ok"), "base_resp": {"status_code": 0, "status_msg": ""}}, None),
+        (completion("The error is mine."), None),
+        (None, None),
+    ],
+)
+def test_an_error_with_a_status_of_success_is_found(body: Any, found: ToldError | None) -> None:
+    assert find_told_error(body) == found
+
+
+WHERE = " Does the base URL end where an OpenAI-compatible API begins (usually /v1)?"
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "told"),
+    [
+        (
+            202,
+            '{"job_id": "j1"}',
+            "accepted the request (status 202) and gave no reply. hallulab does not ask for the result of a "
+            "job later.",
+        ),
+        (204, "", f"gave an empty answer (status 204).{WHERE}"),
+        (
+            200,
+            "<!doctype html><title>Sign in</title>",
+            f"gave a web page ('Sign in') and no chat completion.{WHERE}",
+        ),
+        (200, "<html><body>", f"gave a web page and no chat completion.{WHERE}"),
+        (
+            200,
+            '{"object": "text_completion", "choices": [{"text": "Because.", "index": 0}]}',
+            "gave a completion of a text, and no chat completion. Give the base URL of an API that answers "
+            "chats at /chat/completions.",
+        ),
+        (200, "OK", f"gave an answer that is no chat completion: 'OK'.{WHERE}"),
+        (200, '{"answer": 3}', f"gave an answer that is no chat completion: '{{\"answer\": 3}}'.{WHERE}"),
+    ],
+)
+def test_what_is_no_completion_is_named_as_what_it_is(status: int, text: str, told: str) -> None:
+    body = json.loads(text) if text.startswith("{") else {}
+    assert describe_no_completion(status, body, text) == told
+
+
+@pytest.mark.parametrize("packing", ["br", "zstd", "gzip, br"])
+async def test_a_packing_that_nobody_asked_for_is_named(packing: str) -> None:
+    packed = httpx2.Response(
+        200, headers={"Content-Encoding": packing}, stream=httpx2.ByteStream(b"\x8b\x02")
+    )
+    pool, _ = scripted_pool(lambda _: packed)
+    with pytest.raises(ModelError) as caught:
+        await pool.session("chatbot").text("generate", QUESTION)
+    assert str(caught.value) == (
+        f"{LOCAL}/chat/completions gave an answer packed with '{packing.split()[-1]}', which was not asked "
+        "for. Switch that off at the endpoint, or at a proxy before it."
+    )
+
+
+async def test_a_refusal_without_words_says_so() -> None:
+    pool, _ = scripted_pool(lambda _: httpx2.Response(422, json={}))
+    with pytest.raises(ModelError, match=r"refused the request with status 422 and gave no reason\.$"):
+        await pool.session("chatbot").text("generate", QUESTION)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "3"}, 3.0),
+        ({"retry-after-ms": "1500"}, 1.5),
+        ({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, 50.0),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0.0),
+        ({"retry-after": "1e400"}, None),
+        ({}, None),
+    ],
+)
+def test_a_wish_to_be_asked_later_is_read(headers: dict[str, str], seconds: float | None) -> None:
+    assert read_pause(headers, now=10.0) == seconds
+
+
+@pytest.mark.parametrize(
+    ("body", "out"),
+    [
+        ({"error": {"code": "insufficient_quota", "message": "no"}}, True),
+        ({"error": {"message": "This request requires more credits"}}, True),
+        ({"error": {"message": "Rate limit reached for requests", "code": "rate_limit_exceeded"}}, False),
+    ],
+)
+def test_a_used_up_quota_is_told_from_a_limit(body: Any, out: bool) -> None:
+    assert is_out_of_quota(body) is out
