@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from hallulab.agents.models.complaints import PAUSE_HEADERS, is_retryable
+from hallulab.agents.models.complaints import PAUSE_HEADERS, is_retryable, put_in_one_line, read_complaint
 from hallulab.agents.models.receiving import LARGEST
 from hallulab.agents.models.redaction import Redaction, make_redaction, remove_keys
 from hallulab.agents.models.wave_files import CHAT, Service, Wave
@@ -193,7 +193,9 @@ class ApiRunner:
         except (OpenAIError, httpx2.HTTPError) as error:
             # The client says only that there was a connection error.
             cause = error.__cause__ if isinstance(error.__cause__, httpx2.HTTPError) else error
-            told = " ".join(remove_keys(str(cause), api_key).split())[:300] or type(cause).__name__
+            words = read_complaint(getattr(cause, "body", None))
+            said = f"status {_status(cause)}: {words}" if words and _status(cause) else str(cause)
+            told = put_in_one_line(remove_keys(said, api_key)) or type(cause).__name__
             raise OperationalError(
                 f"the batch API of {base_url} failed: {told}. Run the command again; the run goes on, and "
                 "what was submitted is not submitted again."

@@ -12,7 +12,7 @@ import math
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -176,6 +176,8 @@ class ToldError:
     """The HTTP status that such an error has; None: it is not known which error it is."""
     words: str
     """The endpoint's words; perhaps none."""
+    body: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """The answer, as it would be with that status."""
 
 
 def find_told_error(body: Any) -> ToldError | None:
@@ -189,10 +191,13 @@ def find_told_error(body: Any) -> ToldError | None:
         first = choices[0] if isinstance(choices[0], dict) else {}
         holders = [first.get("error"), body.get("error")]
         found = next((holder for holder in holders if _is_an_error(holder)), None)
-        return None if found is None else ToldError(_find_status({"error": found}), read_complaint(found))
+        if found is None:
+            return None
+        alone = {"error": found}
+        return ToldError(_find_status(alone), read_complaint(found), alone)
     if not _tells_an_error(body):
         return None
-    return ToldError(_find_status(body), read_complaint(body))
+    return ToldError(_find_status(body), read_complaint(body), body)
 
 
 def describe_no_completion(status: int, body: Any, text: str) -> str:
@@ -283,7 +288,7 @@ def _find_words(body: Any, depth: int) -> str:
         if (words := _find_words(fields.get(name), depth - 1))
     ]
     if not found:
-        return _join_named(body, depth)
+        return _join_named(body)
     name, words = found[0]
     if isinstance(fields[name], str):
         # RFC 9457 has a title and a detail; others a kind and a message.
@@ -311,13 +316,11 @@ def _append(words: str, further: str) -> str:
     return f"{words}: {further}" if further and further not in words else words
 
 
-def _join_named(body: Mapping[str, Any], depth: int) -> str:
+def _join_named(body: Mapping[str, Any]) -> str:
     """Return the complaints of an object of them by field: `{"seed": ["is not allowed"]}`."""
-    lists = [(name, value) for name, value in body.items() if isinstance(value, list) and value]
-    told = [
-        f"{name}: {words}" for name, value in lists[:_MOST_PARTS] if (words := _find_words(value, depth - 1))
-    ]
-    return "; ".join(told)
+    lists = [(name, texts) for name, texts in body.items() if isinstance(texts, list) and texts]
+    told = [f"{name}: {texts[0].strip()}" for name, texts in lists if isinstance(texts[0], str)]
+    return "; ".join(told[:_MOST_PARTS])
 
 
 def _first_choice(body: Any) -> Mapping[str, Any] | None:

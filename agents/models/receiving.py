@@ -100,7 +100,7 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
         words = told.words or "it does not say which"
         raise BrokenAnswer(f"{asked} answered with status {status} and an error: {words}")
     if told is not None and told.status is not None:
-        status = told.status
+        status, value = told.status, told.body
     pause = read_pause(response.headers)
     if pause is None and status >= 400:
         pause = read_delay(value)

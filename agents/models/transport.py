@@ -142,7 +142,8 @@ class ModelTransport(httpx2.AsyncBaseTransport):
 
     def watch(self, base_url: str) -> None:
         """Wait for answers of this address, which is served by us, while its server works."""
-        self._watches[base_url.rstrip("/")] = TokenWatch(partial(read_counts, self._inner, base_url))
+        if not isinstance(self._inner, PatientTransport):
+            self._watches[base_url.rstrip("/")] = TokenWatch(partial(read_counts, self._inner, base_url))
 
     @property
     def replaying(self) -> bool:

@@ -137,14 +137,12 @@ class Tries:
         error = state.outcome.exception() if state.outcome is not None else None
         if self.left_s - state.upcoming_sleep < LEAST_LEFT * self._total_s:
             return True
-        if self._down_s is not None and self._outage.has_answered:
-            return self._down_s + state.upcoming_sleep > self._total_s or self._are_used_up(
-                self._attempts, state
-            )
-        if self._down_s is not None or isinstance(error, BrokenAnswer):
-            return self._are_used_up(FEW, state) or self._are_used_up(self._attempts, state)
+        if self._down_s is not None and self._down_s + state.upcoming_sleep > self._total_s:
+            return True
+        nobody = isinstance(error, APIConnectionError) and not self._outage.has_answered
         waits = isinstance(error, APIStatusError) and error.status_code in _BUSY
-        if _before_the_run.get() and not waits and self._are_used_up(FEW, state):
+        few = nobody or isinstance(error, BrokenAnswer) or (_before_the_run.get() and not waits)
+        if few and self._are_used_up(FEW, state):
             return True
         return _read_wish(state) is None and self._are_used_up(self._attempts, state)
 

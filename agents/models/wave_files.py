@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from hallulab.agents.models.complaints import find_told_error, is_broken, read_complaint
 from hallulab.agents.models.redaction import Redaction
 from hallulab.agents.models.transport import LASTING_STATUS
 from hallulab.scenarios.errors import UsageError
@@ -72,7 +73,9 @@ class WaveResult:
     @property
     def lasts(self) -> bool:
         """Whether the same request need not be asked again."""
-        return self.status < 400 or self.status in LASTING_STATUS
+        if self.status < 400:
+            return not is_broken(self.status, self.body, json.dumps(self.body))
+        return self.status in LASTING_STATUS
 
     @classmethod
     def complaint(cls, message: str, status: int = NO_ANSWER) -> WaveResult:
@@ -330,8 +333,8 @@ def _read_results(output: Path) -> Iterator[tuple[int, str, WaveResult]]:
 def _read_result(line: Mapping[str, Any]) -> WaveResult:
     """Return the result that a line of a batch's output tells.
 
-    vLLM tells a complaint in `error` alone, APIs in the body of the response; and in `error` if there was no
-    response.
+    vLLM tells a complaint in `error` alone, APIs in the body of the response, perhaps with status 200; and in
+    `error` if there was no response.
     """
     response, told = line.get("response"), line.get("error")
     if not isinstance(response, dict):
@@ -340,9 +343,13 @@ def _read_result(line: Mapping[str, Any]) -> WaveResult:
     if not isinstance(status, int) or not 100 <= status <= 599:
         status = NO_ANSWER
     if isinstance(body, dict):
-        return WaveResult(status, body)
-    if isinstance(told, dict):
+        error = find_told_error(body) if status < 400 else None
+        if error is None:
+            return WaveResult(status, body)
+        return WaveResult(error.status or NO_ANSWER, dict(error.body))
+    if isinstance(told, dict) and not body:
         complaint = told if "error" in told else {"error": told}
     else:
-        complaint = {"error": {"message": told if isinstance(told, str) else "the batch gave no answer"}}
+        words = read_complaint(body) or read_complaint(told) or "the batch gave no answer"
+        complaint = {"error": {"message": words}}
     return WaveResult(status if status >= 400 else NO_ANSWER, complaint)

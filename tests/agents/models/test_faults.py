@@ -15,7 +15,7 @@ from hallulab.testing.faulty_endpoint import CLOSED_S, FAULTS, FaultyEndpoint, f
 from tests.agents.models.endpoints import QUESTION
 
 TOLD = {
-    "refused": "cannot be reached: nobody listens there (connection refused). Is the server running?",
+    "refused": "cannot be reached",
     "reset": "cannot be reached: the connection broke off before the answer was whole",
     "429": "refused the request with status 429: not now, empty",
     "429 with Retry-After": "refused the request with status 429: not now, empty",

@@ -291,6 +291,13 @@ async def test_an_error_in_a_choice_is_asked_again() -> None:
     assert await ask(pool) == "Because."
 
 
+@at_once
+async def test_an_error_in_a_choice_is_told() -> None:
+    pool, _ = patient_pool(lambda _: httpx2.Response(200, json=broken_choice()), timeout_s=20.0)
+    with pytest.raises(RefusedRequest, match=r"with status 502: dropped$"):
+        await ask(pool)
+
+
 @pytest.mark.parametrize(
     ("answer", "told"),
     [

@@ -48,6 +48,22 @@ def result_of(line: dict[str, Any], folder: Path, key: str = "") -> WaveResult:
         ({"response": {"status_code": 200}}, 500, {"error": {"message": "the batch gave no answer"}}),
         ({"response": {"status_code": "200", "body": {"a": 1}}}, 500, {"a": 1}),
         ({}, 500, {"error": {"message": "the batch gave no answer"}}),
+        (
+            {"response": {"status_code": 400, "body": [{"error": {"code": 400, "message": "no seed"}}]}},
+            400,
+            {"error": {"message": "no seed"}},
+        ),
+        ({"response": {"status_code": 400, "body": "no seed"}}, 400, {"error": {"message": "no seed"}}),
+        (
+            {"response": {"status_code": 200, "body": {"error": {"code": 429, "message": "slow down"}}}},
+            429,
+            {"error": {"code": 429, "message": "slow down"}},
+        ),
+        (
+            {"response": {"status_code": 200, "body": {"error": "crashed"}}},
+            500,
+            {"error": "crashed"},
+        ),
     ],
 )  # fmt: skip
 def test_a_line_tells_status_and_body(
