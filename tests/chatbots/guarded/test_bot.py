@@ -274,4 +274,4 @@ async def test_a_failed_tagger_makes_the_topic_sensitive(tmp_path: Path) -> None
     silent = guarded(Says("It smells."), Finds(0.1), changes={"route": {"Z": 1.0}}, policy=wanted)
     _, record = await asked(silent, GENERAL)
     assert (record.sensitive, record.threshold, record.topics) == (True, 0.49, {})
-    assert record.topics_error == "guard.topic: the model answered with none of A, B."
+    assert record.topics_error == "guard.topic: the model printed 'Z', none of A, B."

@@ -90,4 +90,4 @@ async def test_both_find_more_than_one() -> None:
 async def test_a_model_that_gives_no_letter_is_an_error_and_not_no_topic() -> None:
     found, _ = await tags("both", {"Z": 1.0}, asked("Hello"))
     assert found.found == {}
-    assert found.error == "guard.topic: the model answered with none of A, B, C."
+    assert found.error == "guard.topic: the model printed 'Z', none of A, B, C."
