@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from hallulab.agents.models.answers import ONLY_THOUGHTS, WRITTEN_CALL
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.redaction import remove_keys
+from hallulab.agents.models.thoughts import leave_out_thoughts
+from hallulab.agents.models.written_calls import writes_call
 from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.scenarios.errors import HallulabError
 from hallulab.scenarios.packs.pack import Scenario
@@ -112,17 +115,22 @@ class ChatbotContext:
 def validate_reply(bot: str, reply: str) -> str:
     """Return the bot's reply, stripped and otherwise unchanged, because that is what is judged.
 
-    Keys and half characters are removed: see `hallulab.agents.models.redaction.remove_keys`.
+    Thoughts that its model left in it are no reply (`hallulab.agents.models.thoughts`). Keys and half
+    characters are removed: see `hallulab.agents.models.redaction.remove_keys`.
 
     Args:
         bot: the bot's name, for errors.
 
     Raises:
-        ChatbotError: the reply is empty.
+        ChatbotError: the reply is empty, nothing but thoughts, or the call of a tool.
     """
-    text = remove_keys(reply.strip())
+    spoken = leave_out_thoughts(reply)
+    if spoken.called or writes_call(spoken.text):
+        raise ChatbotError(f"{bot}: {WRITTEN_CALL}")
+    text = remove_keys(spoken.text.strip())
     if is_blank(text):
-        raise ChatbotError(f"{bot}: the bot's reply is empty.")
+        why = ONLY_THOUGHTS if spoken.thought else "the bot's reply is empty."
+        raise ChatbotError(f"{bot}: {why}")
     return text
 
 

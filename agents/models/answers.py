@@ -16,6 +16,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from hallulab.agents.models.finish_reasons import find_break, name_ending
 from hallulab.agents.models.log_probabilities import LEAST_MASS, Likely, read_first_token, share_out
 from hallulab.agents.models.prompt import ChatMessage, load_prompt
+from hallulab.agents.models.thoughts import leave_out_thoughts
+from hallulab.agents.models.written_calls import writes_call
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.transcript import Count
 
@@ -62,11 +64,16 @@ class UnlikelyOptions(UnparseableAnswer):
         self.shares = shares
 
 
-_THOUGHTS_END = "</think>"
-_THOUGHTS_BEGIN = "<think>"
-_ONLY_THOUGHTS = (
+ONLY_THOUGHTS = (
     "the model gave nothing but its reasoning. Switch that off on the server, or raise the limit of tokens."
 )
+WRITTEN_CALL = "the model wrote the call of a tool as text in place of an answer."
+
+USED_UP = (
+    "its limit of tokens was used up before it said anything, perhaps by thoughts that are not shown. "
+    "Raise the limit, give the model `thoughts`, or switch thinking off on the server"
+)
+"""Why an answer that was cut at its limit is empty."""
 
 _COUNT = TypeAdapter[int](Count)
 
@@ -112,20 +119,23 @@ def is_completion(body: Mapping[str, Any]) -> bool:
     )
 
 
-def read_completion(body: Mapping[str, Any], *, tools_offered: bool = False) -> Completion:
+def read_completion(
+    body: Mapping[str, Any], *, tools_offered: bool = False, begins_in_thought: bool = False
+) -> Completion:
     """Read the first choice of a chat completion.
 
     Invalid numbers of tokens and log-probabilities in another form count as not given. A refusal counts as
-    the answer's text. Reasoning between `<think>` and `</think>` is left out.
+    the answer's text. Thoughts are left out (`hallulab.agents.models.thoughts`).
 
     Args:
         body: an answer for which `is_completion` is True.
         tools_offered: whether the model may call tools instead of answering.
+        begins_in_thought: see `leave_out_thoughts`.
 
     Raises:
         BrokenAnswer: it broke off.
-        ModelError: it holds no text for the user: it calls a tool that was not offered, or is only reasoning.
-            Also if it has another form.
+        ModelError: it holds no text for the user: it calls a tool that was not offered, or as text, or is
+            only reasoning. Also if it has another form.
     """
     check_ending(body)
     choice = body["choices"][0]
@@ -134,7 +144,7 @@ def read_completion(body: Mapping[str, Any], *, tools_offered: bool = False) -> 
     prompt, completion = told if None not in told else (None, None)
     tool_calls = _tool_calls(choice["message"]) if tools_offered else ()
     return Completion(
-        text="" if tool_calls else _said(choice),
+        text="" if tool_calls else _said(choice, tools_offered, begins_in_thought),
         finish_reason=name_ending(choice.get("finish_reason")),
         first_token=read_first_token(choice.get("logprobs")),
         prompt_tokens=prompt,
@@ -156,21 +166,21 @@ def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _said(choice: Mapping[str, Any]) -> str:
+def _said(choice: Mapping[str, Any], tools_offered: bool, begins_in_thought: bool) -> str:
     message = choice["message"]
     content = message.get("content") or message.get("refusal") or ""
     if not isinstance(content, str):
         raise ModelError(f"the model's answer is a {type(content).__name__} and no text.")
     if message.get("tool_calls") or message.get("function_call"):
         raise ModelError("the model called a tool in place of an answer, although none was offered.")
-    before, end, text = content.rpartition(_THOUGHTS_END)
-    if not end and text.lstrip().startswith(_THOUGHTS_BEGIN):
-        raise ModelError(_ONLY_THOUGHTS)
-    if text.strip():
-        return text.lstrip() if end else text
-    if before or message.get("reasoning_content") or message.get("reasoning"):
-        raise ModelError(_ONLY_THOUGHTS)
-    return text
+    spoken = leave_out_thoughts(content, begins_in_thought=begins_in_thought)
+    if not tools_offered and (spoken.called or writes_call(spoken.text)):
+        raise ModelError(WRITTEN_CALL)
+    if not spoken.text.strip() and (
+        spoken.thought or message.get("reasoning_content") or message.get("reasoning")
+    ):
+        raise ModelError(ONLY_THOUGHTS)
+    return spoken.text
 
 
 def check_ending(body: Mapping[str, Any]) -> None:

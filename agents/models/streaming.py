@@ -268,8 +268,8 @@ async def _read_events(response: httpx2.Response, largest: int) -> AsyncIterator
         ends_in_return = read.endswith(b"\r")
         if b"\n" not in read and b"\r" not in read:
             continue
-        *lines, rest = _LINE_END.split(begun)
-        begun = bytearray(rest)
+        *lines, last = _LINE_END.split(bytes(begun))
+        begun = bytearray(last)
         for line in lines:
             if (data := event.add(line)) is not None:
                 yield data

@@ -30,7 +30,7 @@ from hallulab.agents.machine.cache import (
     silent,
     write_checksums,
 )
-from hallulab.agents.models.answers import UnparseableAnswer
+from hallulab.agents.models.answers import USED_UP, UnparseableAnswer
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, format_dialogue, load_prompt
 from hallulab.agents.models.recording import Recording
@@ -357,6 +357,8 @@ async def reformulate(session: Session, history: Sequence[Message], question: st
         "reformulate", load_reformulation_prompt().fill(conversation=conversation), max_tokens=QUERY_TOKENS
     )
     query = tidy_query(answer)
+    if not query and not answer and session.calls[-1].finish_reason == "length":
+        raise UnparseableAnswer(f"reformulate: the model gave nothing: {USED_UP}.")
     if not query:
         raise UnparseableAnswer(f"reformulate: the model turned the message to nothing: {answer[:80]!r}.")
     return query

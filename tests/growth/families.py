@@ -18,6 +18,7 @@ FAMILIES = {
     "quotes": "\"“'‘",
     "commas": ",",
     "dots": ".",
+    "tags": "<think>`</think>\n[THINK]<|channel|>analysis",
     "list marks": "\n1. \n- ",
     "combining marks": "a\u0301\u0302",
     "mixed scripts": "aя語ا½ß１",

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hallulab.agents.models import thoughts, written_calls
 from hallulab.detectors.explanations import claim, evidence, explanation, findings
 from hallulab.detectors.features import batch, features, judgements, matching, trained_detector
 from hallulab.scenarios.chats import formats, otel, traces, turns
@@ -164,6 +165,11 @@ def run_all(found: Iterable[object]) -> list[object]:
 
 
 TABLE: dict[Callable[..., Any], Case] = {
+    thoughts.leave_out_thoughts: lambda text: (
+        thoughts.leave_out_thoughts(text),
+        thoughts.leave_out_thoughts(text, begins_in_thought=True),
+    ),
+    written_calls.writes_call: written_calls.writes_call,
     chunking.split_into_chunks: chunking.split_into_chunks,
     chunking.cut_into_passages: lambda text: chunking.cut_into_passages(make_document(text)),
     edits.is_distinct_name: edits.is_distinct_name,

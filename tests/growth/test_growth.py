@@ -17,7 +17,12 @@ from tests.growth.table import TABLE
 FOLDERS = (
     "scenarios.text", "scenarios.chats", "detectors.features", "detectors.explanations", "simulator.measure",
 )  # fmt: skip
-MODULES = ("scenarios.packs.documents", "simulator.viewer.conversation")
+MODULES = (
+    "agents.models.thoughts",
+    "agents.models.written_calls",
+    "scenarios.packs.documents",
+    "simulator.viewer.conversation",
+)
 TEXTS = re.compile(
     r"\b(?:str|Any|Path|Passage|Document|Conversation|Turn|TurnView|Span|Marked|Message|Batch|ReplyWithEvidence"
     r"|ComparedSentence|ChatMessageRecord|AnnotatedTurn|ShownPassage)\b"

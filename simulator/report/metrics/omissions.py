@@ -15,18 +15,21 @@ from hallulab.simulator.report.metrics.metric import Flaws, Metric, RunFacts, Ta
 
 
 class CutReplies(Frozen):
-    """A chatbot with replies that have a text that ended at the limit of tokens."""
+    """A chatbot with replies that may not be whole."""
 
     chatbot: str
     replies: int
     cut: int
+    """Those with a text that ended at the limit of tokens."""
+    unclear: int = 0
+    """Those with a text of which the endpoint did not say, in a word that is known, why it ended."""
 
 
 class OmissionSection(Frozen):
     """Fields of `report.json`."""
 
     cut_replies: tuple[CutReplies, ...]
-    """Chatbots with texts that ended at the limit of tokens."""
+    """Chatbots with texts that ended at the limit of tokens, or nobody knows why."""
 
 
 class Omissions(Metric):
@@ -41,8 +44,14 @@ class Omissions(Metric):
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count a conversation."""
-        cut = sum(any(map(_is_cut, turn.calls)) for turn in conversation.turns)
-        self._counts[conversation.chatbot].update(replies=len(conversation.turns), cut=cut)
+        ends = [
+            {call.finish_reason for call in turn.calls if _wrote_text(call)} for turn in conversation.turns
+        ]
+        self._counts[conversation.chatbot].update(
+            replies=len(ends),
+            cut=sum("length" in one for one in ends),
+            unclear=sum("unknown" in one for one in ends),
+        )
 
     def merge(self, other: Self) -> None:
         """Add the counts of other conversations."""
@@ -50,12 +59,12 @@ class Omissions(Metric):
             self._counts[name].update(counts)
 
     def result(self, tallied: Tallied) -> OmissionSection:
-        """Return the chatbots with cut replies."""
+        """Return the chatbots with replies that may not be whole."""
         counts = {name: self._counts[name] for name in self.run.chatbots}
         cut = tuple(
-            CutReplies(chatbot=name, replies=own["replies"], cut=own["cut"])
+            CutReplies(chatbot=name, replies=own["replies"], cut=own["cut"], unclear=own["unclear"])
             for name, own in counts.items()
-            if own["cut"]
+            if own["cut"] or own["unclear"]
         )
         return OmissionSection(cut_replies=cut)
 
@@ -66,10 +75,16 @@ class Omissions(Metric):
         found = []
         for line in section.cut_replies:
             replies = f"{line.replies} {choose_noun(line.replies, 'reply', 'replies')}"
-            found.append(
-                f"{line.chatbot}: {line.cut} of {replies} reached the limit of tokens and may be cut off "
-                "(`reply_tokens`, or the chatbot's `max_tokens`)."
-            )
+            if line.cut:
+                found.append(
+                    f"{line.chatbot}: {line.cut} of {replies} reached the limit of tokens and may be cut off "
+                    "(`reply_tokens`, or the chatbot's `max_tokens`)."
+                )
+            if line.unclear:
+                found.append(
+                    f"{line.chatbot}: of {line.unclear} of {replies} it is not known why the text ended, "
+                    "as the endpoint did not say so in a word that is known. It may be cut off."
+                )
         for detector in report.detectors:
             found += _describe_gaps(detector, report.by(detector))
         return found
@@ -101,12 +116,12 @@ def _describe_gaps(detector: str, rows: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def _is_cut(call: Call) -> bool:
-    """Return whether a chatbot's text ended at its limit.
+def _wrote_text(call: Call) -> bool:
+    """Return whether a call wrote a chatbot's text, whose end matters.
 
     Decisions have one token; queries and a guard's judgements may be cut.
     """
     purpose = call.purpose.replace(AGAIN, "chatbot.")
     wrote = purpose.startswith("chatbot.") and purpose != "chatbot.reformulate"
     wrote = wrote and not purpose.startswith(CALLS)
-    return wrote and call.finish_reason == "length" and call.completion_tokens != 1
+    return wrote and call.completion_tokens != 1

@@ -46,7 +46,11 @@ def test_what_has_no_message_is_no_completion(body: dict[str, Any]) -> None:
     [
         ({"content": "The courier pays."}, "The courier pays."),
         ({"content": "<think>He wants money.</think>\n\nThe courier pays."}, "The courier pays."),
-        ({"content": "He wants money.</think>The courier pays."}, "The courier pays."),
+        ({"content": "He wants money.\n</think>\n\nThe courier pays."}, "The courier pays."),
+        (
+            {"content": "Reason before </think>. The courier pays."},
+            "Reason before </think>. The courier pays.",
+        ),
         ({"content": None, "refusal": "I cannot tell."}, "I cannot tell."),
         ({"content": None}, ""),
         ({}, ""),
@@ -63,6 +67,8 @@ def test_what_is_said_to_the_user(message: dict[str, Any], text: str) -> None:
         ({"content": "<think>He wants money.</think>"}, "nothing but its reasoning"),
         ({"content": None, "reasoning_content": "He wants money."}, "nothing but its reasoning"),
         ({"content": [{"type": "text", "text": "Hello"}]}, "is a list and no text"),
+        ({"content": '{"name": "search", "arguments": {"query": "fee"}}'}, "wrote the call of a tool"),
+        ({"content": "<|channel|>commentary to=functions.search<|message|>{}<|call|>"}, "wrote the call"),
         ({"content": None, "tool_calls": [{"id": "c1"}]}, "called a tool"),
         ({"content": "Let me look.", "tool_calls": [{"id": "c1"}]}, "called a tool"),
     ],
@@ -70,6 +76,12 @@ def test_what_is_said_to_the_user(message: dict[str, Any], text: str) -> None:
 def test_what_says_nothing_to_the_user_is_refused(message: dict[str, Any], reason: str) -> None:
     with pytest.raises(ModelError, match=reason):
         said(message)
+
+
+def test_an_end_of_thoughts_counts_anywhere_where_the_model_is_known_to_begin_in_them() -> None:
+    body = answer({"content": "He wants money.</think>The courier pays."})
+    assert read_completion(body, begins_in_thought=True).text == "The courier pays."
+    assert read_completion(body).text == "He wants money.</think>The courier pays."
 
 
 def test_a_filtered_answer_names_the_filter() -> None:

@@ -127,6 +127,18 @@ def test_replies_at_the_limit_of_tokens_are_counted_and_decisions_and_queries_ar
     ]
 
 
+def test_replies_that_ended_for_an_unknown_reason_are_told() -> None:
+    ended = call("chatbot.generate", 30, 20).model_copy(update={"finish_reason": "unknown"})
+    report = build_report(
+        [conversation("a", ["x"], calls=[ended])], [], chatbots=["vanilla"], detectors=[], flaws={}
+    )
+    assert report.cut_replies == (CutReplies(chatbot="vanilla", replies=1, cut=0, unclear=1),)
+    assert describe_omissions(report) == [
+        "vanilla: of 1 of 1 reply it is not known why the text ended, as the endpoint did not say so in a "
+        "word that is known. It may be cut off."
+    ]
+
+
 def test_personas_that_the_audit_does_not_know_are_told() -> None:
     conversations = [conversation("a", ["x"], persona="anna"), conversation("b", ["x"], persona="bert")]
     report = build_report(conversations, [], chatbots=["vanilla"], detectors=[], flaws={}, personas=["anna"])

@@ -1,0 +1,301 @@
+"""Leave out what a model thought before or amid its answer, in all forms in which servers leave it there.
+
+Forms: tags (`<think>`, `[THINK]`, `<|begin_of_thought|>`, …), the channels of gpt-oss (harmony), also without
+their markers, and Granite's two sentences. Sources: the reasoning parsers of vLLM and SGLang, the templates
+of the models. A text that only quotes such a tag, in a sentence or in code, is left as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+_NAMES = (
+    r"think|thinking|thoughts?|reasoning|reason|reflection|scratchpad|(?:inner|internal)_(?:monologue|thoughts?)"
+    r"|ant_?thinking"
+)
+_TAG = re.compile(
+    rf"(?P<fence>^[ \t]*(?:```+|~~~+))"
+    rf"|(?P<ticks>`+)"
+    rf"|<(?P<close>/)?(?:\w{{1,20}}:)?(?P<xml>{_NAMES})(?:\s[^<>\n]{{0,200}})?/?>"
+    rf"|\[(?P<shut>/)?(?P<bracket>think|thinking|thoughts?|reasoning)\]"
+    rf"|(?P<details><details\s[^<>\n]{{0,200}}type=[\"']reasoning[\"'][^<>\n]{{0,200}}>)|(?P<undetails></details>)"
+    rf"|(?P<begin><\|(?:begin_of_thought|start_thinking|thinking|think|inner_prefix)\|>|◁think▷"
+    rf"|<\|channel>(?:thought|thinking|analysis)\b|<unused94>(?:thought)?)"
+    rf"|(?P<end><\|(?:end_of_thought|end_thinking|/thinking|/think|inner_suffix)\|>|◁/think▷|<channel\|>|<unused95>)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WRAPPERS = re.compile(
+    r"<\|(?:begin_of_solution|end_of_solution|start_response|end_response|start_text|end_text)\|>",
+    re.IGNORECASE,
+)
+_WRAPPED = re.compile(
+    r"\s*<(answer|response|output|final_answer|solution)>(.*?)(?:</\1>\s*)?\Z", re.I | re.DOTALL
+)
+
+_QUOTES = frozenset(
+    "\"'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}\N{LEFT SINGLE QUOTATION MARK}"
+    "\N{RIGHT SINGLE QUOTATION MARK}«»„"
+)
+_SENTENCE_ENDS = frozenset(".!?…)]}>*_。！？")
+_TALKED_ABOUT = re.compile(
+    r"[ \t]*(?:(?:and|or|to|is|are|was|tags?|tokens?|markers?|marks?|begins?|starts?|opens?|ends?|closes?"
+    r"|blocks?)\b"
+    r"|[.,;:?!)/&|…\"'`*])",
+    re.IGNORECASE,
+)
+"""How a sentence about a tag goes on."""
+_FEW_WORDS = 4
+_HEAD = 400
+"""Characters of a thought that are looked at."""
+
+_CHANNEL = re.compile(r"<\|channel\|>\s*(analysis|commentary|final|thought)\b([^<\n]{0,200})", re.IGNORECASE)
+_CODE = re.compile(r"^[ \t]*```.*?^[ \t]*```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
+_MARK = re.compile(r"<\|(?:start|end|return|call|channel|message|constrain)\|>", re.IGNORECASE)
+_UNMARKED = re.compile(r"\s*(?:assistant)?(?:analysis|commentary)(?=[A-Z\"'*(<]|\s*to=|[a-z]{0,20} )")
+_UNMARKED_FINAL = re.compile(r"assistant\s?final")
+_UNMARKED_CALL = re.compile(r"assistant\s?commentary\s+to=\w|\A\s*commentary\s+to=\w")
+_GRANITE = re.compile(r"\s*here(?:'s| is) my thought process:", re.IGNORECASE)
+_GRANITE_ANSWER = re.compile(r"here(?:'s| is) my response:", re.IGNORECASE)
+
+
+class Spoken(NamedTuple):
+    """An answer without what the model thought."""
+
+    text: str
+    """What is left; may be empty."""
+    thought: bool
+    """Whether something was left out."""
+    called: bool = False
+    """Whether the model called a tool in a channel of its own."""
+
+
+def leave_out_thoughts(text: str, *, begins_in_thought: bool = False) -> Spoken:
+    """Return a model's text without its thoughts. It takes time in proportion to the text.
+
+    An end of thoughts without a beginning counts where it stands on a line of its own.
+
+    Args:
+        text: as the endpoint gave it.
+        begins_in_thought: whether this model is known to begin with a thought whose beginning is not shown,
+            so that the end counts anywhere.
+    """
+    spoken = _read_channels(text)
+    if spoken is None:
+        spoken = _read_unmarked_channels(text) or _read_granite(text) or Spoken(text, thought=False)
+    found = _leave_out_tagged(spoken.text, begins_in_thought)
+    thought = spoken.thought or found.thought
+    plain = found.text
+    if thought or _WRAPPERS.search(plain):
+        plain = _WRAPPERS.sub("", plain)
+    if thought:
+        wrapped = _WRAPPED.match(plain)
+        plain = (wrapped[2] if wrapped else plain).strip()
+    return Spoken(plain, thought, spoken.called)
+
+
+def _read_channels(text: str) -> Spoken | None:
+    """Read the channels of gpt-oss: only the final one is said; None if there are none."""
+    begun = re.match(r"\s*(?:analysis|commentary|final)[^<\n]{0,200}<\|message\|>", text, re.IGNORECASE)
+    if begun is not None:
+        text = f"<|channel|>{text.lstrip()}"
+    channels = list(_CHANNEL.finditer(text))
+    if not channels or _is_shown(text, channels[0].start()):
+        return None
+    said, final, called = [_without_start(text[: channels[0].start()])], [], False
+    ends = [found.start() for found in channels[1:]] + [len(text)]
+    for channel, end in zip(channels, ends, strict=True):
+        body = text[channel.end() : end]
+        called = called or re.match(r"\s*to=", channel[2]) is not None
+        message = re.match(r"(?:\s*<\|constrain\|>\s*\w*)?\s*(?:<\|message\|>)?", body, re.IGNORECASE)
+        body = body[message.end() :] if message else body
+        if channel[1].lower() == "final" and channel[2].strip() and not channel[2].strip().startswith("to="):
+            body = channel[2] + body  # no marker between the channel's name and its text
+        own, *rest = re.split(r"<\|(?:end|return|call)\|>", body, maxsplit=1, flags=re.IGNORECASE)
+        if channel[1].lower() == "final":
+            final.append(_without_start(own))
+        said += [_without_start(one) for one in rest]
+    plain = "".join(final) if final else "".join(said)
+    return Spoken(_MARK.sub("", plain).strip(), thought=True, called=called)
+
+
+def _is_shown(text: str, place: int) -> bool:
+    """Return whether a place is in quotation marks or code."""
+    if place and text[place - 1] in _QUOTES:
+        return True
+    return any(code.start() < place < code.end() for code in _CODE.finditer(text))
+
+
+def _without_start(text: str) -> str:
+    """Return a text without the head of the next message."""
+    return re.sub(r"<\|start\|>\s*\w*[^<\n]{0,100}\Z", "", text, flags=re.IGNORECASE)
+
+
+def _read_unmarked_channels(text: str) -> Spoken | None:
+    """Read channels whose markers a server removed: `analysis…assistantfinal…`."""
+    finals = list(_UNMARKED_FINAL.finditer(text))
+    begins = _UNMARKED.match(text)
+    if begins is None and not (finals and not text[: finals[0].start()].strip()):
+        return None
+    called = _UNMARKED_CALL.search(text) is not None
+    if finals:
+        return Spoken(text[finals[-1].end() :].strip(), thought=True, called=called)
+    attached = re.match(r"\s*(?:assistant)?(?:analysis|commentary)(?=[A-Z])", text)
+    return Spoken("", thought=True, called=called) if attached or called else None
+
+
+def _read_granite(text: str) -> Spoken | None:
+    """Read Granite's form: its thought process, and its response."""
+    begins = _GRANITE.match(text)
+    if begins is None:
+        return None
+    answer = _GRANITE_ANSWER.search(text, begins.end())
+    return Spoken(text[answer.end() :].strip() if answer else "", thought=True)
+
+
+@dataclass(frozen=True)
+class _Tag:
+    """A tag that may begin or end a thought."""
+
+    start: int
+    end: int
+    family: str
+    begins: bool
+
+
+def _leave_out_tagged(text: str, begins_in_thought: bool) -> Spoken:
+    tags = list(_list_tags(text))
+    if not tags:
+        return Spoken(text, thought=False)
+    ends = _match_ends(tags)
+    kept: list[str] = []
+    place, matched = 0, set[int]()
+    for tag in tags:
+        if tag.start < place or not tag.begins:
+            continue
+        end = ends.get(tag.start)
+        if not _begins_thought(text, tag, end):
+            if end is not None:
+                matched.add(end.start)
+            continue
+        kept.append(_follow(kept, text[place : tag.start]))
+        place = len(text) if end is None else end.end
+        if end is not None:
+            matched.add(end.start)
+    kept.append(_follow(kept, text[place:]))
+    alone = _find_last_end_alone(text, tags, matched, begins_in_thought)
+    if alone is not None and alone >= place:
+        return Spoken(text[alone:], thought=True)
+    return Spoken("".join(kept), thought=len(kept) > 1)
+
+
+def _follow(kept: Sequence[str], text: str) -> str:
+    """Return a text as it follows others, with one space between."""
+    return text.lstrip(" ") if kept and kept[-1][-1:].isspace() else text
+
+
+def _list_tags(text: str) -> Iterator[_Tag]:
+    """Yield the tags outside code and quotation marks, in order."""
+    found = list(_TAG.finditer(text))
+    after = _find_same_after(found)
+    skip = 0
+    for place, one in enumerate(found):
+        if one.start() < skip:
+            continue
+        if one["fence"] or one["ticks"]:
+            closing = after[place]
+            if closing is not None and (one["fence"] or "\n" not in text[one.end() : closing.start()]):
+                skip = closing.end()
+            elif one["fence"]:
+                # Without an end, only what follows without a thought is code.
+                skip = one.end()
+            continue
+        if _is_quoted(text, one.start(), one.end()):
+            continue
+        name = one["xml"] or one["bracket"]
+        if name:
+            family, begins = name.lower(), not (one["close"] or one["shut"])
+        elif one["details"] or one["undetails"]:
+            family, begins = "details", bool(one["details"])
+        else:
+            family, begins = "marked", bool(one["begin"])
+        yield _Tag(one.start(), one.end(), family, begins)
+
+
+def _find_same_after(found: Sequence[re.Match[str]]) -> list[re.Match[str] | None]:
+    """Return for each mark of code the next one like it."""
+    seen: dict[str, re.Match[str]] = {}
+    after: list[re.Match[str] | None] = [None] * len(found)
+    for place in range(len(found) - 1, -1, -1):
+        mark = (found[place]["fence"] or "").strip()[:3] or found[place]["ticks"]
+        if mark:
+            after[place] = seen.get(mark)
+            seen[mark] = found[place]
+    return after
+
+
+def _match_ends(tags: Sequence[_Tag]) -> Mapping[int, _Tag]:
+    """Return the end of each beginning that has one, by the place of the beginning."""
+    open_by_family: dict[str, list[_Tag]] = {}
+    last: dict[str, _Tag] = {}
+    ends: dict[int, _Tag] = {}
+    for tag in tags:
+        waiting = open_by_family.setdefault(tag.family, [])
+        if tag.begins:
+            waiting.append(tag)
+            continue
+        last[tag.family] = tag
+        if waiting:
+            ends[waiting.pop().start] = tag
+    for family, waiting in open_by_family.items():
+        for tag in waiting:  # its end was taken by a beginning that the thought quotes
+            if family in last and last[family].start > tag.start:
+                ends[tag.start] = last[family]
+    return ends
+
+
+def _begins_thought(text: str, tag: _Tag, end: _Tag | None) -> bool:
+    """Return whether a tag begins a thought; else a sentence quotes it."""
+    if tag.start and text[tag.start - 1] in _QUOTES:
+        return False
+    if tag.family == "details":
+        return True
+    content = text[tag.end : min(tag.end + _HEAD, len(text) if end is None else end.start)]
+    words = content.split()
+    talked_about = _TALKED_ABOUT.match(content) is not None
+    if tag.family == "marked":  # which no text for people has but one about them
+        return not talked_about or end is not None
+    before = text[max(0, tag.start - _HEAD) : tag.start].rpartition("\n")[2].rstrip()
+    if not before:
+        return not talked_about or (end is not None and len(words) >= _FEW_WORDS)
+    first = content.lstrip()[:1]
+    starts_anew = content[:1] == "\n" or first.isupper()
+    if before[-1] in _SENTENCE_ENDS:
+        if end is None:
+            return not talked_about and starts_anew
+        return not talked_about and bool(words)
+    attached = bool(content) and not content[0].isspace()
+    if end is None:
+        return starts_anew and (content[:1] == "\n" or (attached and not text[tag.start - 1].isspace()))
+    return len(words) >= _FEW_WORDS and not talked_about and (starts_anew or attached)
+
+
+def _find_last_end_alone(
+    text: str, tags: Sequence[_Tag], matched: set[int], begins_in_thought: bool
+) -> int | None:
+    """Return where the text goes on after the last end without a beginning that counts; None if none does."""
+    for tag in reversed(tags):
+        if tag.begins or tag.start in matched or tag.family == "details":
+            continue
+        before = text[max(0, tag.start - _HEAD) : tag.start].rpartition("\n")[2]
+        after = text[tag.end : tag.end + _HEAD].partition("\n")[0]
+        if begins_in_thought or tag.family == "marked" or not (before.strip() or after.strip()):
+            return tag.end
+    return None
+
+
+def _is_quoted(text: str, start: int, end: int) -> bool:
+    """Return whether quotation marks stand on both sides of a place."""
+    return start > 0 and text[start - 1] in _QUOTES and text[end : end + 1] in _QUOTES

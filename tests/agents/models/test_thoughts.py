@@ -1,0 +1,148 @@
+"""Thoughts are no reply, in whatever form they come; a reply that only quotes the forms loses nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from hallulab.agents.models.thoughts import Spoken, leave_out_thoughts
+from tests.recordings_read import read_answers
+
+REPLY = "A lost item is replaced. It costs 3 €."
+THOUGHT = "Perhaps the Mayor pays 999 dollars?"
+FINAL = "<|start|>assistant<|channel|>final<|message|>"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<think>{}</think>",
+        "<think>\n{}\n</think>\n\n",
+        "<THINK>{}</Think>",
+        '<think duration="3">{}</think>',
+        "<thinking>{}</thinking>\n",
+        "<thought>{}</thought>",
+        "<reasoning>{}</reasoning>",
+        "<reflection>{}</reflection>",
+        "<scratchpad>{}</scratchpad>",
+        "<seed:think>{}</seed:think>",
+        "[THINK]{}[/THINK]",
+        "[think]{}[/think]",
+        "<|begin_of_thought|>{}<|end_of_thought|>\n<|begin_of_solution|>",
+        "<|START_THINKING|>{}<|END_THINKING|><|START_RESPONSE|>",
+        "◁think▷{}◁/think▷",
+        "<|channel>thought\n{}<channel|>",
+        "<unused94>thought\n{}<unused95>",
+        '<details type="reasoning" done="true">{}</details>\n',
+        "Here is my thought process: {} Here is my response: ",
+        "<think>{}</think><answer>",
+        "<think>{}</think><think>Again: {}</think>",
+        "<think>A <think>b</think> {}</think>",
+        "<think>First I write <think>. {}</think>",
+        "<think>I must not write `</think>` now. {}</think>",
+        "<think></think>",
+        "<think>\n\n</think>\n\n",
+        "{}\n</think>\n\n",
+        "<|channel|>analysis<|message|>{}<|end|>" + FINAL,
+        "analysis<|message|>{}<|end|>" + FINAL,
+        "<|start|>assistant<|channel|>commentary<|message|>{}<|end|>" + FINAL,
+        "<|channel|>analysis<|message|>{}<|end|>",
+        "analysis{}assistantfinal",
+        "assistantfinal",
+    ],
+)
+def test_a_thought_before_the_reply_is_left_out(form: str) -> None:
+    assert leave_out_thoughts(form.format(THOUGHT, THOUGHT) + REPLY) == Spoken(REPLY, thought=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("It is 3 €. <think>Perhaps 4? I look again.</think> So 3 €.", "It is 3 €. So 3 €."),
+        ("Sure <think>let me see what it costs</think> three euros.", "Sure three euros."),
+        (f"{REPLY}\n<think>{THOUGHT}", REPLY),
+        (f"{REPLY}<|end_of_solution|>", REPLY),
+        (f"{FINAL}It is 3 €.<|return|>", "It is 3 €."),
+        ('<|channel|>final <|constrain|>json<|message|>{"fee": 3}', '{"fee": 3}'),
+        (f"<think>{THOUGHT}</think><answer>{REPLY}</answer>", REPLY),
+        ("One.\n</think>\nTwo.\n</think>\nThree.", "Three."),
+    ],
+)
+def test_a_thought_anywhere_is_left_out(text: str, left: str) -> None:
+    assert leave_out_thoughts(text).text == left
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *(
+            "<think>{}",
+            "<think>{}</think>",
+            "[THINK]{}",
+            "<thinking>\n{}",
+            "<|begin_of_thought|>{}",
+            "◁think▷{}",
+        ),
+        *(
+            "<|channel|>analysis<|message|>{}",
+            "analysis{}",
+            "Here's my thought process: {}",
+            "<|channel>thought\n{}",
+        ),
+    ],
+)
+def test_nothing_is_left_of_a_thought_alone_even_without_its_end(form: str) -> None:
+    assert leave_out_thoughts(form.format(THOUGHT)) == Spoken("", thought=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The fee is 999 €. Write reasoning between <think> and </think>. It costs 20 cents.",
+        "Use `<think>` and `</think>`. It costs 3 €.",
+        "```\n<think>\nHello there, my dear.\n</think>\n```\nIt costs 3 €.",
+        "The tag </think> ends it.",
+        "He wants money.</think>The courier pays.",
+        "<think> and </think> are tags. It costs 3 €.",
+        "<think> is a tag of R1.",
+        "Put it into <think>...</think> tags.",
+        "Put it into <think>your thoughts</think> first.",
+        'R1 writes "</think>" before it answers.',
+        '{"form": "<think>The model should always think first</think>"}',
+        "Dear Sir, I write about <reason>. Thank you.",
+        "The analysis is done, and assistant final reviews are due.",
+        "analysis of the fee: 3 €",
+        "Analysis: it costs 3 €.",
+        "In my thought process: 3 €.",
+        "Its template begins with `<|channel|>analysis<|message|>`.",
+        "```\n<|channel|>analysis<|message|>\n```\nThat is harmony.",
+        "Gemma switches it on with <|think|>.",
+        "  It costs 3 €.\n",
+        "",
+    ],
+)
+def test_a_reply_that_quotes_loses_nothing(text: str) -> None:
+    assert leave_out_thoughts(text) == Spoken(text, thought=False)
+
+
+def test_an_end_counts_anywhere_of_a_model_that_is_known_to_begin_in_a_thought() -> None:
+    text = "He wants money.</think>The courier pays."
+    assert leave_out_thoughts(text, begins_in_thought=True) == Spoken("The courier pays.", thought=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<|channel|>commentary to=functions.search <|constrain|>json<|message|>{"q": 1}<|call|>',
+        "<|channel|>analysis<|message|>Hm.<|end|><|channel|>commentary to=functions.search<|message|>{}",
+        "analysisI search.assistantcommentary to=functions.search json{}",
+    ],
+)
+def test_a_call_in_a_channel_is_told(text: str) -> None:
+    assert leave_out_thoughts(text).called
+
+
+@pytest.mark.slow  # It reads all recordings.
+def test_no_recorded_answer_loses_anything() -> None:
+    texts = [answer["choices"][0]["message"].get("content") for answer in read_answers()]
+    assert len(texts) > 12_000
+    assert [text for text in texts if isinstance(text, str) and leave_out_thoughts(text).text != text] == []

@@ -1,0 +1,51 @@
+"""Calls of tools that are written as text."""
+
+from __future__ import annotations
+
+import pytest
+
+from hallulab.agents.models.written_calls import writes_call
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_call>\n{"name": "search", "arguments": {}}\n</tool_call>',
+        'I look it up.\n\n<tool_call>\n{"name": "search"',
+        'Let me look. <tool_call>{"name": "search"}</tool_call>',
+        '[TOOL_CALLS][{"name": "search", "arguments": {}}]',
+        '[TOOL_CALLS]search{"q": 1}',
+        '<|python_tag|>search.call(query="fee")',
+        '<function=search>{"q": 1}</function>',
+        "<function_calls>\n<invoke name='search'>",
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function",
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.search:0",
+        '{"name": "search", "arguments": {"q": 1}}',
+        ' {"name": "search", "parameters": {}}\n',
+        '```json\n{"name": "search", "arguments": {}}\n```',
+        '[{"name": "search", "arguments": {}}]',
+        '{"type": "function", "function": {"name": "search", "arguments": "{}"}}',
+    ],
+)
+def test_a_written_call_is_one(text: str) -> None:
+    assert writes_call(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It costs 3 €.",
+        'The model writes <tool_call>{"name"}</tool_call> to call one.',
+        "Write `<tool_call>{}</tool_call>`.",
+        "```\n<tool_call>\n{}\n```\nSo it is done.",
+        '{"name": "Asha", "age": 3}',
+        '{"name": "Asha", "arguments": {}, "verdict": true}',
+        '{"reason": "x"}',
+        "The name and the arguments.",
+        '[{"name": "search", "arguments": {}}, 7]',
+        "[]",
+        "",
+    ],
+)
+def test_what_only_quotes_or_looks_like_one_is_none(text: str) -> None:
+    assert not writes_call(text)
