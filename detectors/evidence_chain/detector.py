@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 from hallulab.detectors.base.protocol import DetectorContext
-from hallulab.detectors.evidence_chain.model import ChainModel, Method, TrainedOptions, load_model
+from hallulab.detectors.evidence_chain.model import ChainModel, Context, Method, TrainedOptions, load_model
 from hallulab.detectors.evidence_chain.training import train
 from hallulab.detectors.features.features import FeatureSet
 from hallulab.detectors.features.trained_detector import RuleOptions, TrainedDetector
@@ -57,6 +57,10 @@ class EvidenceChainDetector(TrainedDetector[ChainModel]):
                 f" Use that detector, or train evidence-chain-{self.method}."
             )
         super()._use(model)
+        if isinstance(self._options, TrainedOptions):
+            origin = ", ".join(model.context) or "none"
+            self.variant = f"{model.features} features, of the origin: {origin}"
+            self.as_published = model.features == "paper" and set(model.context) == set(get_args(Context))
 
 
 class LexicalChain(EvidenceChainDetector):
@@ -87,11 +91,17 @@ class NliRulesChain(EvidenceChainDetector):
     method = "nli-rules"
 
 
+_TRAINED_VARIANTS = (
+    "ours by default: 37 features; `features: paper` with a trained `context` has the paper's ten"
+)
+
+
 class RegressionChain(EvidenceChainDetector):
     """Logistic regression over coverage, retrieval and mismatch features (EvidenceChain-LR)."""
 
     KIND = "evidence-chain-lr"
     OPTIONS = TrainedOptions
+    VARIANTS = _TRAINED_VARIANTS
     method = "lr"
 
 
@@ -100,6 +110,7 @@ class ForestChain(EvidenceChainDetector):
 
     KIND = "evidence-chain-rf"
     OPTIONS = TrainedOptions
+    VARIANTS = _TRAINED_VARIANTS
     method = "rf"
 
 

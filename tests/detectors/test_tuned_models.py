@@ -158,6 +158,7 @@ async def test_only_the_papers_own_reading_has_its_published_threshold(
         ("metarag", OURS, "probability, with the fact itself", False),
         ("metarag", PAPERS, "word", True),
         ("logic-graph", OURS, "sentences, top 2 groups by softmax, served model and overlap 0.5", False),
+        ("evidence-chain-lr", OURS, "extended features, of the origin: task", False),
         ("direct-judge", OURS, "", None),
         ("lexical", OURS, "", None),
     ],
