@@ -39,15 +39,18 @@ soak: $(STAMP)  ## large runs, and faults; then the fuzz tests with fifty times 
 live: $(STAMP) browser  ## the tests that start a real vLLM
 	$(BIN)/python -m pytest -m live
 
-replay: $(STAMP)  ## the recorded run, offline, into runs/replay
+replay: $(STAMP)  ## the recorded run, offline, into runs/replay, and its replies judged by a second, capable judge
 	$(BIN)/hallulab run -c docs/demo.yaml --model $(MODEL) --replay $(RECORDING) --fresh --out runs/replay
+	$(BIN)/python -m benchmarks.second_judge runs/replay
 
-replay-headline: $(STAMP)  ## the recorded headline experiment, offline, into runs/headline, and its tables
+replay-headline: $(STAMP)  ## the recorded headline experiment, offline, into runs/headline, and its tables, with a second judge
 	$(BIN)/hallulab run -c docs/headline.yaml --model $(MODEL) --replay $(HEADLINE) --fresh --out runs/headline
 	$(BIN)/python -m benchmarks.headline runs/headline
+	$(BIN)/python -m benchmarks.second_judge runs/headline
 
 numbers: replay  ## every number of the docs that recordings allow; tests hold the pages to them
 	$(BIN)/python -m benchmarks.detectors_table --docs docs/detectors.md
+	$(BIN)/python -m benchmarks.capable_model --docs docs/trust.md
 	for module in readings left_out handoff corrected_gold planted_report personas; do $(BIN)/python -m benchmarks.$$module || exit 1; done
 
 bench: $(STAMP)  ## what the runner costs (docs/experiment.md)

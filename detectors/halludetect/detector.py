@@ -55,7 +55,8 @@ class HalluDetectOptions(Frozen):
     `word`."""
     samples: int = Field(default=3, ge=1, le=9)
     """Samples of the analysis for self-consistency: differently worded questions (at most as many as there
-    are wordings; `probability`) or sampled lists (`word`)."""
+    are wordings; `probability`) or sampled lists (`word`). One list is no vote, and so not as published; it
+    takes half the tokens."""
     temperature: float = Field(default=0.7, ge=0.0, le=2.0)
     """Temperature of sampled lists; the paper's text has lost its value."""
     overlap: bool = True
@@ -86,7 +87,8 @@ class HalluDetectDetector(ServedDetector):
     KIND = "halludetect"
     OPTIONS = HalluDetectOptions
     VARIANTS = (
-        "`word`, the paper's; `mixture` (ours) for the default model; `probability` for other small ones"
+        "`word`, the paper's; `word, one list`, without its vote (`samples: 1`); `mixture` (ours) for the "
+        "default model; `probability` for other small ones"
     )
     traits = Traits(probabilities=False)
     """A severity is no probability."""
@@ -139,13 +141,14 @@ class HalluDetectDetector(ServedDetector):
             corrections = find_mixture(model)
         elif self._kind == "probability":
             corrections = list_calibrations(model)
+        one_list = self._kind == "word" and self._options.samples == 1
         return Scale(
             (load_reformulation_prompt(), *self._reading.prompts),
             untuned=PAPER_THRESHOLD,
-            published=self._kind == "word",
+            published=self._kind == "word" and not one_list,
             corrections=corrections,
             in_force={"reading": self._kind},
-            variant=self._kind,
+            variant="word, one list" if one_list else self._kind,
         )
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:

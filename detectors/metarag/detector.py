@@ -104,7 +104,10 @@ class MetaRagDetector(ServedDetector):
 
     KIND = "metarag"
     OPTIONS = MetaRagOptions
-    VARIANTS = "`word`, the paper's; `probability`, with the fact as one more variant, for small models"
+    VARIANTS = (
+        "`word`, the paper's; `word, together`, which asks for variants and verdicts at once (`together`); "
+        "`probability`, with the fact as one more variant, for small models"
+    )
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", MetaRagOptions, context.options)
@@ -141,8 +144,13 @@ class MetaRagDetector(ServedDetector):
         readings = [self._verifier.reading_of(client) for client in self._verifiers.values()]
         by_word = set(readings) == {"word"}
         if self._options.together:
-            prompts = (self._decomposition, self._together)
-            return Scale(prompts, untuned=PAPER_TAU, in_force={"reading": readings, "together": True})
+            return Scale(
+                (self._decomposition, self._together),
+                untuned=PAPER_TAU,
+                in_force={"reading": readings},
+                reading="word",
+                variant="word, together",
+            )
         first = list_calibrations(find_catalogue_name(self._verifiers["verifier 0"])).get(SUPPORTED)
         return Scale(
             (self._decomposition, self._mutation, self._verifier.prompt),
@@ -157,7 +165,7 @@ class MetaRagDetector(ServedDetector):
 
     @property
     def _asks_fact(self) -> bool:
-        """Whether the fact itself is verified, too: not if words are printed, as published."""
+        """Whether the fact itself is verified, too: not if all is as published."""
         return not self.scale.published
 
     def _judging_prompts(self, scale: Scale) -> Sequence[Prompt]:

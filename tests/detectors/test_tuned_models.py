@@ -128,10 +128,12 @@ async def test_a_detector_that_asks_no_model_does_not_depend_on_it() -> None:
     ("kind", "options", "protocol"),
     [
         ("halludetect", {"reading": "word"}, "published"),
+        ("halludetect", {"reading": "word", "samples": 1}, "untuned"),
         ("halludetect", {"reading": "probability"}, "untuned"),
         ("halludetect", {"reading": "mixture"}, "untuned"),
         ("halludetect", {}, "published"),
         ("metarag", {"reading": "word"}, "published"),
+        ("metarag", {"together": True}, "untuned"),
         ("metarag", {"reading": "probability"}, "untuned"),
         ("metarag", {}, "published"),
         ("logic-graph", {}, "untuned"),
@@ -140,7 +142,7 @@ async def test_a_detector_that_asks_no_model_does_not_depend_on_it() -> None:
     ],
 )
 async def test_only_the_papers_own_reading_has_its_published_threshold(
-    kind: str, options: dict[str, str], protocol: str
+    kind: str, options: dict[str, Any], protocol: str
 ) -> None:
     """For a model that nothing was tuned for."""
     pool, _ = scripted_pool(lambda _: "", OURS, FOREIGN)

@@ -63,6 +63,14 @@ class SmallModelSign(Frozen):
     """How often it could have been."""
 
 
+_ORDERS_NOTHING = (
+    "On 130 replies of five chatbots, `mixture` agreed with the published method on a capable model no better "
+    "than by chance (kappa 0.07). Let a capable model judge before you say which chatbot hallucinates least "
+    "(docs/trust.md)."
+)
+"""What is known of HalluDetect's reading for the default model; `python -m benchmarks.second_judge`."""
+
+
 class MethodSection(Frozen):
     """Fields of `report.json`."""
 
@@ -123,8 +131,10 @@ class MethodMetric(Metric):
 
     @classmethod
     def footnotes(cls, report: RunReport) -> Sequence[str]:
-        """Name the variant of each detector, and its threshold with its origin."""
-        return [describe_detector_method(one) for one in report.of(MethodSection).judged_by]
+        """Name the variant of each detector, and its threshold with its origin; warn of the default judge."""
+        judged = report.of(MethodSection).judged_by
+        warned = [_ORDERS_NOTHING] if any(one.variant == "mixture" for one in judged) else []
+        return [*map(describe_detector_method, judged), *warned]
 
     @classmethod
     def beside(cls, report: RunReport) -> CsvTable | None:

@@ -1,0 +1,63 @@
+"""The recorded runs judged by a second, capable judge: the pages have what the command prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.second_judge import judge_again, main, page
+from hallulab import run
+from hallulab.simulator.runs.folder import RunFolder
+from tests.places import RECORDINGS, ROOT
+
+BEGINS, ENDS = "<!-- second judge begins -->\n", "<!-- second judge ends -->"
+
+
+@pytest.fixture(autouse=True)
+def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def shown_in(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8").split(BEGINS)[1].split(ENDS)[0]
+
+
+def test_the_page_of_the_first_run_has_both_judges_of_the_recorded_demo(
+    demo_replay: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It takes some seconds, for it shows which judge of the demo to believe."""
+    before = demo_replay.verdicts.read_bytes()
+    assert main([str(demo_replay.path)]) == 0
+    assert capsys.readouterr().out == shown_in("docs/tutorial/first-run.md")
+    assert demo_replay.verdicts.read_bytes() == before
+
+
+def test_the_readme_has_the_rates_of_both_judges_of_the_headline_run() -> None:
+    pages = [
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in shown_in(name).splitlines()]
+        for name in ("README.md", "docs/chatbots.md")
+    ]
+    readme, chatbots = (rows[2:7] for rows in pages)
+    assert readme == [[chatbot, default, published] for chatbot, default, _, published in chatbots]
+
+
+@pytest.mark.slow
+def test_the_page_of_chatbots_has_both_judges_of_the_headline_run(tmp_path: Path) -> None:
+    """Slow, because 130 replies are made and judged again."""
+    headline, again = tmp_path / "headline", tmp_path / "again"
+    run(
+        "docs/headline.yaml",
+        model="qwen2.5-coder-1.5b",
+        replay=RECORDINGS / "headline.jsonl.gz",
+        out=headline,
+        quiet=True,
+    )
+    judge_again(headline, again)
+    assert page(again) == shown_in("docs/chatbots.md")
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    assert main([str(tmp_path / "empty")]) == 2
+    assert "error: " in capsys.readouterr().err
