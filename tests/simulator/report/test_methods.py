@@ -35,7 +35,18 @@ from tests.simulator.counted import build_report, result
 )
 def test_a_line_a_detector(method: JudgingMethod, line: str) -> None:
     report = build_report([], [], chatbots=[], detectors=["d"], flaws={}, methods={"d": method})
-    assert describe_models(report) == [line]
+    assert describe_models(report)[:1] == [line]
+
+
+@pytest.mark.parametrize(("variant", "warned"), [("mixture", 1), ("word", 0), ("probability", 0)])
+def test_who_is_judged_by_the_default_judge_is_told_that_it_orders_nothing(variant: str, warned: int) -> None:
+    methods = dict.fromkeys("de", JudgingMethod(variant=variant, as_published=False, threshold=4.0))
+    report = build_report([], [], chatbots=[], detectors=["d", "e"], flaws={}, methods=methods)
+    assert describe_models(report)[2:] == [
+        "On 130 replies of five chatbots, `mixture` agreed with the published method on a capable model no "
+        "better than by chance (kappa 0.07). Let a capable model judge before you say which chatbot "
+        "hallucinates least (docs/trust.md)."
+    ] * warned
 
 
 def test_report_csv_names_the_method_of_each_row() -> None:
