@@ -64,9 +64,9 @@ class SmallModelSign(Frozen):
 
 
 _ORDERS_NOTHING = (
-    "On 130 replies of five chatbots, `mixture` agreed with the published method on a capable model no better "
-    "than by chance (kappa 0.07). Let a capable model judge before you say which chatbot hallucinates least "
-    "(docs/trust.md)."
+    "On 130 replies of five chatbots, `mixture` agreed with the published method on a capable model no "
+    "better than by chance (kappa 0.07). Let a capable model judge before you say which chatbot hallucinates "
+    "least (docs/trust.md)."
 )
 """What is known of HalluDetect's reading for the default model; `python -m benchmarks.second_judge`."""
 
