@@ -45,8 +45,8 @@ def test_who_is_judged_by_the_default_judge_is_told_that_it_orders_nothing(varia
     assert (
         describe_models(report)[2:]
         == [
-            "On 130 replies of five chatbots, `mixture` agreed with the published method on a capable model no "
-            "better than by chance (kappa 0.07). Let a capable model judge before you say which chatbot "
+            "On 130 replies of five chatbots, `mixture` agreed with the published method on a capable model "
+            "no better than by chance (kappa 0.07). Let a capable model judge before you say which chatbot "
             "hallucinates least (docs/trust.md)."
         ]
         * warned
