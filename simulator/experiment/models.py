@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, a
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import httpx2
 from tenacity import wait_none
@@ -248,18 +248,18 @@ def _build_pool(
     transport: httpx2.AsyncBaseTransport | None,
 ) -> ModelPool:
     patient = isinstance(transport, PatientTransport)
+    in_waves: dict[str, Any] = {"attempts": MOST_WAVES, "backoff": wait_none()} if patient else {}
     return made(
         collect_endpoints(experiment),
         recording=recording,
         concurrency=EVERYTHING if patient else experiment.at_once,
-        attempts=MOST_WAVES if patient else None,
-        backoff=wait_none() if patient else None,
         timeout_s=experiment.timeout,
         transport=transport,
         decision_samples=experiment.decision_samples,
         base_urls=experiment.base_urls,
         limits=experiment.endpoint_limits,
         timed=experiment.timed,
+        **in_waves,
     )
 
 

@@ -27,7 +27,7 @@ from hallulab.simulator.measure.failures import find_failures
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing.scripted import completion
 from hallulab.testing.tiny_pack import URL, emptied, flags, make_pack, words_for_vectors
-from tests.agents.models.endpoints import QUESTION
+from tests.agents.models.endpoints import HASTY_POOL, QUESTION
 from tests.fuzz.anything import documents
 from tests.fuzz.honest import Honest
 from tests.fuzz.promises import check_whole, ended, examples
@@ -182,7 +182,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def _run(pack: Path, out: Path, endpoint: Hostile, *more: str | Path) -> Any:
     with (
         patch("hallulab.agents.models.transport.make_network", lambda: endpoint),
-        patch("hallulab.agents.models.client.wait_random_exponential", lambda **_: lambda _: 0.0),
+        patch("hallulab.simulator.experiment.models.ModelPool", HASTY_POOL),
     ):
         return ended(*flags(pack, "--out", out, *ASKING, *more))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -14,6 +15,10 @@ from hallulab.agents.models.prompt import ChatMessage
 
 QUESTION = [ChatMessage("system", "Be brief."), ChatMessage("user", "Why?")]
 LOCAL = "http://127.0.0.1:9/v1"
+
+
+HASTY_POOL = partial(ModelPool, attempts=4, backoff=wait_none())
+"""Stands for `ModelPool` where an endpoint fails on and on: four tries of a request, no pauses."""
 
 
 def refusal(status: int, message: str = "no") -> httpx2.Response:

@@ -14,6 +14,7 @@ from hallulab.agents.models.redaction import Redaction
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing.scripted import PROBES, completion
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
+from tests.agents.models.endpoints import HASTY_POOL
 from tests.fuzz.honest import honest_words
 from tests.fuzz.promises import ended
 from tests.simulator.command_line import Ended
@@ -60,7 +61,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patched.setenv("HALLULAB_CACHE", str(folder / "cache"))
         patched.setenv("CANARY_KEY", KEY)
         patched.setenv("PYTHONPATH", str(folder))
-        patched.setattr("hallulab.agents.models.client.wait_random_exponential", lambda **_: lambda _: 0.0)
+        patched.setattr("hallulab.simulator.experiment.models.ModelPool", HASTY_POOL)
         yield folder
 
 
