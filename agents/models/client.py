@@ -16,12 +16,17 @@ from hallulab.agents.models.complaints import is_retryable, put_in_one_line, rea
 from hallulab.agents.models.endpoints import NO_KEY, Capabilities, Endpoint
 from hallulab.agents.models.receiving import read_object, read_value
 from hallulab.agents.models.token_watch import STALLED_S, StalledServer
-from hallulab.agents.models.transport import CallRecord, ModelCall, ModelTransport, WireMessage
+from hallulab.agents.models.transport import (
+    CallRecord,
+    ModelCall,
+    ModelTransport,
+    WireMessage,
+    asking_before_the_run,
+)
 from hallulab.agents.models.tries import (
     LEAST_LEFT,
     Outage,
     Tries,
-    asking_before_the_run,
     is_broken_off,
     is_transient,
 )

@@ -22,7 +22,7 @@ from hallulab.agents.models.answers import (
 )
 from hallulab.agents.models.endpoints import Capabilities, SeedUse
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.agents.models.transport import CallRecord, WireMessage
+from hallulab.agents.models.transport import CallRecord, WireMessage, asking_before_the_run
 from hallulab.scenarios.errors import ReplayMiss
 
 if TYPE_CHECKING:
@@ -61,10 +61,11 @@ async def abilities_of(client: ModelClient) -> Capabilities:
     Raises:
         UsageError: it needs a key, and there is none.
     """
-    found = await _asked_twice(client)
-    if not found.asked:
-        return found
-    return found.model_copy(update={"function_calls": await _hands_over(client, found.seed)})
+    with asking_before_the_run():
+        found = await _asked_twice(client)
+        if not found.asked:
+            return found
+        return found.model_copy(update={"function_calls": await _hands_over(client, found.seed)})
 
 
 async def _asked_twice(client: ModelClient) -> Capabilities:

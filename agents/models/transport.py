@@ -98,6 +98,27 @@ class ModelCall:
 _call: ContextVar[ModelCall] = ContextVar("call")
 
 
+_before_the_run: ContextVar[bool] = ContextVar("before_the_run", default=False)
+
+
+@contextmanager
+def asking_before_the_run() -> Iterator[None]:
+    """Try the requests of the block a few times only, unless the endpoint is busy or loads its model.
+
+    Some endpoints refuse what they do not know with status 500, and who mistyped an address wants to know.
+    """
+    token = _before_the_run.set(True)
+    try:
+        yield
+    finally:
+        _before_the_run.reset(token)
+
+
+def is_before_the_run() -> bool:
+    """Return whether the request under way is in such a block."""
+    return _before_the_run.get()
+
+
 class PatientTransport(httpx2.AsyncBaseTransport):
     """A transport with a time limit of its own, in place of `ModelTransport`'s."""
 

@@ -7,9 +7,7 @@ until a time; docs/architecture.md says what else it does not know of.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 
 import httpx2
 from openai import APIConnectionError, APIStatusError, APITimeoutError
@@ -19,7 +17,7 @@ from tenacity.wait import wait_base
 from hallulab.agents.models.answers import BrokenAnswer
 from hallulab.agents.models.complaints import is_out_of_quota, is_retryable, read_pause
 from hallulab.agents.models.receiving import read_object
-from hallulab.agents.models.transport import CallRecord
+from hallulab.agents.models.transport import CallRecord, is_before_the_run
 from hallulab.agents.models.unreachable import name_trouble
 
 LEAST_LEFT = 0.01
@@ -31,21 +29,6 @@ yet, a question before the run."""
 
 _BUSY = frozenset({429, 503, 529})
 """Statuses of an endpoint that is busy or loads its model."""
-
-_before_the_run: ContextVar[bool] = ContextVar("before_the_run", default=False)
-
-
-@contextmanager
-def asking_before_the_run() -> Iterator[None]:
-    """Try the requests of the block a few times only, unless the endpoint is busy or loads its model.
-
-    Some endpoints refuse what they do not know with status 500, and who mistyped an address wants to know.
-    """
-    token = _before_the_run.set(True)
-    try:
-        yield
-    finally:
-        _before_the_run.reset(token)
 
 
 class Outage:
@@ -141,7 +124,7 @@ class Tries:
             return True
         nobody = isinstance(error, APIConnectionError) and not self._outage.has_answered
         waits = isinstance(error, APIStatusError) and error.status_code in _BUSY
-        few = nobody or isinstance(error, BrokenAnswer) or (_before_the_run.get() and not waits)
+        few = nobody or isinstance(error, BrokenAnswer) or (is_before_the_run() and not waits)
         if few and self._are_used_up(FEW, state):
             return True
         return _read_wish(state) is None and self._are_used_up(self._attempts, state)

@@ -15,6 +15,7 @@ from tenacity import wait_fixed
 from hallulab.agents.models.answers import ModelError, RefusedRequest
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.probe import abilities_of
 from hallulab.testing.scripted import ScriptedTransport, completion, scripted_pool
 from tests.agents.models.endpoints import LOCAL, QUESTION, Dead, in_turn, pool_at, refusal
 from tests.virtual_time import at_once
@@ -332,6 +333,23 @@ async def test_before_a_run_an_endpoint_that_loads_is_waited_for() -> None:
     )
     await pool.get().check()
     assert time.perf_counter() == pytest.approx(101.0)
+
+
+@at_once
+async def test_a_question_about_abilities_that_is_refused_with_500_is_asked_four_times() -> None:
+    pool, transport = patient_pool(lambda _: refusal(500))
+    assert not (await abilities_of(pool.get())).asked
+    assert len(transport.requests) == 4
+
+
+@at_once
+async def test_an_endpoint_that_is_busy_is_asked_for_its_abilities_when_it_is_not() -> None:
+    def answer(body: dict[str, Any]) -> Any:
+        return refusal(503) if time.perf_counter() < 100 else {"Yes": 0.9, "No": 0.1}
+
+    pool, _ = patient_pool(answer)
+    assert (await abilities_of(pool.get())).asked
+    assert time.perf_counter() >= 100.0
 
 
 @pytest.mark.parametrize("trouble", [refusal(500), refusal(502), httpx2.ReadError("reset")])
