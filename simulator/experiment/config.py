@@ -170,7 +170,7 @@ class Experiment(Frozen):
     concurrency: Concurrency = Field(default_factory=lambda known: choose_concurrency(known))
     """Model requests under way at once; `auto` by default where the default model is on another machine."""
     timeout: float = Field(default=300.0, gt=0, le=1e9)
-    """Most seconds of one model request."""
+    """Seconds of all tries of a model request and the pauses between them, at most."""
     decision_samples: int = Field(default=1, ge=1, le=100)
     """How often a model is asked for a decision if its endpoint gives no log-probabilities. Once: the printed
     word counts. Several times: its share counts."""

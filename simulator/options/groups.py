@@ -68,7 +68,7 @@ class ModelOptions:
             metavar="N|auto",
         ),
     ] = None
-    timeout: Annotated[float | None, Flag("Seconds one try of a model request may take.")] = None
+    timeout: Annotated[float | None, Flag("Seconds that all tries of a model request may take.")] = None
 
     @property
     def config_path(self) -> Path | None:

@@ -147,7 +147,7 @@ class StressConfig(Frozen):
     concurrency: Concurrency = Field(default_factory=lambda known: choose_concurrency(known))
     """Model requests, and questions, under way at once; `auto` by default where `base_url` is elsewhere."""
     timeout: float = Field(default=300.0, gt=0, le=1e9)
-    """Most seconds of one model request."""
+    """Seconds of all tries of a model request and the pauses between them, at most."""
     decision_samples: int = Field(default=1, ge=1, le=100)
     """How often the judge is asked if its endpoint gives no log-probabilities."""
 
