@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hallulab.agents.models import thoughts, written_calls
+from hallulab.agents.models import complaints, thoughts, token_watch, written_calls
 from hallulab.detectors.explanations import claim, evidence, explanation, findings
 from hallulab.detectors.features import batch, features, judgements, matching, trained_detector
 from hallulab.scenarios.chats import formats, otel, traces, turns
@@ -165,6 +165,18 @@ def run_all(found: Iterable[object]) -> list[object]:
 
 
 TABLE: dict[Callable[..., Any], Case] = {
+    complaints.read_complaint: lambda text: complaints.read_complaint({"error": [{"message": text}, text]}),
+    complaints.put_in_one_line: lambda text: complaints.put_in_one_line(f"<html>{text}"),
+    complaints.find_told_error: lambda text: complaints.find_told_error({"error": text, text: [text]}),
+    complaints.is_out_of_quota: lambda text: complaints.is_out_of_quota(
+        {"error": {"code": text, "msg": text}}
+    ),
+    complaints.read_delay: lambda text: complaints.read_delay({"error": {"details": [{"retryDelay": text}]}}),
+    complaints.read_pause: lambda text: complaints.read_pause({"retry-after": text, "retry-after-ms": text}),
+    complaints.is_broken: lambda text: complaints.is_broken(200, {}, text),
+    complaints.describe_no_completion: lambda text: complaints.describe_no_completion(200, {}, text),
+    complaints.describe_redirect: lambda text: complaints.describe_redirect(302, f"http://a/{text}", text),
+    token_watch.parse_counts: token_watch.parse_counts,
     thoughts.leave_out_thoughts: lambda text: (
         thoughts.leave_out_thoughts(text),
         thoughts.leave_out_thoughts(text, begins_in_thought=True),
