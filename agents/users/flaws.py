@@ -19,6 +19,7 @@ from rapidfuzz.process import extract_iter
 from rapidfuzz.utils import default_process
 
 from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.users.leaked_plans import find_leaked_plan
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Frozen, Message, Turn
 
@@ -224,9 +225,10 @@ def _role_swap(text: str, before: _TextsBefore) -> str | None:
 def leaked_instructions(text: str, persona: Persona | None = None) -> str | None:
     """Return words that reveal the simulation, or None.
 
-    There are four rules:
+    There are five rules:
 
     - words about persona, simulation, instructions, goals as such, or "the user";
+    - plans of what to say, notes and stage directions (`hallulab.agents.users.leaked_plans`);
     - 8 words in a row from a prompt file of the simulated user or from the persona's manner, except from the
       persona's facts and grievance, which the user may quote;
     - a whole goal of at least `GOAL_WORDS` words, word for word;
@@ -237,6 +239,9 @@ def leaked_instructions(text: str, persona: Persona | None = None) -> str | None
     phrase = _LEAK.search(plain)
     if phrase:
         return phrase[0]
+    plan = find_leaked_plan(plain)
+    if plan is not None:
+        return plan
     secret = set(_prompt_windows())
     if persona is not None:
         secret.update(_windows(persona.manner))
