@@ -16,9 +16,18 @@ def run(options: RunOptions, as_json: AsJson = False) -> None:
     """
     from hallulab.simulator.cli.report import show_report
     from hallulab.simulator.decide.command import run_from_options
+    from hallulab.simulator.experiment.command import load_asked_experiment
+    from hallulab.simulator.measure.failures import find_failed_conversations, require_success
+    from hallulab.simulator.report.estimate import print_estimate
 
     folder, scenario = run_until_stopped(run_from_options(options))
-    show_report(folder, as_json, scenario)
+    if options.estimate:
+        found = find_failed_conversations(folder)
+        print_warnings(found)
+        require_success(found)
+        print_estimate(folder, load_asked_experiment(options), scenario, as_json)
+    else:
+        show_report(folder, as_json, scenario)
 
 
 @expand_options

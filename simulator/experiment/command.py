@@ -33,11 +33,16 @@ _JUDGING = frozenset(
         "concurrency",
         "timeout",
         "decision_samples",
+        "prices",
     }
 )
 """Fields of an experiment file that say how a saved run is judged."""
 _ANSWERING = _JUDGING | {"chatbots", "top_k", "reply_tokens", "embedding_model"}
 """Fields that say how chatbots answer, too."""
+
+
+SAMPLED = 2
+"""Personas that `hallulab run --estimate` plays."""
 
 
 async def run_from_options(
@@ -57,14 +62,25 @@ async def run_from_options(
         OperationalError: server, endpoint or disk failed.
     """
     folder = RunFolder(to_path(options.out) or name_folder_by_time())
+    experiment = load_asked_experiment(options)
+    settings = RunSettings.from_options(options, options.fresh, options.batch)
+    if isinstance(options, RunOptions) and options.estimate:
+        few = {"limit": SAMPLED, "repeats": 1, "count": None, "until_decided": None}
+        experiment = experiment.model_copy(update=few)
+    return folder, await run_in_folder(experiment, folder, settings, isinstance(options, RunOptions), conduct)
+
+
+def load_asked_experiment(options: RunOptions | SimulateOptions) -> Experiment:
+    """Return the experiment that options ask for.
+
+    Raises:
+        UsageError: the experiment has a contradiction.
+    """
     fields = {**options.collect_model_fields(), **options.collect_conversation_fields()}
-    judges = isinstance(options, RunOptions)
     if isinstance(options, RunOptions):
         fields["detectors"] = options.detectors
         fields["until_decided"] = _read_deciding(options)
-    experiment = load_experiment(options.config_path, fields)
-    settings = RunSettings.from_options(options, options.fresh, options.batch)
-    return folder, await run_in_folder(experiment, folder, settings, judges, conduct)
+    return load_experiment(options.config_path, fields)
 
 
 def _read_deciding(options: RunOptions) -> dict[str, Any] | None:

@@ -29,6 +29,7 @@ from hallulab.scenarios.components import LeadsTo
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Frozen, Seed
 from hallulab.simulator.experiment.deciding import MaybeUntilDecided, require_decidable
+from hallulab.simulator.experiment.prices import Price
 
 ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
 """The five chatbots of the HalluDetect paper, used by default."""
@@ -177,6 +178,9 @@ class Experiment(Frozen):
     until_decided: MaybeUntilDecided = None
     """Personas are drawn in batches until the chatbots are told apart
     (`hallulab.simulator.decide.run`); None: all are taken. `true` is all defaults."""
+    prices: dict[str, Price] = Field(default_factory=dict)
+    """Model, by the name it is served under → what a million of its tokens cost, in any one currency. The
+    report and `--estimate` then tell money; of a model without a price they say that it is unknown."""
     timed: bool = True
     """Whether the seconds of calls are kept. Else they are 0, and runs of a script are equal to the byte."""
     _places: tuple[tuple[Component, str], ...] = PrivateAttr(default=())

@@ -72,6 +72,11 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
         Flag("Let chatbots that are clearly worse go on in --until-decided.", names=("--keep-all",)),
     ] = False
 
+    estimate: Annotated[
+        bool,
+        Flag("Play two personas, and tell what all would cost by them.", names=("--estimate",)),
+    ] = False
+
     def collect_deciding_fields(self) -> dict[str, Any]:
         """Return those of `until_decided` of an experiment that were given."""
         given = {"margin": self.margin, "budget": self.budget, "keep_all": self.keep_all or None}

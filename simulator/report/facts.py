@@ -53,6 +53,7 @@ def build_facts(
         personas=None if imported else personas,
         claim_checks=saved.claim_checks or ClaimChecks(),
         methods=saved.methods,
+        prices=saved.experiment.prices,
         read_how=saved.read_how or (),
         endpoints=saved.endpoints or (),
         branched_from=saved.branched_from,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Literal, Self, TypeVar
 
-from hallulab.scenarios.text.wording import NOTHING
+from hallulab.scenarios.text.wording import NOTHING, join_names, shorten_line
 from hallulab.scenarios.transcript import Call, Conversation, Frozen
+from hallulab.simulator.experiment.prices import compute_money
 from hallulab.simulator.measure.hallucinations import ByDetector
 from hallulab.simulator.measure.intervals import Rounded
 from hallulab.simulator.measure.spending import Spending, Spent, sum_calls
+from hallulab.simulator.measure.sums import ExactSum
 from hallulab.simulator.measure.tokens import count_tokens
 from hallulab.simulator.report.columns import (
     GROUPED,
@@ -63,6 +66,8 @@ class Cost(Frozen):
     """Prompt tokens from the server's prefix cache; None when no server reported them."""
     seconds: Rounded
     """Sum of latencies. Calls run at the same time, so this is no wall time."""
+    money: Rounded | None = None
+    """What the calls cost by the experiment's `prices`; None: it is not known of one of them."""
 
 
 class Efficiency(Frozen):
@@ -87,6 +92,14 @@ class Efficiency(Frozen):
     all Vanilla's conversations; for a detector, that of those it judged. None without it."""
 
 
+MONEY = Column(
+    "Money",
+    "money",
+    "what the calls cost by the experiment's `prices`, those answered from a recording or an equal request "
+    "too; only in runs with `prices`, and unknown where a model has none or the server did not tell the tokens",
+    lambda value: "unknown" if value is None else f"{value:,.4f}",
+)
+
 LEDGER = (
     Column("Role", "role", "simulated user of a chatbot, chatbot or detector",
            lambda role: "user of" if role == "user" else str(role), kind="text"),
@@ -103,6 +116,7 @@ LEDGER = (
            GROUPED),
     Column("Seconds", "seconds", "sum of latencies; calls overlap, so the run took less",
            build_grouped_format(1)),
+    MONEY,
 )  # fmt: skip
 
 
@@ -133,6 +147,12 @@ class CostSection(Frozen):
     """Costs by role."""
     efficiency: tuple[Efficiency, ...]
     """Costs of a conversation."""
+    priced: bool = False
+    """Whether the experiment has `prices`."""
+    money: Rounded | None = None
+    """What the run cost by them; None: without them, or it is not known of a call."""
+    unpriced: tuple[str, ...] = ()
+    """Models of calls whose cost is not known, although there are prices."""
 
 
 class CostMetric(Metric):
@@ -155,6 +175,10 @@ class CostMetric(Metric):
         """Detector, and whether on Vanilla's conversations alone."""
         self._judged: dict[str, Spending] = defaultdict(Spending)
         """Detector → what Vanilla cost on the conversations that it judged."""
+        self._money: dict[tuple[str, str], ExactSum] = defaultdict(ExactSum)
+        """By role and name, of the calls whose cost is known."""
+        self._unpriced: dict[tuple[str, str], set[str]] = defaultdict(set)
+        """By role and name: the models of the other calls."""
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Add the calls of a conversation and of the verdicts on it."""
@@ -163,18 +187,40 @@ class CostMetric(Metric):
             calls[call.role].append(call)
         for role, found in calls.items():
             self._roles[role, conversation.chatbot].add(sum_calls(found))
+            self._price(role, conversation.chatbot, found)
         own = sum_calls(calls.get("chatbot", ()))
         self._own[conversation.chatbot].add(own)
         for detector, turns in verdicts.items():
-            judging = sum_calls([call for verdict in turns.values() for call in verdict.calls])
+            asked = [call for verdict in turns.values() for call in verdict.calls]
+            judging = sum_calls(asked)
+            self._price("detector", detector, asked)
             self._roles["detector", detector].add(judging)
             self._judging[detector, False].add(judging)
             if conversation.chatbot == BASELINE:
                 self._judging[detector, True].add(judging)
                 self._judged[detector].add(own)
 
+    def _price(self, role: str, name: str, calls: Sequence[Call]) -> None:
+        if not self.run.prices:
+            return
+        for call in calls:
+            money = compute_money([call], self.run.prices)
+            if money is None:
+                self._unpriced[role, name].add(call.model)
+            else:
+                self._money[role, name].add(money)
+
+    def _get_money(self, role: str, name: str) -> float | None:
+        if not self.run.prices or self._unpriced.get((role, name)):
+            return None
+        return self._money[role, name].value()
+
     def merge(self, other: Self) -> None:
         """Add the costs of other conversations."""
+        for key, money in other._money.items():
+            self._money[key].merge(money)
+        for key, models in other._unpriced.items():
+            self._unpriced[key] |= models
         _merge_spendings(self._roles, other._roles)
         _merge_spendings(self._own, other._own)
         _merge_spendings(self._judging, other._judging)
@@ -182,12 +228,22 @@ class CostMetric(Metric):
 
     def result(self, tallied: Tallied) -> CostSection:
         """Return both tables."""
-        return CostSection(ledger=self.ledger(), efficiency=self.efficiency())
+        ledger = self.ledger()
+        money = [line.money for line in ledger]
+        known = [one for one in money if one is not None]
+        return CostSection(
+            ledger=ledger,
+            efficiency=self.efficiency(),
+            priced=bool(self.run.prices),
+            money=math.fsum(known) if self.run.prices and len(known) == len(money) else None,
+            unpriced=tuple(sorted(set().union(*self._unpriced.values()))),
+        )
 
     def ledger(self) -> tuple[Cost, ...]:
         """Return the costs by who made the calls, sorted by role and name."""
         return tuple(
-            _build_cost(role, name, self._roles[role, name].total()) for role, name in sorted(self._roles)
+            _build_cost(role, name, self._roles[role, name].total(), self._get_money(role, name))
+            for role, name in sorted(self._roles)
         )
 
     def efficiency(self) -> tuple[Efficiency, ...]:
@@ -209,13 +265,28 @@ class CostMetric(Metric):
         return tuple(lines)
 
     @classmethod
+    def footnotes(cls, report: RunReport) -> Sequence[str]:
+        """Tell what the run cost, or why that is unknown; nothing without prices."""
+        costs = report.of(CostSection)
+        if not costs.priced:
+            return []
+        if costs.money is not None:
+            return [f"By its `prices`, the run cost {costs.money:,.4f}."]
+        names = join_names([shorten_line(model) for model in costs.unpriced])
+        return [
+            f"What the run cost is unknown: of {names} the price or the tokens of an answer are not known."
+        ]
+
+    @classmethod
     def section(cls, report: RunReport) -> PageSection:
         """Show what roles and conversations cost, and how long conversations were."""
         costs = report.of(CostSection)
+        columns = LEDGER if costs.priced else tuple(one for one in LEDGER if one is not MONEY)
         parts = (
             Heading("By role"),
-            GroupedTable(LEDGER, [costs.ledger]),
+            GroupedTable(columns, [costs.ledger]),
             Paragraph("Seconds are latencies added up; requests run at the same time, so the run took less."),
+            *(Paragraph(sentence) for sentence in cls.footnotes(report)),
             Heading("Per conversation"),
             GroupedTable(EFFICIENCY, [costs.efficiency]),
             Heading("Length of conversations"),
@@ -234,10 +305,10 @@ def _merge_spendings(own: dict[Named, Spending], more: Mapping[Named, Spending])
         own[name].merge(spending)
 
 
-def _build_cost(role: str, name: str, total: Spent) -> Cost:
+def _build_cost(role: str, name: str, total: Spent, money: float | None) -> Cost:
     values = asdict(total)
     del values["untold"]
-    return Cost(role=role, name=name, **values)
+    return Cost(role=role, name=name, **values, money=money)
 
 
 def _build_efficiency(

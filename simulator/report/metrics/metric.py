@@ -43,6 +43,7 @@ from hallulab.detectors.base.protocol import JudgingMethod
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.decide.course import Deciding
+from hallulab.simulator.experiment.prices import Prices
 from hallulab.simulator.measure.annotations import Annotations
 from hallulab.simulator.measure.blame import Library
 from hallulab.simulator.measure.corrections import UNKNOWN
@@ -102,6 +103,8 @@ class RunFacts:
     """How chatbots and detectors check claims, as far as it is known."""
     methods: Mapping[str, JudgingMethod] = field(default_factory=dict)
     """How detectors judged, by name, as far as it is known."""
+    prices: Prices = field(default_factory=dict)
+    """What tokens cost, by served model; empty: nobody has said."""
     read_how: Sequence[ReadHow] = ()
     """How the models' answers were read; empty: not known."""
     endpoints: Sequence[Answered] = ()

@@ -3,9 +3,11 @@ from __future__ import annotations
 import pytest
 
 from hallulab.scenarios.transcript import Call, Conversation, Verdict
-from hallulab.simulator.report.metrics.costs import Cost, CostMetric, Efficiency
+from hallulab.simulator.experiment.prices import Price
+from hallulab.simulator.report.metrics.costs import Cost, CostMetric, CostSection, Efficiency
+from hallulab.simulator.report.metrics.metric import GroupedTable
 from tests.builders import call, conversation, scored
-from tests.simulator.counted import count
+from tests.simulator.counted import build_report, count, result
 
 CHATS = [
     conversation("a", ["x", "y"], calls=[call("user.message", 5, 1), call("chatbot.generate", 30, 10, 1.0)]),
@@ -138,3 +140,68 @@ def test_one_untold_call_of_many_conversations_leaves_no_mean() -> None:
     )
     assert vanilla.tokens_per_chat is vanilla.relative_to_vanilla is None
     assert (detector.tokens_per_chat, detector.relative_to_vanilla) == (100, 2.5)
+
+
+def money(chats: list[Conversation], verdicts: list[Verdict], **prices: dict[str, float]) -> CostSection:
+    priced = {name: Price.model_validate(price) for name, price in prices.items()}
+    found = result(CostMetric, chats, verdicts, prices=priced)
+    assert isinstance(found, CostSection)
+    return found
+
+
+def test_money_is_tokens_by_price_for_each_role_and_for_the_run() -> None:
+    found = money(CHATS, VERDICTS, m={"input": 1_000_000, "output": 2_000_000})
+    assert [(line.role, line.name, line.money) for line in found.ledger] == [
+        ("chatbot", "agent", 190.0),
+        ("chatbot", "vanilla", 100.0),
+        ("detector", "d", 1320.0),
+        ("user", "vanilla", 14.0),
+    ]
+    assert (found.priced, found.money, found.unpriced) == (True, 1624.0, ())
+
+
+def test_tokens_out_of_the_cache_have_a_price_of_their_own_or_that_of_others() -> None:
+    cached = call("chatbot.x", 10, 0).model_copy(update={"cached_tokens": 4})
+    held = [conversation("a", []).model_copy(update={"calls": (cached,)})]
+    million = 1_000_000
+    assert money(held, [], m={"input": 5 * million, "output": 0, "cached": million}).money == 34.0
+    assert money(held, [], m={"input": 5 * million, "output": 0}).money == 50.0
+
+
+def test_an_unknown_price_is_unknown_and_never_nothing() -> None:
+    found = money(CHATS, VERDICTS, another={"input": 1, "output": 1})
+    assert {line.money for line in found.ledger} == {None}
+    assert (found.priced, found.money, found.unpriced) == (True, None, ("m",))
+
+
+def test_an_answer_without_counts_makes_the_money_of_its_role_unknown() -> None:
+    calls = (call("chatbot.x", 7, None), call("user.x", 7, 1))
+    held = [conversation("a", []).model_copy(update={"calls": calls})]
+    found = money(held, [], m={"input": 0, "output": 0})
+    assert [(line.role, line.money) for line in found.ledger] == [("chatbot", None), ("user", 0.0)]
+    assert (found.money, found.unpriced) == (None, ("m",))
+
+
+def test_without_prices_there_is_no_money_and_no_line_about_it() -> None:
+    report = build_report(CHATS, VERDICTS, chatbots=["vanilla", "agent"], detectors=["d"], flaws={})
+    assert {line.money for line in report.of(CostSection).ledger} == {None}
+    assert CostMetric.footnotes(report) == []
+
+
+@pytest.mark.parametrize(
+    ("prices", "line"),
+    [
+        ({"m": Price(input=1_000_000, output=0)}, "By its `prices`, the run cost 1,280.0000."),
+        (
+            {"x": Price(input=1, output=0)},
+            "What the run cost is unknown: of m the price or the tokens of an answer are not known.",
+        ),
+    ],
+)
+def test_the_report_tells_the_money_or_why_it_is_unknown(prices: dict[str, Price], line: str) -> None:
+    report = build_report(
+        CHATS, VERDICTS, chatbots=["vanilla", "agent"], detectors=["d"], flaws={}, prices=prices
+    )
+    assert CostMetric.footnotes(report) == [line]
+    [by_role, *_] = [part for part in CostMetric.section(report).parts if isinstance(part, GroupedTable)]
+    assert by_role.columns[-1].value == "money"

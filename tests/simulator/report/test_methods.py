@@ -42,14 +42,10 @@ def test_a_line_a_detector(method: JudgingMethod, line: str) -> None:
 def test_who_is_judged_by_the_default_judge_is_told_that_it_orders_nothing(variant: str, warned: int) -> None:
     methods = dict.fromkeys("de", JudgingMethod(variant=variant, as_published=False, threshold=4.0))
     report = build_report([], [], chatbots=[], detectors=["d", "e"], flaws={}, methods=methods)
-    assert (
-        describe_models(report)[2:]
-        == [
-            "On 130 replies of five chatbots, `mixture` agreed with the published method on a capable model "
-            "no better than by chance (kappa 0.07). Let a capable model judge before you say which chatbot "
-            "hallucinates least (docs/trust.md)."
-        ]
-        * warned
+    told = [line for line in describe_models(report) if "(kappa 0.07)" in line]
+    assert len(told) == warned
+    assert all(
+        "Let a capable model judge before you say which chatbot hallucinates least" in line for line in told
     )
 
 
