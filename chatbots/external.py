@@ -29,8 +29,9 @@ from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.redaction import remove_keys
 from hallulab.chatbots.bot_process import Bot, BotProcess, prepare_bot
+from hallulab.chatbots.evidence import leave_evidence
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors, format_chat, turn_seed
-from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, retrieve_evidence, validate_reply
+from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, validate_reply
 from hallulab.scenarios.components import LeadsTo, read_options
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file
@@ -59,6 +60,7 @@ class CallableBot:
     """
 
     VERSION = 1
+    SEARCHES = False
     KIND: ClassVar[str] = "callable"
     OPTIONS = CallableOptions
     PROMPTS = ()
@@ -93,9 +95,8 @@ class CallableBot:
             raise
         if passages is not None:
             return Reply(text=text, passages=passages)
-        with failures_as_chatbot_errors(()):
-            query, found, step = await retrieve_evidence(self._context, history)
-        return Reply(text=text, query=query, passages=found, steps=(step,))
+        query, steps = leave_evidence(history)
+        return Reply(text=text, query=query, steps=steps)
 
 
 def _find_interpreter(owner: str, given: str | None) -> str:
@@ -226,6 +227,7 @@ class EndpointBot:
     """
 
     VERSION = 1
+    SEARCHES = False
     KIND = "endpoint"
     OPTIONS = EndpointOptions
     PROMPTS = ()
@@ -254,5 +256,5 @@ class EndpointBot:
                 max_tokens=options.max_tokens,
             )
             text = validate_reply(self._client.endpoint.model, answer)
-            query, passages, step = await retrieve_evidence(self._context, history)
-        return Reply(text=text, query=query, passages=passages, steps=(step,), calls=tuple(session.calls))
+        query, steps = leave_evidence(history)
+        return Reply(text=text, query=query, steps=steps, calls=tuple(session.calls))

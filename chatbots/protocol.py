@@ -15,7 +15,7 @@ from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.scenarios.errors import HallulabError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.text.blank import is_blank
-from hallulab.scenarios.transcript import Call, Evidence, Frozen, Message, Passage, Retriever, Step
+from hallulab.scenarios.transcript import Call, Evidence, Frozen, Message, Retriever, Step
 
 
 class Reply(Frozen):
@@ -132,21 +132,3 @@ def validate_reply(bot: str, reply: str) -> str:
         why = ONLY_THOUGHTS if spoken.thought else "the bot's reply is empty."
         raise ChatbotError(f"{bot}: {why}")
     return text
-
-
-async def retrieve_evidence(
-    context: ChatbotContext, history: Sequence[Message]
-) -> tuple[str, tuple[Passage, ...], Step]:
-    """Search the scenario's knowledge base for a bot that does not say what it read.
-
-    The query is the user's last two messages, because a follow-up alone often lacks its subject. A model call
-    to reformulate it would count as the bot's, which made none.
-
-    Returns:
-        The query, the passages, and a step that says where they come from.
-    """
-    said = [message.text for message in history if message.role == "user"]
-    query = "\n".join(said[-2:])
-    passages = await context.knowledge.search(query, context.top_k)
-    note = "The bot names no passages; these were retrieved from the scenario's knowledge base."
-    return query, passages, Step(name="evidence", text=note)

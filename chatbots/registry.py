@@ -119,6 +119,15 @@ def find_chatbot(kind: str) -> ChatbotFactory:
     return find_component("chatbot", kind, CHATBOTS, GROUP)
 
 
+def is_searching(kind: str) -> bool:
+    """Return whether a chatbot searches the knowledge base for its replies; other people's are assumed to.
+
+    Raises:
+        UsageError: there is no such chatbot.
+    """
+    return bool(getattr(find_chatbot(kind), "SEARCHES", True))
+
+
 def compute_chatbot_version(
     kind: str, options: Mapping[str, Any], models: Mapping[str, str] | None = None
 ) -> str:

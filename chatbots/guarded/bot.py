@@ -15,11 +15,12 @@ from hallulab.agents.concurrency import call_untrusted, require_failure
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.redaction import remove_keys
 from hallulab.agents.served_model import ClaimCheck, read_claim_check
+from hallulab.chatbots.evidence import EvidenceSource
 from hallulab.chatbots.guarded.marks import add_marks, format_threshold, make_readable, word_escalation
 from hallulab.chatbots.guarded.policy import KIND, Decision, GuardedOptions, Policy, load_policy
 from hallulab.chatbots.guarded.record import AGAIN, JUDGING, STEP, Action, Attempt, GuardRecord
 from hallulab.chatbots.guarded.topics import Tags, TopicSubject, tag
-from hallulab.chatbots.pipeline import turn_seed
+from hallulab.chatbots.pipeline import failures_as_chatbot_errors, turn_seed
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, describe_parts_version, has_memory
 from hallulab.detectors.base.protocol import DetectorContext, describe_judging, run_detector
 from hallulab.detectors.base.questions import claims_nothing
@@ -140,7 +141,7 @@ class GuardedBot:
     async def reply(self, history: Sequence[Message]) -> Reply:
         """See `Chatbot.reply`."""
         work = _GuardedDraft(tuple(history))
-        first = await call_untrusted(partial(self._inner.reply, work.history))
+        first = await self._ask(work.history)
         self._keep(work, first, again=False)
         tags = await self._tag(work, first)
         decision = self._policy.decision(tags.found, self._labels, tags.error is not None)
@@ -173,6 +174,12 @@ class GuardedBot:
             steps=steps,
             calls=tuple(work.calls),
         )
+
+    async def _ask(self, history: Sequence[Message]) -> Reply:
+        """Return the wrapped chatbot's reply with its evidence, which is judged next."""
+        reply = await call_untrusted(partial(self._inner.reply, history))
+        with failures_as_chatbot_errors(reply.calls):
+            return await EvidenceSource(self._context.knowledge, self._context.top_k).complete(reply)
 
     async def _tag(self, work: _GuardedDraft, first: Reply) -> Tags:
         context = self._context
@@ -291,7 +298,7 @@ class GuardedBot:
         [message] = load_prompt("hallulab.chatbots", "stricter").fill(question=asked.text, claims=claims)
         history = (*work.history[:-1], Message(role="user", text=message.text))
         try:
-            reply = await call_untrusted(partial(self._inner.reply, history))
+            reply = await self._ask(history)
         except BaseException as error:  # noqa: BLE001 - somebody else's chatbot may raise anything
             require_failure(error)
             failed = str(error) if isinstance(error, ChatbotError) else describe_exception(error)

@@ -25,6 +25,7 @@ from hallulab.simulator.annotate.turns import collect_scored_turns
 from hallulab.simulator.measure.annotations import Annotations, count_annotations
 from hallulab.simulator.measure.failures import find_failures, require_success
 from hallulab.simulator.report.facts import order_names
+from hallulab.simulator.report.late_evidence import find_late_evidence
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.journals import Journals
 
@@ -70,6 +71,7 @@ def draw_turns(folder: RunFolder, options: DrawOptions) -> DrawnSheet:
     """
     _require_name(options.annotator)
     guideline = None if options.guideline is None else read_text(options.guideline)
+    find_late_evidence(folder)
     saved = folder.read_experiment()
     journals = folder.read_journals().current(saved)
     looked, number = Annotations(), 1

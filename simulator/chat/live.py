@@ -100,7 +100,12 @@ class LiveChat:
             self._begin_anew("a reply of it failed")
             raise ReplyFailed(error)
         self.turns = agent.turns
-        self._write(None)
+        evidence = self._stage.participants.evidence
+        try:
+            if evidence is not None:
+                self.turns[-1] = await evidence.complete(self.turns[-1])
+        finally:
+            self._write(None)
         return self.turns[-1]
 
     async def judge(self, turn: Turn) -> AsyncIterator[Verdict]:

@@ -18,6 +18,7 @@ from hallulab.simulator.experiment.executors import (
     ConversationDone,
     ConversationTask,
     Event,
+    EvidenceFound,
     Executor,
     LocalExecutor,
     TurnDone,
@@ -245,6 +246,8 @@ class JournalWriter:
                     self._audit.add(conversation)
                 self._turns.remove(conversation.id)
                 self._turns.remove(derive_next_try(conversation.id))  # it failed as its earlier try did
+            case EvidenceFound(conversation):
+                self._written.add_conversation(conversation)
             case VerdictDone(verdict):
                 at = self._index.judged.get(build_verdict_key(verdict))
                 if at is None or self._journals.verdicts[at].error != verdict.error:

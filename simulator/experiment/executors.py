@@ -44,13 +44,21 @@ class ConversationDone:
 
 
 @dataclass(frozen=True)
+class EvidenceFound:
+    """The evidence of a conversation that is held already was searched."""
+
+    conversation: Conversation
+    """The conversation with it."""
+
+
+@dataclass(frozen=True)
 class VerdictDone:
     """A turn was judged."""
 
     verdict: Verdict
 
 
-Event = TurnDone | ConversationDone | VerdictDone
+Event = TurnDone | ConversationDone | EvidenceFound | VerdictDone
 Emit = Callable[[Event], None]
 """Gets each event when it happens, before anything else does, so that what is journalled is never lost."""
 
@@ -141,6 +149,8 @@ class ConversationTask:
                 return replace(self, earlier=(*self.earlier, turn))
             case ConversationDone(conversation, lacking):
                 return replace(self, job=None, known=conversation, lacking=lacking, earlier=())
+            case EvidenceFound(conversation):
+                return replace(self, known=conversation)
             case VerdictDone(verdict):
                 done = build_verdict_key(verdict)
                 return replace(self, lacking=tuple(key for key in self.lacking if key != done))
@@ -197,6 +207,8 @@ class LocalExecutor:
                 if task.job is not None:
                     conversation, lacking = await self._hold(task, task.job, emit)
                 assert conversation is not None
+                if lacking:
+                    conversation = await self._find_evidence(conversation, emit)
                 await self._judge(conversation, lacking, emit)
         finally:
             if self._groups[task.group].one_ended():
@@ -225,8 +237,23 @@ class LocalExecutor:
         )
         if task.known is not None and is_same_failure(task.known, conversation):
             conversation, lacking = task.known, task.lacking
+        elif lacking and (evidence := self._participants.evidence) is not None:
+            try:
+                conversation = await evidence.complete_all(conversation)
+            except BaseException:
+                emit(ConversationDone(conversation, lacking))  # what was said is not lost
+                raise
         emit(ConversationDone(conversation, lacking))
         return conversation, lacking
+
+    async def _find_evidence(self, conversation: Conversation, emit: Emit) -> Conversation:
+        """Return a conversation with its evidence; emit it if that was still to be searched."""
+        if (evidence := self._participants.evidence) is None:
+            return conversation
+        found = await evidence.complete_all(conversation)
+        if found is not conversation:
+            emit(EvidenceFound(found))
+        return found
 
     async def _judge(self, conversation: Conversation, lacking: Sequence[VerdictKey], emit: Emit) -> None:
         said = conversation.history(len(conversation.turns))

@@ -11,6 +11,7 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.users.personas import StyleProfile, find_manner, speaking
 from hallulab.agents.users.user import MAX_TOKENS, SimulatedUser
+from hallulab.chatbots.evidence import EvidenceSource
 from hallulab.chatbots.protocol import Chatbot, ChatbotContext
 from hallulab.chatbots.registry import ComponentFactory, make_chatbot
 from hallulab.detectors.base.protocol import Detector, DetectorContext
@@ -36,8 +37,9 @@ class Participants:
     """Makes a chatbot for a conversation with a seed."""
     detectors: Sequence[Detector]
     """The judges."""
-    knowledge: Retriever | None
-    """The knowledge base that detectors may search; None: there are no documents."""
+    evidence: EvidenceSource | None
+    """The knowledge base that detectors may search, and in which evidence is searched that chatbots do not
+    name; None: there are no documents."""
     max_turns: int
     """Replies after which a conversation is stopped."""
     concurrency: int
@@ -52,6 +54,11 @@ class Participants:
     make_attacked_chatbot: Callable[[Component, int, str], Chatbot] | None = None
     """Makes a chatbot for a conversation with a seed and a persona, whose searches are attacked; None: none
     is."""
+
+    @property
+    def knowledge(self) -> Retriever | None:
+        """The knowledge base that detectors may search."""
+        return None if self.evidence is None else self.evidence.retriever
 
     def make_chatbot_of(self, job: Job) -> Chatbot:
         """Make the chatbot of a job's conversation."""
@@ -129,7 +136,7 @@ def build_participants(
     by_name = {detector.name: detector for detector in detectors}
     for persona in select_personas(experiment, scenario):
         check_script(persona, by_name)
-    searched = knowledge if scenario.documents else None
+    evidence = EvidenceSource(knowledge, experiment.top_k) if scenario.documents else None
     factory = ComponentFactory()
 
     def make_user(job: Job) -> User:
@@ -137,7 +144,7 @@ def build_participants(
             return job.user
         user: User
         if job.user.messages:
-            user = ScriptedUser(job.user.messages, by_name, searched)
+            user = ScriptedUser(job.user.messages, by_name, evidence)
         else:
             user = _simulate_user(experiment, scenario, pool, job.user, job.key)
         return user if job.order is None else InjectingUser(user, job.order)
@@ -163,13 +170,13 @@ def build_participants(
 
         def make_attacked(chosen: Component, seed: int, persona: str) -> Chatbot:
             searches = AttackedRetriever(knowledge, knobs, attack_seed, persona)
-            return SearchNotingChatbot(make_bot(chosen, seed, searches), searches)
+            return SearchNotingChatbot(make_bot(chosen, seed, searches), searches, experiment.top_k)
 
     return Participants(
         make_user,
         make_bot,
         detectors,
-        searched,
+        evidence,
         max_turns,
         experiment.at_once,
         pool.recording.stretch,

@@ -13,6 +13,7 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.served_model import identify_models, read_claim_check
 from hallulab.chatbots.protocol import Chatbot, describe_parts_version
+from hallulab.chatbots.registry import is_searching
 from hallulab.simulator.experiment.batch import hold_all, make_waves, sending_waves
 from hallulab.simulator.experiment.conversation_work import ConversationWork, read_vectors
 from hallulab.simulator.experiment.execution import execute, freeze_long_lived_objects
@@ -100,6 +101,14 @@ class Stage:
         held = self.request.simulate and self.request.needs_model
         return held or is_model_needed(self.participants.detectors)
 
+    @property
+    def _is_searching(self) -> bool:
+        """Whether the documents are searched: by judges, for evidence that they read, or by chatbots."""
+        bots = self.request.experiment.chatbots if self.request.simulate else ()
+        attacked = self.participants.make_attacked_chatbot is not None
+        asked = self.request.judge or attacked or any(is_searching(bot.kind) for bot in bots)
+        return asked and bool(self.request.scenario.documents)
+
     @asynccontextmanager
     async def serve(
         self, folder: RunFolder, serving: AbstractAsyncContextManager[str | None] | None = None
@@ -116,7 +125,7 @@ class Stage:
         if self.waves is not None:
             self.waves.open(folder.waves, self.settings.fresh)
         asked, pool = self.asks_model, self.pool
-        searched = asked and bool(self.request.scenario.documents) and not pool.recording.replaying
+        searched = asked and self._is_searching and not pool.recording.replaying
         starts_server = searched and not pool.get().endpoint.base_url
         async with (
             start_embedding(self.knowledge, starts_server) as embedded,

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from hallulab.agents.users.personas import StyleProfile, slipped
 from hallulab.agents.users.user import UserFailed, UserMove, turn_seed
+from hallulab.chatbots.evidence import EvidenceSource
 from hallulab.detectors.base.protocol import Detector, run_detector
 from hallulab.scenarios.attacks.attack import UserOrder
-from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.packs.pack import Persona, ScriptedMessage
-from hallulab.scenarios.transcript import Message, Retriever, Turn, TurnView
+from hallulab.scenarios.transcript import Message, Turn, TurnView
 from hallulab.simulator.experiment.conversation import TurnObserver, User
 
 
@@ -24,18 +25,18 @@ class ScriptedUser:
     Args:
         messages: the script.
         detectors: the experiment's detectors by name.
-        knowledge: what they may search.
+        evidence: what they may search, and what gives a reply its evidence; None: nothing.
     """
 
     def __init__(
         self,
         messages: Sequence[ScriptedMessage],
         detectors: Mapping[str, Detector],
-        knowledge: Retriever | None,
+        evidence: EvidenceSource | None,
     ) -> None:
         self._messages = messages
         self._detectors = detectors
-        self._knowledge = knowledge
+        self._evidence = evidence
         self._last: Turn | None = None
 
     def heard(self, turn: Turn) -> None:
@@ -58,12 +59,18 @@ class ScriptedUser:
         return UserMove(text=message.flagged if flagged else message.unflagged)
 
     async def _flagged(self, by: str, history: Sequence[Message], turn: Turn) -> bool:
+        try:
+            turn = turn if self._evidence is None else await self._evidence.complete(turn)
+        except HallulabError as error:
+            raise UserFailed(
+                f"the script asks what {by} says, and it has no evidence: {error}", ()
+            ) from error
         view = TurnView(
             history=tuple(history[:-2]),
             question=turn.user,
             passages=turn.passages,
             reply=turn.reply,
-            knowledge=self._knowledge,
+            knowledge=None if self._evidence is None else self._evidence.retriever,
         )
         [judgement] = await run_detector(self._detectors[by], [view])
         if judgement.outcome != "scored" or judgement.flagged is None:

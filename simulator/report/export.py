@@ -30,6 +30,7 @@ from hallulab.scenarios.text.wording import choose_noun, format_count, render_on
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.measure.failures import FailureCounts, require_success
 from hallulab.simulator.measure.hallucinations import index_by_detector
+from hallulab.simulator.report.late_evidence import find_late_evidence
 from hallulab.simulator.report.selection import (
     ALIKE,
     ExportSelection,
@@ -175,6 +176,8 @@ def export_run(
         UsageError: format or selection are wrong, nothing is left to write, or the output exists.
         OperationalError: the output cannot be written.
     """
+    if "passages" not in wanted.without:
+        find_late_evidence(folder)
     if wanted.without - set(PARTS):
         named = ", ".join(sorted(wanted.without))
         raise UsageError(f"--without {named}: give some of {', '.join(PARTS)}, with commas between.")

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
+from hallulab.chatbots.evidence import EvidenceSource
 from hallulab.scenarios.chats.formats import format_of, list_formats, read_chats
 from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
@@ -20,7 +21,7 @@ from hallulab.scenarios.files.opening import copy_file
 from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, DocumentDefaults, read_documents
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario, locate_pack
-from hallulab.scenarios.transcript import Conversation, Retriever, Turn
+from hallulab.scenarios.transcript import Conversation, Turn
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.options.commands import ImportOptions
 from hallulab.simulator.options.groups import to_path
@@ -60,16 +61,6 @@ class ImportCounts:
     def without_evidence(self) -> int:
         """Turns without passages."""
         return self.turns - self.with_evidence - self.searched
-
-
-@dataclass(frozen=True)
-class EvidenceSource:
-    """Where the evidence of turns without passages is searched."""
-
-    retriever: Retriever
-    """Searches."""
-    top_k: int
-    """Passages of a turn."""
 
 
 def load_imported_documents(folder: Path | None, boundary: Boundary = ANYWHERE) -> Scenario:

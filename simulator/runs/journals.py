@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from hallulab.chatbots.evidence import lacks_evidence
 from hallulab.detectors.base.protocol import find_misfit
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import read_placed_lines
@@ -241,25 +242,36 @@ class _LineIndex:
 
 
 class _Conversations:
-    """All conversations of a journal, failed tries included."""
+    """All conversations of a journal, failed tries included.
+
+    A conversation whose evidence was searched later has a second line, with the evidence, which counts.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.heads: list[LineHeader] = []
         self.at: dict[str, int] = {}
-        """Identifier → position."""
+        """Identifier → position of its first line."""
+        self._completed: dict[int, int] = {}
+        """Position of a line without evidence → position of the line with it."""
         self._begin = array("q")
         """Where each one's replies begin in what follows."""
         self._characters, self._words = array("q"), array("q")
         """Of each reply."""
         found = _LineIndex()
+        lacking: set[int] = set()
         for conversation in found.read(path, Conversation):
-            if conversation.id in self.at:
+            place = len(self.heads)
+            first = self.at.setdefault(conversation.id, place)
+            if any(map(lacks_evidence, conversation.turns)):
+                lacking.add(place)
+            if first != place and (first not in lacking or place in lacking):
                 raise UsageError(
                     f"{path}, line {found.numbers[-1]}: field `id`: an earlier line has the conversation "
                     f"{conversation.id!r}, too. Delete one of them."
                 )
-            self.at[conversation.id] = len(self.heads)
+            if first != place:
+                self._completed.setdefault(first, place)
             self.heads.append(build_header(conversation))
             self._begin.append(len(self._words))
             self._characters.extend(len(turn.reply) for turn in conversation.turns)
@@ -275,13 +287,15 @@ class _Conversations:
         """Return the positions of those that count."""
         found: dict[str, int] = {}
         for place, head in enumerate(self.heads):
+            if self.at[head.id] != place:
+                continue
             first = derive_first_try(head.id)
             earlier = found.get(first)
             if first != head.id and earlier is not None and self.heads[earlier].failed:
                 found[first] = place
             else:
                 found.setdefault(head.id, place)
-        return list(found.values())
+        return [self._completed.get(place, place) for place in found.values()]
 
 
 class _Verdicts:

@@ -27,7 +27,7 @@ from hallulab.simulator.viewer.conversation import show_passages
 from hallulab.simulator.viewer.keys import AskedKey, Key, name_annotator, read_key
 from hallulab.simulator.viewer.progress import ProgressKeeper, read_labels
 from hallulab.simulator.viewer.requests import answer_json, refuse_address
-from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
+from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, read_with_evidence
 from hallulab.simulator.viewer.settling import (
     address_conflict,
     describe_decision,
@@ -327,12 +327,12 @@ def _read_chat(run: ShownRun, chat: str) -> tuple[Conversation, list[Verdict]] |
     Raises:
         UsageError: it may be among the lines that the index has not read yet.
     """
-    found = run.index.read_chat(chat)
+    found = read_with_evidence(run, chat)
     if found is not None:
         return found
     if run.index.grow():
         raise UsageError("The journals of this run are still being read. Try again in a moment.")
-    return run.index.read_chat(chat)
+    return read_with_evidence(run, chat)
 
 
 def _name(request: Request) -> str:

@@ -23,7 +23,7 @@ from hallulab.simulator.viewer.index import Rate
 from hallulab.simulator.viewer.launching import Launcher
 from hallulab.simulator.viewer.offers import NOTHING_OFFERED
 from hallulab.simulator.viewer.requests import answer_page, refuse, refuse_address, register_turns
-from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, look_at_files
+from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, look_at_files, read_with_evidence
 from hallulab.simulator.viewer.side_pages import list_side_routes
 from hallulab.simulator.viewer.starting import StartingPages
 from hallulab.simulator.viewer.talking import TalkingPages
@@ -198,7 +198,7 @@ class Pages:
     def show_conversation(self, request: Request) -> Response:
         """Show a conversation."""
         run = self._find(request)
-        found = None if run is None else run.index.read_chat(request.path_params["chat"])
+        found = None if run is None else read_with_evidence(run, request.path_params["chat"])
         if run is None or found is None:
             return refuse_address()
         chat, verdicts = found

@@ -66,6 +66,8 @@ def _read_layout(held: sqlite3.Connection) -> int:
 def add_chat(held: sqlite3.Connection, file: str, place: int, chat: Conversation) -> None:
     """Add a conversation, of which the tries after one that succeeded do not count.
 
+    A second line of the same conversation has the evidence that the first one lacks.
+
     Args:
         held: the index.
         file: name of the journal.
@@ -73,6 +75,8 @@ def add_chat(held: sqlite3.Connection, file: str, place: int, chat: Conversation
         chat: it.
     """
     base = derive_first_try(chat.id)
+    if held.execute("UPDATE chats SET file = ?, place = ? WHERE id = ?", (file, place, chat.id)).rowcount:
+        return
     before = held.execute("SELECT failed FROM chats WHERE base = ?", (base,)).fetchone()
     if before is not None and not before[0]:
         return  # the first that succeeded counts

@@ -13,6 +13,8 @@ from urllib.parse import quote
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.report.late_evidence import find_late_evidence, lacks_some
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.runs.shards import list_shards
 from hallulab.simulator.viewer.growth import Growth
@@ -97,6 +99,25 @@ class ShownRuns:
         if known is not None and _is_run(known.folder.path):
             return known
         return next((run for run in self.list() if run.id == id), None)
+
+
+def read_with_evidence(run: ShownRun, id: str) -> tuple[Conversation, list[Verdict]] | None:
+    """Read a conversation and the verdicts on it, with evidence that is searched now if it still is to be.
+
+    Returns:
+        None: the index has no such conversation.
+
+    Raises:
+        UsageError: the folder is damaged.
+        OperationalError: the index or a journal cannot be read or written.
+    """
+    found = run.index.read_chat(id)
+    if found is None or not lacks_some(found[0]):
+        return found
+    find_late_evidence(run.folder)
+    while run.index.grow():
+        pass
+    return run.index.read_chat(id)
 
 
 def look_at_files(folder: RunFolder) -> tuple[tuple[int, int], ...]:

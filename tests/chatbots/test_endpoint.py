@@ -9,6 +9,7 @@ import pytest
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
+from hallulab.chatbots.evidence import EvidenceSource, lacks_evidence
 from hallulab.chatbots.external import EndpointBot
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
 from hallulab.chatbots.registry import make_chatbot
@@ -33,7 +34,7 @@ def at(port: int, **more: Any) -> dict[str, Any]:
     return {"base_url": f"http://127.0.0.1:{port}/v1", "model": "scripted", **more}
 
 
-async def test_the_bot_gets_the_whole_dialogue_and_evidence_is_found_for_it() -> None:
+async def test_the_bot_gets_the_whole_dialogue_and_its_evidence_is_searched_later() -> None:
     context, transport, shelf = stage(options=at(8001, system="Be brief."))
     reply = await make_chatbot("endpoint", context).reply(LATER)
     assert reply.text == "It opens at 7. A ticket is 6 euros."
@@ -43,10 +44,12 @@ async def test_the_bot_gets_the_whole_dialogue_and_evidence_is_found_for_it() ->
         ("system", "Be brief."),
         *((message.role, message.text) for message in LATER),
     ]
+    assert (shelf.searched, reply.passages, lacks_evidence(reply)) == ([], (), True)
+    found = await EvidenceSource(shelf, 4).complete(reply)
     assert shelf.searched == [("I want to swim.\nThe indoor one. When does it open?", 4)]
-    assert reply.passages == (HOURS,)
-    assert [step.name for step in reply.steps] == ["evidence"]
-    assert "retrieved from the scenario's knowledge base" in reply.steps[0].text
+    assert (found.passages, lacks_evidence(found)) == ((HOURS,), False)
+    assert [step.name for step in found.steps] == ["evidence"]
+    assert "retrieved from the scenario's knowledge base" in found.steps[0].text
     assert [call.purpose for call in reply.calls] == ["chatbot.reply"]
 
 

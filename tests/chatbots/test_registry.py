@@ -14,6 +14,7 @@ from hallulab.chatbots.registry import (
     CHATBOTS,
     compute_chatbot_version,
     find_chatbot,
+    is_searching,
     list_chatbot_names,
     make_chatbot,
 )
@@ -172,3 +173,8 @@ def test_a_new_release_of_an_entry_point_is_a_new_version(monkeypatch: pytest.Mo
         monkeypatch.setattr(plugins, "entry_points", lambda group, point=point: [point])
         versions.append(compute_chatbot_version("theirs", {}))
     assert versions[0] != versions[1]
+
+
+def test_own_bots_do_not_search_and_all_others_may() -> None:
+    searching = [kind for kind in CHATBOTS if is_searching(kind)]
+    assert searching == ["vanilla", "prompt-engineered", "editor", "fact-checker", "agent", "guarded"]

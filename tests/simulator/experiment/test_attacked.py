@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from hallulab.chatbots.evidence import lacks_evidence, leave_evidence
 from hallulab.chatbots.protocol import ChatbotError, Reply, has_memory
 from hallulab.scenarios.attacks.retrieval import AttackedRetriever, RetrievalAttack
 from hallulab.scenarios.transcript import Message, Passage, Retriever, Step
@@ -48,7 +49,7 @@ class Rememberer:
 
 def test_a_reply_has_the_searches_made_for_it_behind_its_own_steps() -> None:
     searches = AttackedRetriever(Shelf(), RetrievalAttack(empty_ratio=1.0), 0, "ann")
-    bot = SearchNotingChatbot(Searcher(searches), searches)
+    bot = SearchNotingChatbot(Searcher(searches), searches, 4)
     with pytest.raises(ChatbotError):
         asyncio.run(bot.reply(SAID))
     reply = asyncio.run(bot.reply(SAID))
@@ -62,5 +63,20 @@ def test_a_reply_has_the_searches_made_for_it_behind_its_own_steps() -> None:
 
 def test_a_chatbot_that_remembers_does_so_under_attack() -> None:
     searches = AttackedRetriever(Shelf(), RetrievalAttack(), 0, "ann")
-    bots = [SearchNotingChatbot(bot, searches) for bot in (Rememberer(), Searcher(searches))]
+    bots = [SearchNotingChatbot(bot, searches, 4) for bot in (Rememberer(), Searcher(searches))]
     assert [has_memory(bot) for bot in bots] == [True, False]
+
+
+class Reader:
+    """Names no passages."""
+
+    async def reply(self, history: Sequence[Message]) -> Reply:
+        query, steps = leave_evidence(history)
+        return Reply(text="It is free.", query=query, steps=steps)
+
+
+def test_what_is_done_to_the_search_for_a_bot_that_names_no_passages_belongs_to_its_reply() -> None:
+    searches = AttackedRetriever(Shelf(), RetrievalAttack(empty_ratio=1.0), 0, "ann")
+    reply = asyncio.run(SearchNotingChatbot(Reader(), searches, 4).reply(SAID))
+    assert (reply.passages, lacks_evidence(reply)) == ((), False)
+    assert [step.name for step in reply.steps] == ["evidence", "attacked search"]
