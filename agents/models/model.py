@@ -7,7 +7,7 @@ chatbot's reply, a detector's judgement. It gives requests purposes and seeds an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,6 +16,7 @@ import httpx2
 from pydantic import BaseModel
 from tenacity.wait import wait_base
 
+from hallulab.agents.concurrency import gather_results
 from hallulab.agents.models.answers import (
     DECISION,
     SAMPLE_TEMPERATURE,
@@ -104,6 +105,7 @@ class ModelPool:
         self._connect = partial(ModelClient, transport=self._transport, attempts=attempts, backoff=backoff)
         self._clients = {name: self._connect(endpoint) for name, endpoint in endpoints.items()}
         self._others: dict[Endpoint, ModelClient] = {}
+        self._asked: Collection[str] = self._clients.keys()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -153,36 +155,47 @@ class ModelPool:
 
     @property
     def read_how(self) -> tuple[ReadHow, ...]:
-        """How the answers of each model are read, without duplicates."""
+        """How the answers of each model that is asked are read, without duplicates."""
         found = [
             ReadHow(
                 **dict(client.abilities),
                 model=client.endpoint.model,
                 decision_samples=self.decision_samples,
             )
-            for client in self._clients.values()
+            for name, client in self._clients.items()
+            if name in self._asked
         ]
         return tuple(dict.fromkeys(found))
 
-    async def check(self) -> None:
-        """Check every model (`ModelClient.check`), and find out what its endpoint can do.
+    async def check(self, names: Collection[str] | None = None) -> None:
+        """Check models (`ModelClient.check`), and find out what their endpoints can do, side by side.
 
         A replay asks nothing: its recording says what was served and what was found out.
+
+        Args:
+            names: those that are going to be asked; None: all.
 
         Raises:
             ModelError: an endpoint cannot be reached or does not serve its model.
         """
-        for client in self._clients.values():
-            served = client.endpoint.model
-            if not self.recording.replaying:
-                await client.check()
-                await self._check_replicas(client)
-                if client.root is not None:
-                    client.root = self.recording.put(ROOT, served, client.root)
-            else:
-                client.root = self.recording.get(ROOT, served)
-        for client in self._clients.values():
-            client.abilities = await abilities_of(client)
+        asked = {name: client for name, client in self._clients.items() if names is None or name in names}
+        self._asked = frozenset(asked)
+        await gather_results(map(self._identify, asked.values()))
+        await gather_results(map(self._find_abilities, asked.values()))
+
+    async def _identify(self, client: ModelClient) -> None:
+        """Check that a model is served, and find out which it is."""
+        served = client.endpoint.model
+        if not self.recording.replaying:
+            await client.check()
+            await self._check_replicas(client)
+            if client.root is not None:
+                client.root = self.recording.put(ROOT, served, client.root)
+        else:
+            client.root = self.recording.get(ROOT, served)
+
+    async def _find_abilities(self, client: ModelClient) -> None:
+        client.abilities = await abilities_of(client)
 
     async def _check_replicas(self, client: ModelClient) -> None:
         """Check that the other endpoints serve the same model as the first."""

@@ -105,6 +105,24 @@ def _iterate_texts(options: Mapping[str, Any], within: str = "") -> Iterator[tup
             yield from _iterate_texts(value, f"{within}{name}.")
 
 
+def list_asked_models(experiment: Experiment, simulates: bool, judges: bool) -> frozenset[str]:
+    """Return the names of the models that users, chatbots and detectors may ask; the default one always is.
+
+    Args:
+        simulates: whether users and chatbots take part.
+        judges: whether detectors do.
+    """
+    known = experiment.models.keys()
+    found = {DEFAULT_MODEL}
+    if simulates:
+        found |= {*experiment.user_models, experiment.roles.get("chatbot", DEFAULT_MODEL)}
+    if judges:
+        found.add(experiment.roles.get("detector", DEFAULT_MODEL))
+    for component in (*(experiment.chatbots if simulates else ()), *(experiment.detectors if judges else ())):
+        found |= {value for _, value in _iterate_texts(component.options) if value in known}
+    return frozenset(found)
+
+
 def describe_made_anew(held: Sequence[ConversationHeader], now: ComponentVersions) -> list[str]:
     """Return a sentence for each chatbot whose conversations have other makers now, with what has changed."""
     said = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -171,13 +171,18 @@ async def open_pool(
 
 @asynccontextmanager
 async def serve_models(
-    pool: ModelPool, settings: RunSettings, needed: bool = True, waves: BatchTransport | None = None
+    pool: ModelPool,
+    settings: RunSettings,
+    needed: bool = True,
+    waves: BatchTransport | None = None,
+    asked: Collection[str] | None = None,
 ) -> AsyncIterator[str | None]:
     """Serve the models that have no address, check that all answer, and yield the revision served.
 
     Args:
         needed: False if nobody asks a model; then nothing is started or checked.
         waves: asks the models in waves later; None: they are asked one by one.
+        asked: names of the models that are asked; None: all.
 
     Raises:
         UsageError: an API key is missing, or flags are given for a server that is not started.
@@ -206,7 +211,7 @@ async def serve_models(
             if needed and waves is not None:
                 await check_batch_apis(waves, pool)
             if needed:
-                await pool.check()
+                await pool.check(asked)
         if needed:
             for sentence in list_model_warnings(pool):
                 _log.warning(sentence)

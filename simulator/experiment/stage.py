@@ -18,7 +18,7 @@ from hallulab.simulator.experiment.batch import hold_all, make_waves, sending_wa
 from hallulab.simulator.experiment.conversation_work import ConversationWork, read_vectors
 from hallulab.simulator.experiment.execution import execute, freeze_long_lived_objects
 from hallulab.simulator.experiment.executors import Executor, LocalExecutor
-from hallulab.simulator.experiment.makers import identify_makers
+from hallulab.simulator.experiment.makers import identify_makers, list_asked_models
 from hallulab.simulator.experiment.manifest import Manifest, add_answers
 from hallulab.simulator.experiment.models import (
     RunSettings,
@@ -124,12 +124,13 @@ class Stage:
         """
         if self.waves is not None:
             self.waves.open(folder.waves, self.settings.fresh)
-        asked, pool = self.asks_model, self.pool
+        asked, pool, request = self.asks_model, self.pool, self.request
+        models = list_asked_models(request.experiment, request.simulate, request.judge)
         searched = asked and self._is_searching and not pool.recording.replaying
         starts_server = searched and not pool.get().endpoint.base_url
         async with (
             start_embedding(self.knowledge, starts_server) as embedded,
-            serving or serve_models(pool, self.settings, asked, self.waves) as revision,
+            serving or serve_models(pool, self.settings, asked, self.waves, models) as revision,
         ):
             if searched:
                 await (embedded or build_knowledge(self.knowledge, self.settings.quiet))

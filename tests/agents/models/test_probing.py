@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -161,3 +162,39 @@ def test_models_that_are_read_alike_are_told_once() -> None:
         ReadHow(model="m", decision_samples=3),
         ReadHow(model="n", seed="ignored", asked=True, decision_samples=3),
     )
+
+
+class Meeting(httpx2.AsyncBaseTransport):
+    """Lists models only when as many are asked for at once as there are."""
+
+    def __init__(self, number: int) -> None:
+        self.inner = ScriptedTransport(able, "m")
+        self.left = asyncio.Barrier(number)
+        self.asked: list[int] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET":
+            self.asked.append(request.url.port or 0)
+            await self.left.wait()
+        return await self.inner.handle_async_request(request)
+
+
+PORTS = {"default": 1, "judge": 2, "other": 3}
+ENDPOINTS = {name: Endpoint("m", f"http://127.0.0.1:{port}/v1") for name, port in PORTS.items()}
+
+
+async def test_endpoints_are_asked_side_by_side() -> None:
+    pool = ModelPool(ENDPOINTS, transport=Meeting(3))
+    await pool.check()
+    assert [pool.get(name).abilities.asked for name in pool.names] == [True] * 3
+    await pool.close()
+
+
+async def test_only_the_endpoints_of_those_that_are_asked_are() -> None:
+    transport = Meeting(2)
+    pool = ModelPool(ENDPOINTS, transport=transport)
+    await pool.check({"default", "other"})
+    assert sorted(transport.asked) == [1, 3]
+    assert not pool.get("judge").abilities.asked
+    assert [one.asked for one in pool.read_how] == [True]
+    await pool.close()

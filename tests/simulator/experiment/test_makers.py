@@ -6,8 +6,14 @@ import pytest
 
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
+from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.makers import ComponentVersions, describe_made_anew, identify_makers
+from hallulab.simulator.experiment.makers import (
+    ComponentVersions,
+    describe_made_anew,
+    identify_makers,
+    list_asked_models,
+)
 from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation
 from tests.edited_code import Edit
@@ -139,3 +145,27 @@ def test_who_took_part_before_stays_known() -> None:
     assert NOW.joining(before) == ComponentVersions(
         user="u2", chatbots={"agent": "a1", "vanilla": "v2", "editor": "e1"}
     )
+
+
+@pytest.mark.parametrize(
+    ("simulates", "judges", "asked"),
+    [
+        (True, False, {"default", "people", "verifier"}),
+        (False, True, {"default", "judge", "second"}),
+        (True, True, {"default", "people", "verifier", "judge", "second"}),
+    ],
+)
+def test_only_the_models_of_those_who_take_part_are_asked(
+    simulates: bool, judges: bool, asked: set[str]
+) -> None:
+    served = {"base_url": "http://a/v1", "model": "m"}
+    experiment = Experiment.model_validate(
+        {
+            **served,
+            "models": dict.fromkeys(("people", "verifier", "judge", "second", "nobody"), served),
+            "roles": {"user": "people", "detector": "judge"},
+            "chatbots": [{"name": "f", "kind": "fact-checker", "options": {"verifier": "verifier"}}],
+            "detectors": [{"name": "d", "kind": "lexical", "options": {"model": "second"}}],
+        }
+    )
+    assert list_asked_models(experiment, simulates, judges) == asked
