@@ -20,7 +20,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, SupportsFloat
 
 from __main__ import reason_of  # the main loop
 
@@ -104,10 +104,31 @@ class AutoGen:
         """Return its last message, with what its tools and memories gave it since the user's message."""
         result = await self._agent.run(task=dialogue[-1]["content"])
         said = result.messages[1:]  # the first is the user's
-        replies = [each for each in said if hasattr(each, "to_model_message") and each.type != "StopMessage"]
+        replies = [each for each in said if hasattr(each, "to_model_message")]
+        # Whoever only says that it stops says so in its reply; else the reply was said before.
+        replies = [each for each in replies if each.type != "StopMessage"] or replies
         passages = [passage for each in said for passage in read_by(each)]
-        text = replies[-1].to_text() if replies else None
-        return {"reply": text, "passages": passages} if passages else text
+        if not replies:
+            return None
+        text, own = read_reply(replies[-1])
+        passages = passages if own is None else [*passages, *own]
+        return {"reply": text, "passages": passages} if passages or own is not None else text
+
+
+def read_reply(message: Any) -> tuple[Any, Any]:
+    """Return the text of an AutoGen message, and the passages in it; None: it names none.
+
+    The text of a structured message is its field `reply`, or its only field that is a text.
+    """
+    content = getattr(message, "content", None)
+    dump = getattr(content, "model_dump", None)
+    if not callable(dump):
+        return message.to_text(), None
+    fields = dump()
+    texts = [value for value in fields.values() if isinstance(value, str)]
+    reply = fields.get("reply", texts[0] if len(texts) == 1 else message.to_text())
+    passages = fields.get("passages")
+    return reply, passages if isinstance(passages, list) else None
 
 
 def read_by(event: Any) -> list[dict[str, str]]:
@@ -155,7 +176,35 @@ def keep_essentials(value: object) -> object:
     """Drop the values of a dict except its reply and passages; return other answers unchanged."""
     if not isinstance(value, Mapping):
         return value
-    return {key: value[key] if key in ("reply", "passages") else None for key in value}
+    kept = {key: value[key] if key in ("reply", "passages") else None for key in value}
+    if isinstance(kept.get("passages"), (list, tuple)):
+        kept["passages"] = [read_document(passage) for passage in kept["passages"]]
+    return kept
+
+
+def read_document(value: Any) -> Any:
+    """Return a document of LangChain or LlamaIndex as a dict; other passages unchanged.
+
+    The libraries need not be installed: their objects are known by what they have. LangChain's have
+    `page_content` and `metadata`. LlamaIndex's have a `node` and perhaps a `score`, or are such a node, which
+    has `get_content` and `metadata`.
+    """
+    if isinstance(value, (str, Mapping, Sequence)):
+        return value
+    node = getattr(value, "node", value)
+    text = getattr(value, "page_content", None)
+    if text is None and callable(getattr(node, "get_content", None)):
+        text = node.get_content()
+    if not isinstance(text, str):
+        return value
+    metadata = getattr(node, "metadata", None)
+    about = {key: item for key, item in metadata.items() if isinstance(item, str)} if metadata else {}
+    found = {"text": text, "metadata": about}
+    name = getattr(node, "node_id", None) or getattr(value, "id", None)
+    if isinstance(name, str) and name:
+        found["id"] = name
+    score = getattr(value, "score", None)
+    return {**found, "score": float(score)} if isinstance(score, SupportsFloat) else found
 
 
 def make_plain(value: object) -> object:

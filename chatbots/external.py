@@ -19,9 +19,9 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from hallulab.agents.concurrency import run_in_daemon_thread
 from hallulab.agents.models.endpoints import BaseUrl, Endpoint
@@ -30,15 +30,13 @@ from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.redaction import remove_keys
 from hallulab.chatbots.bot_process import Bot, BotProcess, prepare_bot
 from hallulab.chatbots.evidence import leave_evidence
+from hallulab.chatbots.passages import FOREIGN, NOT_PASSAGES, read_passages
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors, format_chat, turn_seed
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, validate_reply
 from hallulab.scenarios.components import LeadsTo, read_options
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file
 from hallulab.scenarios.transcript import Frozen, Message, Passage
-
-FOREIGN = "python object"
-"""Marks the replacement of an object that JSON lacks; see `hallulab.chatbots.bot_worker`."""
 
 
 class CallableOptions(Frozen):
@@ -111,24 +109,6 @@ def _find_interpreter(owner: str, given: str | None) -> str:
     return str(path)
 
 
-_NOT_PASSAGES = frozenset(
-    [
-        "chunks",
-        "citations",
-        "context",
-        "contexts",
-        "documents",
-        "evidence",
-        "passage",
-        "retrieved_contexts",
-        "retrieved_documents",
-        "source_documents",
-        "sources",
-    ]
-)
-"""What others call passages. Unread, the reply would be judged by passages that the bot never saw."""
-
-
 def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] | None]:
     """Return reply and passages of a callable's answer in JSON; None if it names no passages.
 
@@ -145,40 +125,15 @@ def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] |
         raise ChatbotError(f'{target} returned {returned}, not a text or {{"reply": text, "passages": […]}}.')
     text = validate_reply(target, reply)
     if passages is None:
-        misnamed = sorted(_NOT_PASSAGES & answer.keys()) if isinstance(answer, Mapping) else []
+        misnamed = sorted(NOT_PASSAGES & answer.keys()) if isinstance(answer, Mapping) else []
         if misnamed:
             raise ChatbotError(f"{target} returned `{misnamed[0]}`, which is not read. Call it `passages`.")
         return text, None
-    if isinstance(passages, str | Mapping) or not isinstance(passages, Sequence):
-        raise ChatbotError(f"{target}: `passages` is a {_name_kind(passages)}, not a list.")
-    read = tuple(_make_passage(target, number, passage) for number, passage in enumerate(passages))
-    return text, read
-
-
-def _name_kind(value: object) -> str:
-    """Return the name of a value's type; for a replaced object its class in the bot's process."""
-    return str(value.get("type")) if isinstance(value, Mapping) and FOREIGN in value else type(value).__name__
+    return text, read_passages(target, passages)
 
 
 def _show(value: object) -> str:
     return str(value[FOREIGN]) if isinstance(value, Mapping) and FOREIGN in value else repr(value)
-
-
-def _make_passage(target: str, number: int, value: object) -> Passage:
-    fields: dict[str, Any] = {"id": f"passage#{number}", "document": "passage"}
-    if isinstance(value, str):
-        fields["text"] = value
-    elif isinstance(value, Mapping) and FOREIGN not in value:
-        fields.update(value)
-    else:
-        raise ChatbotError(f"{target}: passage {number} is a {_name_kind(value)}, not a text or a dict.")
-    cleaned = {name: remove_keys(item) if isinstance(item, str) else item for name, item in fields.items()}
-    try:
-        return Passage.model_validate(cleaned)
-    except (ValidationError, TypeError) as error:
-        raise ChatbotError(
-            f"{target}: passage {number} is no passage (text, id, document, score, topic)."
-        ) from error
 
 
 class AutoGenBot(CallableBot):

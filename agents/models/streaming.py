@@ -104,7 +104,7 @@ class StreamingSender:
         """Return the completion of a stream; None: it is none that can be joined."""
         joined = JoinedCompletion()
         try:
-            async for data in _read_events(response, self._largest):
+            async for data in read_events(response, self._largest):
                 if data == _DONE:
                     return joined.build()
                 tell(joined.add(read_json(data, str)))
@@ -250,7 +250,7 @@ def _as_stream(request: httpx2.Request, body: Mapping[str, Any]) -> httpx2.Reque
     return httpx2.Request(request.method, request.url, content=content, headers=headers)
 
 
-async def _read_events(response: httpx2.Response, largest: int) -> AsyncIterator[str]:
+async def read_events(response: httpx2.Response, largest: int) -> AsyncIterator[str]:
     """Yield the data of each server-sent event.
 
     Lines end with `\\n`, `\\r` or both. The data of an event may have several lines, up to an empty one; data

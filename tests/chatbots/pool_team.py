@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.agents import AssistantAgent, BaseChatAgent
+from autogen_agentchat.base import Response
 from autogen_agentchat.conditions import MaxMessageTermination
+from autogen_agentchat.messages import BaseChatMessage, StopMessage, StructuredMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
-from autogen_core import FunctionCall
+from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
 from autogen_ext.models.replay import ReplayChatCompletionClient
+from pydantic import BaseModel
 
 INFO = ModelInfo(
     vision=False,
@@ -49,6 +52,57 @@ async def reader() -> AssistantAgent:
     )
     model = scripted(call, "At 7.")
     return AssistantAgent("reader", model, tools=[opening_hours], reflect_on_tool_use=True)
+
+
+class Hours(BaseModel):
+    """An answer in parts."""
+
+    reply: str
+    passages: list[str]
+    confidence: float
+
+
+class Price(BaseModel):
+    """An answer with one text."""
+
+    says: str
+    euros: int
+
+
+class Saying(BaseChatAgent):
+    """Says one message."""
+
+    def __init__(self, message: BaseChatMessage) -> None:
+        super().__init__("saying", "says it")
+        self._message = message
+
+    @property
+    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
+        """The message's."""
+        return (type(self._message),)
+
+    async def on_messages(self, messages: Sequence[BaseChatMessage], token: CancellationToken) -> Response:
+        """Say it."""
+        return Response(chat_message=self._message)
+
+    async def on_reset(self, token: CancellationToken) -> None:
+        """Do nothing."""
+
+
+def stopping() -> Saying:
+    """An agent whose only message stops a team."""
+    return Saying(StopMessage(content="It opens at 7. TERMINATE", source="saying"))
+
+
+def structured() -> Saying:
+    """An agent that says what it read."""
+    said = Hours(reply="At 7.", passages=["It opens at 7."], confidence=0.5)
+    return Saying(StructuredMessage[Hours](content=said, source="saying"))
+
+
+def priced() -> Saying:
+    """An agent whose answer has one text."""
+    return Saying(StructuredMessage[Price](content=Price(says="6 euros.", euros=6), source="saying"))
 
 
 def broken() -> AssistantAgent:

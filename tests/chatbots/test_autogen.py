@@ -33,6 +33,19 @@ async def test_what_tools_returned_are_the_passages() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("attribute", "text", "passages"),
+    [
+        ("stopping", "It opens at 7. TERMINATE", []),
+        ("structured", "At 7.", ["It opens at 7."]),
+        ("priced", "6 euros.", []),
+    ],
+)
+async def test_a_message_of_another_kind_has_its_text(attribute: str, text: str, passages: list[str]) -> None:
+    reply = await make_chatbot("autogen", stage(options={"target": f"{HERE}:{attribute}"})[0]).reply(ASKED)
+    assert (reply.text, [one.text for one in reply.passages]) == (text, passages)
+
+
 async def test_an_agent_itself_may_be_the_target() -> None:
     bot = make_chatbot("autogen", stage(options={"target": f"{HERE}:agent"})[0])
     assert (await bot.reply(ASKED)).text == "It opens at 7."

@@ -78,6 +78,38 @@ def halved_passage(history):
 def unknown(history):
     return {"reply": "x", "passages": [{"text": "x", "page": 3}]}
 
+def textless(history):
+    return {"reply": "x", "passages": [{"url": "http://x", "title": "X"}]}
+
+def scoreless(history):
+    return {"reply": "x", "passages": [{"text": "x", "score": "high"}]}
+
+class Document:
+    def __init__(self, **metadata):
+        self.page_content, self.metadata, self.id = "Opens at 7.", metadata, None
+
+class Node:
+    node_id, metadata = "node-1", {"file_name": "hours.pdf", "page": 3}
+    def get_content(self):
+        return "Opens at 8."
+
+class NodeWithScore:
+    node, score = Node(), 0.5
+
+def of_langchain(history):
+    return {"reply": "x", "passages": [Document(source="hours.md", page=3), Document()]}
+
+def of_llamaindex(history):
+    return {"reply": "x", "passages": [NodeWithScore(), Node()]}
+
+def of_services(history):
+    given = [
+        {"page_content": "a", "metadata": {"source": "a.md"}},
+        {"content": "b", "score": 0.25},
+        {"text": "c", "url": "http://x/c", "title": "C"},
+    ]
+    return {"reply": "x", "passages": given}
+
 def leaves(history):
     sys.exit("fed up")
 
@@ -166,6 +198,21 @@ async def test_an_async_function_may_say_what_it_read(attribute: str) -> None:
     assert reply.steps == ()
 
 
+@pytest.mark.parametrize(
+    ("attribute", "passages"),
+    [
+        ("of_langchain", [("hours.md", "Opens at 7.", None), ("passage", "Opens at 7.", None)]),
+        ("of_llamaindex", [("hours.pdf", "Opens at 8.", 0.5), ("hours.pdf", "Opens at 8.", None)]),
+        ("of_services", [("a.md", "a", None), ("passage", "b", 0.25), ("C", "c", None)]),
+    ],
+)
+async def test_documents_of_libraries_and_services_are_passages(
+    attribute: str, passages: list[tuple[str, str, float | None]]
+) -> None:
+    reply = await ask(f"pool_bot:{attribute}")
+    assert [(one.document, one.text, one.score) for one in reply.passages] == passages
+
+
 async def test_a_blank_passage_is_none() -> None:
     reply = await ask("pool_bot:blank_passages")
     assert [(one.id, one.text) for one in reply.passages] == [("passage#2", "A card is free.")]
@@ -201,7 +248,12 @@ def test_a_target_that_cannot_be_had_is_found_before_the_first_message(target: s
         ("pool_bot:unseen", "the bot's reply is empty"),
         ("pool_bot:loose", "`passages` is a str, not a list"),
         ("pool_bot:odd", "passage 0 is a int, not a text or a dict"),
-        ("pool_bot:unknown", "passage 0 is no passage"),
+        (
+            "pool_bot:unknown",
+            "passage 0 has `page`, which is not read. Leave it out, or put it into `metadata`",
+        ),
+        ("pool_bot:textless", "passage 0 has no `text`; it has `title`, `url`"),
+        ("pool_bot:scoreless", "passage 0 is no passage"),
         ("pool_bot:leaves", "raised SystemExit: fed up"),
         ("pool_bot:ends", "raised StopIteration$"),
         ("pool_bot:withdraws", "raised GeneratorExit$"),

@@ -1,0 +1,104 @@
+"""What other people's bots say that they read, as passages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from hallulab.agents.models.redaction import remove_keys
+from hallulab.chatbots.protocol import ChatbotError
+from hallulab.scenarios.transcript import Passage
+
+FOREIGN = "python object"
+"""Marks the replacement of an object that JSON lacks; see `hallulab.chatbots.bot_worker`."""
+
+TEXTS = ("text", "page_content", "content", "pageContent", "chunk", "passage", "snippet")
+"""Keys of a passage's text, by various libraries and services; the first that is there counts."""
+
+_DOCUMENTS = ("document", "source", "title", "file_name", "file_path", "filepath", "url")
+"""Keys of the name of its document, likewise; they may also stand in `metadata`."""
+
+_OTHERS = ("id", "score", "topic", "metadata", "type")
+
+PASSAGES = "passages"
+"""What we call them."""
+
+NOT_PASSAGES = frozenset(
+    [
+        "chunks",
+        "citations",
+        "context",
+        "contexts",
+        "documents",
+        "evidence",
+        "passage",
+        "retrieved_contexts",
+        "retrieved_documents",
+        "source_documents",
+        "sources",
+    ]
+)
+"""What others call passages. Unread, the reply would be judged by passages that the bot never saw."""
+
+
+def read_passages(bot: str, given: object) -> tuple[Passage, ...]:
+    """Return the passages of a bot's answer, which are texts or objects with a text.
+
+    Args:
+        bot: its name, for errors.
+        given: a list, in JSON.
+
+    Raises:
+        ChatbotError: it is no list, or an item is no passage.
+    """
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+        raise ChatbotError(f"{bot}: `passages` is a {name_kind(given)}, not a list.")
+    return tuple(_make_passage(bot, number, passage) for number, passage in enumerate(given))
+
+
+def name_kind(value: object) -> str:
+    """Return the name of a value's type; for a replaced object its class in the bot's process."""
+    return str(value.get("type")) if isinstance(value, Mapping) and FOREIGN in value else type(value).__name__
+
+
+def _make_passage(bot: str, number: int, value: object) -> Passage:
+    if isinstance(value, str):
+        fields: dict[str, Any] = {"text": value}
+    elif isinstance(value, Mapping) and FOREIGN not in value:
+        fields = _read_fields(bot, number, value)
+    else:
+        raise ChatbotError(f"{bot}: passage {number} is a {name_kind(value)}, not a text or a dict.")
+    whole = {"id": f"passage#{number}", "document": "passage", **fields}
+    cleaned = {name: remove_keys(item) if isinstance(item, str) else item for name, item in whole.items()}
+    try:
+        return Passage.model_validate(cleaned)
+    except (ValidationError, TypeError) as error:
+        raise ChatbotError(
+            f"{bot}: passage {number} is no passage (text, id, document, score, topic)."
+        ) from error
+
+
+def _read_fields(bot: str, number: int, value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a passage from an object of a library or service.
+
+    Raises:
+        ChatbotError: it has no text, or a key that is not read.
+    """
+    name = next((key for key in TEXTS if value.get(key) is not None), None)
+    unread = sorted(value.keys() - {*TEXTS, *_DOCUMENTS, *_OTHERS})
+    if name is None:
+        keys = ", ".join(f"`{key}`" for key in sorted(value)) or "nothing"
+        raise ChatbotError(f"{bot}: passage {number} has no `text`; it has {remove_keys(keys)[:80]}.")
+    if unread:
+        raise ChatbotError(
+            f"{bot}: passage {number} has `{remove_keys(unread[0])[:80]}`, which is not read. Leave it out, "
+            "or put it into `metadata`."
+        )
+    about = value.get("metadata")
+    sources = [value, about] if isinstance(about, Mapping) else [value]
+    named = (one.get(key) for one in sources for key in _DOCUMENTS)
+    document = next((text for text in named if isinstance(text, str) and text), None)
+    fields = {key: value[key] for key in ("id", "score", "topic") if value.get(key) is not None}
+    return {**fields, "text": value[name], **({} if document is None else {"document": document})}
