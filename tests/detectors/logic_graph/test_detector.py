@@ -261,7 +261,7 @@ async def test_it_abstains_where_there_is_nothing_to_judge(view: TurnView, reaso
 async def test_a_model_without_yes_or_no_is_a_failure() -> None:
     pool, _ = scripted_pool(lambda _: {"Maybe": 1.0})
     judgement = await detector(pool).detect(VIEW)
-    assert (judgement.outcome, len(judgement.calls)) == ("failed", 4)
+    assert (judgement.outcome, len(judgement.calls)) == ("failed", 8)
 
 
 async def test_a_group_that_was_cut_is_never_clean() -> None:

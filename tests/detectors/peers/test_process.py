@@ -206,7 +206,7 @@ def test_a_computing_worker_ends_when_our_process_is_killed() -> None:
         import sys
         from tests.detectors.peers.test_process import nobody, request, running
         with running() as worker:
-            print(worker._process.pid, flush=True)
+            print(worker._process._process.pid, flush=True)
             worker.judge(request("Sleep"), nobody, 600)
     """
     command = [sys.executable, "-c", textwrap.dedent(program)]
