@@ -1,4 +1,4 @@
-"""Whose fault hallucinated replies are: of what searched for passages, or of what wrote from them."""
+"""Whose fault hallucinated replies are: of the simulated user, of the search, or of what wrote from it."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ class BlameRow(Frozen):
     """Those of which the writer is."""
     supported: int
     """Those whose passages support what is flagged, so that the detector may be wrong."""
+    user: int
+    """Those whose message is out of role or leaks its instructions: nobody else is to blame for these."""
     retriever_share: Rounded | None
     """retriever / told; None where it can be told of none."""
     retriever_share_ci95: Interval
@@ -57,6 +59,8 @@ class BlameRow(Frozen):
     """writer / told."""
     supported_share: Rounded | None
     """supported / told."""
+    user_share: Rounded | None
+    """user / told."""
     recall: Rounded | None
     """Context recall: of all that hallucinated replies needed, the share that a passage has; None where it is
     not known of anything."""
@@ -82,6 +86,8 @@ COLUMNS = (
            "it", PERCENT, short="Writer\n%"),
     Column("Supported %", "supported_share", "of those told: a passage supports what is flagged, so the "
            "detector may be wrong", PERCENT, short="Supp.\n%"),
+    Column("User %", "user_share", "of those told: the simulated user’s message is out of role, or leaks its "
+           "instructions", PERCENT, short="User\n%"),
     Column("Context recall %", "recall", "of what hallucinated replies needed (the question, statements that "
            "documents support), the share that a passage has", PERCENT, short="Recall\n%"),
     Column("of replies", "recall_replies", "hallucinated replies of which something is known to have been "
@@ -92,7 +98,10 @@ COLUMNS = (
     Column("of replies", "precision_replies", "hallucinated replies with passages"),
 )  # fmt: skip
 
-_TELLING = len(BLAMES)
+_USERS_FLAWS = frozenset({"role_swap", "leaked_instructions"})
+"""Flaws of a message to which no chatbot can reply rightly."""
+
+_TELLING = len(BLAMES) + 1
 _WIDTH = 1 + _TELLING + 6
 
 
@@ -108,8 +117,8 @@ class Blames(TableMetric[BlameRow]):
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._sums = PersonSums(_WIDTH)
-        """By detector and chatbot: hallucinated replies; those by who is to blame; what was needed, what was
-        met, replies that needed something; passages, relevant ones, replies with passages."""
+        """By detector and chatbot: hallucinated replies; those by who is to blame, the user last; what was
+        needed, what was met, replies that needed something; passages, relevant ones, replies with any."""
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count a conversation's hallucinated replies."""
@@ -118,13 +127,14 @@ class Blames(TableMetric[BlameRow]):
             return
         person = (conversation.scenario, conversation.persona)
         readings: dict[int, TurnReading | None] = {}
+        by_user = {flaw.turn for flaw in flaws if flaw.kind in _USERS_FLAWS}
         for detector, judged in verdicts.items():
             for turn, verdict in judged.items():
                 if verdict.outcome == "scored" and (verdict.flagged or verdict.spans):
                     if turn not in readings:
                         readings[turn] = library.read(conversation, conversation.turns[turn])
                     key = (detector, conversation.chatbot)
-                    self._sums.add(person, key, _count(readings[turn], verdict))
+                    self._sums.add(person, key, _count(readings[turn], verdict, turn in by_user))
 
     def merge(self, other: Self) -> None:
         """Add what was counted of other personas."""
@@ -146,7 +156,9 @@ class Blames(TableMetric[BlameRow]):
         return [
             "Rules compare flagged statements, and the question, with the turn’s passages and with all "
             "documents of the pack, by words and numbers. Where that is not clear, it is not told "
-            f"(docs/blame.md). Of large runs, the conversations of a part of the users are examined.{few}"
+            "(docs/blame.md). A reply to a message of the simulated user that is out of role, or leaks its "
+            "instructions, is the user’s fault. Of large runs, the conversations of a part of the users are "
+            f"examined.{few}"
         ]
 
     def _rows(self) -> Iterator[BlameRow]:
@@ -157,8 +169,9 @@ class Blames(TableMetric[BlameRow]):
     def _row(self, detector: str, chatbot: str) -> BlameRow:
         sums = [numbers for _, numbers in self._sums.items((detector, chatbot))]
         totals = [sum(column) for column in zip(*sums, strict=True)] or [0] * _WIDTH
-        hallucinated, retriever, writer, supported, needs, met, asking, passages, relevant, given = totals
-        told = retriever + writer + supported
+        hallucinated, retriever, writer, supported, user = totals[: 1 + _TELLING]
+        needs, met, asking, passages, relevant, given = totals[1 + _TELLING :]
+        told = retriever + writer + supported + user
         ratios = [Ratio(one[1], sum(one[1 : 1 + _TELLING])) for one in sums if any(one[1 : 1 + _TELLING])]
         ci95 = compute_interval(ratios)
         return BlameRow(
@@ -170,11 +183,13 @@ class Blames(TableMetric[BlameRow]):
             retriever=retriever,
             writer=writer,
             supported=supported,
+            user=user,
             retriever_share=compute_ratio_of_sums(ratios),
             retriever_share_ci95=ci95,
             no_interval=explain_no_interval(len(ratios), found={"share": ci95}) if ratios else None,
             writer_share=_divide(writer, told),
             supported_share=_divide(supported, told),
+            user_share=_divide(user, told),
             recall=_divide(met, needs),
             recall_replies=asking,
             precision=_divide(relevant, passages),
@@ -182,14 +197,19 @@ class Blames(TableMetric[BlameRow]):
         )
 
 
-def _count(reading: TurnReading | None, verdict: Verdict) -> tuple[int, ...]:
-    """Return the numbers of a hallucinated reply."""
+def _count(reading: TurnReading | None, verdict: Verdict, by_user: bool) -> tuple[int, ...]:
+    """Return the numbers of a hallucinated reply.
+
+    Args:
+        by_user: whether the user's message is to blame, and so nobody else.
+    """
     if reading is None:
-        return (1, *[0] * (_WIDTH - 1))
-    blame, context = reading.blame(verdict), reading.context
+        return (1, *[0] * len(BLAMES), int(by_user), *[0] * (_WIDTH - 1 - _TELLING))
+    blame, context = None if by_user else reading.blame(verdict), reading.context
     return (
         1,
         *(int(blame == one) for one in BLAMES),
+        int(by_user),
         context.needs,
         context.met,
         int(context.needs > 0),

@@ -85,7 +85,7 @@ def test_a_writer_that_invents_is_to_blame(pack: Path) -> None:
     assert "lexical,search,among the passages,1,1,1.0,1,1.0" in (folder / "concentration.csv").read_text()
     assert (folder / "report-blame.csv").read_text().splitlines()[
         1
-    ] == "lexical,vanilla,1,1.0,0.0,,,1.0,0.0,1.0,1,1.0,1"
+    ] == "lexical,vanilla,1,1.0,0.0,,,1.0,0.0,0.0,1.0,1,1.0,1"
     assert "Whose fault hallucinated replies are" in (folder / "report.html").read_text()
 
 

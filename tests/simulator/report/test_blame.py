@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from hallulab.scenarios.transcript import Conversation, Passage, Span, Turn, Verdict
+from hallulab.agents.users.flaws import Flaw
+from hallulab.scenarios.transcript import Conversation, Passage, Span, Step, Turn, Verdict
 from hallulab.simulator.measure.blame import Library
 from hallulab.simulator.report.metrics.blame import BlameRow, Blames
 from hallulab.simulator.report.metrics.concentration import Concentrations
@@ -75,6 +76,31 @@ def test_recall_and_precision_are_of_hallucinated_replies_alone() -> None:
     assert (found.recall, found.recall_replies) == (0.6, 3)
     # passages: trains; fees; fees and trains; none
     assert (found.precision, found.precision_replies) == (0.5, 3)
+
+
+@pytest.mark.parametrize("kind", ["role_swap", "leaked_instructions"])
+def test_a_reply_to_a_flawed_message_is_the_users_fault_and_nobody_elses(kind: Any) -> None:
+    flaws = {ASHA.id: (Flaw(turn=1, kind=kind, detail="As an AI"),)}
+    found = row(flaws=flaws)
+    assert (found.told, found.retriever, found.writer, found.supported, found.user) == (3, 1, 0, 1, 1)
+    assert found.user_share == found.retriever_share == pytest.approx(1 / 3)
+
+
+def test_the_user_may_be_to_blame_where_it_is_not_known_what_the_chatbot_read() -> None:
+    closed = held("c", "ravi", (INVENTED, (FEES,)))
+    turn = closed.turns[0].model_copy(update={"steps": (Step(name="evidence", text=""),)})
+    closed = closed.model_copy(update={"turns": (turn,)})
+    flaws = {"c": (Flaw(turn=0, kind="role_swap", detail="As an AI"),)}
+    [found] = result(
+        Blames, [closed], [flagged(closed, 0)], ["vanilla"], ["d"], library=LIBRARY, flaws=flaws
+    ).blame
+    assert (found.hallucinated, found.told, found.user, found.recall) == (1, 1, 1, None)
+
+
+@pytest.mark.parametrize("kind", ["repeated", "empty", "premature_stop"])
+def test_other_flaws_of_the_user_excuse_nobody(kind: Any) -> None:
+    found = row(flaws={ASHA.id: (Flaw(turn=1, kind=kind, detail=""),)})
+    assert (found.writer, found.user) == (1, 0)
 
 
 def test_nothing_hallucinated_has_no_shares() -> None:
