@@ -166,5 +166,5 @@ def find_leaked_plan(text: str) -> str | None:
         inner = next(group for group in found.groups() if group is not None).strip()
         if _ACTING.search(inner):
             return found[0].strip()
-    likely = [found[0].strip() for pattern in _LIKELY if (found := pattern.search(text)) is not None]
+    likely = [sign[0].strip() for pattern in _LIKELY if (sign := pattern.search(text)) is not None]
     return " … ".join(likely[:_ENOUGH]) if len(likely) >= _ENOUGH else None
