@@ -15,7 +15,7 @@ from hallulab.agents.models.answers import Completion, ModelError, RefusedReques
 from hallulab.agents.models.complaints import is_retryable, put_in_one_line, read_complaint, read_pause
 from hallulab.agents.models.endpoints import NO_KEY, Capabilities, Endpoint
 from hallulab.agents.models.receiving import read_object, read_value
-from hallulab.agents.models.token_watch import STALLED_S, StalledServer
+from hallulab.agents.models.token_watch import StalledServer
 from hallulab.agents.models.transport import (
     CallRecord,
     ModelCall,
@@ -153,8 +153,7 @@ class ModelClient:
                 raise self._refusal(tries.refused, call.record) from error
             if isinstance(error.__cause__, StalledServer):
                 raise ModelError(
-                    f"{self._where} has read and written no token for {STALLED_S:g} seconds. Look into its "
-                    "log."
+                    f"{self._where} has read and written {error.__cause__}. Look into its log."
                 ) from error
             raise ModelError(
                 f"{self._where} did not answer in time. Raise --timeout or lower --concurrency."

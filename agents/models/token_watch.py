@@ -18,6 +18,11 @@ import httpx2
 STALLED_S = 120.0
 """Seconds without a new token after which a request is given up."""
 
+READING_S = 900.0
+"""The same while the server says that a request runs: it may read a batch of prompts, which count only as a
+whole. On a CPU that is up to 8,192 tokens, 200 seconds at 42 tokens a second, and several times as long beside
+other work."""
+
 LOOK_EVERY_S = 10.0
 """Seconds between two looks at the numbers."""
 
@@ -27,12 +32,14 @@ _READ_S = 30.0
 _LARGEST = 4 << 20
 """Bytes of the numbers at most."""
 
+_RUNNING = "vllm:num_requests_running"
+
 _COUNTS = frozenset(
     {
         "vllm:generation_tokens_total",
         "vllm:prompt_tokens_total",
         "vllm:iteration_tokens_total_count",
-        "vllm:num_requests_running",
+        _RUNNING,
         "vllm:num_requests_waiting",
         "vllm:kv_cache_usage_perc",
         "vllm:gpu_cache_usage_perc",
@@ -79,19 +86,24 @@ class TokenWatch:
             usual_s: the limit while the numbers cannot be read.
 
         Raises:
-            TimeoutError: it has not.
+            StalledServer: it has not.
         """
-        async with asyncio.timeout(None) as limit:
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                watcher = asyncio.create_task(self._end_when_stalled(usual_s, limit))
+                try:
+                    yield
+                finally:
+                    watcher.cancel()
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise StalledServer(f"no token for {self._choose_patience(usual_s):g} seconds") from error
 
-            async def end() -> None:
-                await self._wait_for_stall(usual_s)
-                limit.reschedule(asyncio.get_running_loop().time())
-
-            watcher = asyncio.create_task(end())
-            try:
-                yield
-            finally:
-                watcher.cancel()
+    async def _end_when_stalled(self, usual_s: float, limit: asyncio.Timeout) -> None:
+        await self._wait_for_stall(usual_s)
+        limit.reschedule(asyncio.get_running_loop().time())
 
     async def _wait_for_stall(self, usual_s: float) -> None:
         waited = 0
@@ -102,9 +114,14 @@ class TokenWatch:
             async with self._turn:
                 if self._looks == seen:  # else another request has looked
                     await self._look()
-            most = STALLED_S if self._is_told else max(STALLED_S, usual_s)
-            if min(waited, self._idle) * LOOK_EVERY_S >= most:
+            if min(waited, self._idle) * LOOK_EVERY_S >= self._choose_patience(usual_s):
                 return
+
+    def _choose_patience(self, usual_s: float) -> float:
+        """Return the seconds that nothing may be counted in."""
+        if self._told is None or not self._is_told:
+            return max(STALLED_S, usual_s)
+        return READING_S if self._told.get(_RUNNING) else STALLED_S
 
     async def _look(self) -> None:
         told = await self._read()

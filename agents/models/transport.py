@@ -32,7 +32,7 @@ from hallulab.agents.models.receiving import JSON, LARGEST, read_object, receive
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.agents.models.streaming import StreamingSender
-from hallulab.agents.models.token_watch import STALLED_S, StalledServer, TokenWatch, read_counts
+from hallulab.agents.models.token_watch import StalledServer, TokenWatch, read_counts
 from hallulab.scenarios.errors import ReplayMiss
 
 LASTING_STATUS = frozenset({400, 413, 422})
@@ -303,11 +303,9 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         counts = 0.0 if watch else None
         try:
             response = await self._send(request, limit)
-        except httpx2.ReadTimeout as error:
-            if watch is None:
-                raise
+        except StalledServer:
             counts = left
-            raise StalledServer(f"no token for {STALLED_S:g} s", request=request) from error
+            raise
         finally:
             latency = time.perf_counter() - started
             if counts is None:

@@ -91,6 +91,15 @@ async def test_two_minutes_without_a_token_end_it() -> None:
 
 
 @at_once
+async def test_a_batch_of_prompts_may_be_read_for_minutes_and_a_server_that_hangs_is_given_up() -> None:
+    running = tell(1, "vllm:num_requests_running")
+    slow = SlowServer(800.0, lambda now: tell(7) + running)
+    assert await ask(our_pool(slow)) == "Because."
+    with pytest.raises(ModelError, match=r"has read and written no token for 900 seconds"):
+        await ask(our_pool(SlowServer(9000.0, lambda now: tell(7) + running)))
+
+
+@at_once
 async def test_a_number_that_is_no_work_does_not_count() -> None:
     server = SlowServer(3000.0, lambda now: tell(7) + tell(now, "process_cpu_seconds_total"))
     with pytest.raises(ModelError, match="no token for 120 seconds"):
