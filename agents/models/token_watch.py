@@ -19,9 +19,9 @@ STALLED_S = 120.0
 """Seconds without a new token after which a request is given up."""
 
 READING_S = 900.0
-"""The same while the server says that a request runs: it may read a batch of prompts, which count only as a
-whole. On a CPU that is up to 8,192 tokens, 200 seconds at 42 tokens a second, and several times as long beside
-other work."""
+"""The same while the server says that a request runs: it may read a batch of prompts, which count when all of
+it is read. On a CPU that is up to 8,192 tokens: 200 seconds at 42 tokens a second, and several times as long
+beside other work."""
 
 LOOK_EVERY_S = 10.0
 """Seconds between two looks at the numbers."""

@@ -17,7 +17,7 @@ from hallulab.scenarios.chats import formats, otel, traces, turns
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.packs.conversion_worker import CONVERTERS
 from hallulab.scenarios.packs.pack import Document
-from hallulab.scenarios.text import chunking, edits, items, spans, wording, words
+from hallulab.scenarios.text import blank, chunking, edits, items, spans, wording, words
 from hallulab.scenarios.transcript import Passage, Span, Turn, TurnView, Verdict
 from hallulab.simulator.measure import annotators, blame, gamma, hallucinations, messages, support, tokens
 from hallulab.simulator.viewer import conversation as page
@@ -182,6 +182,7 @@ TABLE: dict[Callable[..., Any], Case] = {
         thoughts.leave_out_thoughts(text, begins_in_thought=True),
     ),
     written_calls.writes_call: written_calls.writes_call,
+    blank.is_blank: blank.is_blank,
     chunking.split_into_chunks: chunking.split_into_chunks,
     chunking.cut_into_passages: lambda text: chunking.cut_into_passages(make_document(text)),
     edits.is_distinct_name: edits.is_distinct_name,
