@@ -154,8 +154,10 @@ def healthy(request: dict[str, Any]) -> dict[str, Any]:
         answer["choices"][0]["message"]["content"] = f"1: {reply(request)}"
     if request.get("logprobs"):
         likely = 0.1 + 0.8 * (zlib.crc32(json.dumps(request["messages"]).encode()) % 100) / 100
-        for one in answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"][:2]:
-            one["logprob"] = math.log(0.7 * (likely if one["token"] == "Yes" else 1 - likely))
+        share = {"Yes": likely, "No": 1 - likely}
+        for one in answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]:
+            if one["token"] in share:
+                one["logprob"] = math.log(0.7 * share[one["token"]])
     return answer
 
 
