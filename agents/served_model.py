@@ -30,6 +30,7 @@ from hallulab.agents.models.prompt import Prompt
 from hallulab.agents.serving.catalogue import CATALOGUE, GGUF_NAME, CatalogueModel
 from hallulab.agents.serving.prepare import DIGEST_DIGITS
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Frozen
 
 if TYPE_CHECKING:
@@ -65,9 +66,12 @@ def is_small_model(client: ModelClient) -> bool:
 def identify_model(client: ModelClient) -> str:
     """Return what stands for a served model in a result's identity.
 
-    That is its name in the catalogue, else `root ` with its root, else its served name.
+    That is its name in the catalogue, else `root ` with its root, else its served name; and the hash of what
+    the user adds to requests, which changes answers.
     """
-    return find_catalogue_name(client) or (f"root {client.root}" if client.root else client.endpoint.model)
+    name = find_catalogue_name(client) or (f"root {client.root}" if client.root else client.endpoint.model)
+    extra = client.endpoint.settings.extra
+    return f"{name} with {digest(extra)[:12]}" if extra else name
 
 
 def identify_models(pool: ModelPool) -> dict[str, str]:

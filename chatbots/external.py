@@ -19,15 +19,23 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from hallulab.agents.concurrency import run_in_daemon_thread
 from hallulab.agents.models.endpoints import BaseUrl, Endpoint
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.redaction import remove_keys
+from hallulab.agents.models.wire_settings import (
+    Extra,
+    Headers,
+    Query,
+    Thoughts,
+    WireSettings,
+    collect_settings,
+)
 from hallulab.chatbots.bot_process import Bot, BotProcess, prepare_bot
 from hallulab.chatbots.evidence import leave_evidence
 from hallulab.chatbots.passages import FOREIGN, NOT_PASSAGES, read_passages
@@ -147,6 +155,10 @@ class AutoGenBot(CallableBot):
     remembers: ClassVar[bool] = True
 
 
+_ADDED = frozenset(WireSettings.model_fields)
+"""Options that add something to requests."""
+
+
 class EndpointOptions(Frozen):
     """Where the bot is, and what is sent to it."""
 
@@ -156,7 +168,15 @@ class EndpointOptions(Frozen):
     base_url: Annotated[BaseUrl | None, LeadsTo("address")] = None
     """The bot's OpenAI-compatible base URL, ending in `/v1`."""
     api_key_env: Annotated[str | None, LeadsTo("variable")] = None
-    """Environment variable with the endpoint's key; only with `base_url`."""
+    """Environment variable with the endpoint's key; only with `base_url`. `none`: no key is sent."""
+    extra: Extra = Field(default_factory=dict)
+    """Fields added to the body of every request, such as `reasoning_effort`; null leaves one out."""
+    headers: Annotated[Headers, LeadsTo("header")] = Field(default_factory=dict)
+    """Headers of every request; `${VARIABLE}` in a value stands for an environment variable."""
+    query: Query = Field(default_factory=dict)
+    """Parameters of the address of every request, such as `api-version`."""
+    thoughts: Thoughts = 0
+    """Tokens added to every limit, for a model that thinks before it answers."""
     system: str | None = None
     """A system prompt to send first, if the bot needs one."""
     temperature: float | None = Field(default=None, ge=0.0, le=2.0)
@@ -164,12 +184,19 @@ class EndpointOptions(Frozen):
     max_tokens: int | None = Field(default=None, ge=1)
     """Limit of a reply in tokens; None: not sent."""
 
+    @model_serializer(mode="wrap")
+    def _leave_out_what_is_not_added(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Folders that are older than these options hold the same bot.
+        return {name: value for name, value in handler(self).items() if value or name not in _ADDED}
+
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
         if self.base_url is not None and self.model is None:
             raise ValueError("with `base_url`, the option `model` says what the endpoint calls the bot")
         if self.base_url is None and self.api_key_env is not None:
             raise ValueError("`api_key_env` belongs to a `base_url`, which is not given")
+        if self.base_url is None and (given := collect_settings(self).model_dump(exclude_defaults=True)):
+            raise ValueError(f"`{next(iter(given))}` belongs to a `base_url`, which is not given")
         return self
 
 
@@ -191,7 +218,8 @@ class EndpointBot:
         self._context = context
         self._options = options = read_options(f"chatbot {self.KIND}", EndpointOptions, context.options)
         if options.base_url is not None and options.model is not None:
-            self._client = context.models.at(Endpoint(options.model, options.base_url, options.api_key_env))
+            where = options.model, options.base_url, options.api_key_env
+            self._client = context.models.at(Endpoint(*where, collect_settings(options)))
         else:
             self._client = context.models.get(options.model or context.model)
         self._client.check_key()

@@ -16,10 +16,12 @@ from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.files.data_files import explain_error
 from hallulab.scenarios.transcript import Frozen
 
-Target = Literal["served", "embedding", "weights", "file", "policy", "pack", "code", "address", "variable"]
+Target = Literal[
+    "served", "embedding", "weights", "file", "policy", "pack", "code", "address", "variable", "header"
+]
 """Where a text of an experiment leads to: a model to serve, one that makes vectors, other weights (each a
-name or a folder), a file, a policy or a pack (built in, or a path), code of the user's, an endpoint, or a
-variable of the environment."""
+name or a folder), a file, a policy or a pack (built in, or a path), code of the user's, an endpoint, a
+variable of the environment, or a header, which may name variables."""
 
 
 @dataclass(frozen=True)

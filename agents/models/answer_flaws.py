@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from hallulab.agents.models.answers import read_limit
 from hallulab.agents.models.log_probabilities import gives_token_numbers, read_first_token
 
 LONGEST_TOKEN = 256
@@ -22,9 +23,9 @@ def find_answer_flaw(body: Mapping[str, Any], found: Mapping[str, Any]) -> str |
         body: the request.
         found: the answer.
     """
-    choice, limit = found["choices"][0], body.get("max_tokens")
+    choice, limit = found["choices"][0], read_limit(body)
     text = choice["message"].get("content")
-    if isinstance(limit, int) and isinstance(text, str) and len(text) > LONGEST_TOKEN * limit:
+    if limit is not None and isinstance(text, str) and len(text) > LONGEST_TOKEN * limit:
         return f"{len(text):,} characters where {limit:,} tokens were asked for"
     logprobs = choice.get("logprobs")
     if not body.get("logprobs") or logprobs is None or gives_token_numbers(logprobs):

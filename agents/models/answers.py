@@ -169,6 +169,8 @@ def _object(value: Any) -> Mapping[str, Any]:
 def _said(choice: Mapping[str, Any], tools_offered: bool, begins_in_thought: bool) -> str:
     message = choice["message"]
     content = message.get("content") or message.get("refusal") or ""
+    if isinstance(content, list) and all(isinstance(part, dict) for part in content):
+        content = _join_parts(content)
     if not isinstance(content, str):
         raise ModelError(f"the model's answer is a {type(content).__name__} and no text.")
     if message.get("tool_calls") or message.get("function_call"):
@@ -181,6 +183,12 @@ def _said(choice: Mapping[str, Any], tools_offered: bool, begins_in_thought: boo
     ):
         raise ModelError(ONLY_THOUGHTS)
     return spoken.text
+
+
+def _join_parts(parts: Sequence[Mapping[str, Any]]) -> str:
+    """Return the texts of an answer's parts; other parts, such as thoughts, are left out."""
+    texts = [part.get("text") for part in parts if part.get("type", "text") in ("text", "output_text")]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def check_ending(body: Mapping[str, Any]) -> None:
@@ -219,6 +227,9 @@ def _tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
 DECISION: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": 20}
 """Arguments of a request for a decision by log-probabilities, without the seed."""
 
+LIMITS = ("max_tokens", "max_completion_tokens")
+"""Arguments that limit an answer's tokens."""
+
 WORD_TOKENS = 8
 """Limit of a printed decision in tokens: a word, and what a model puts before it."""
 
@@ -226,6 +237,11 @@ SAMPLE_TEMPERATURE = 1.0
 """Temperature of printed decisions that are asked several times: at 1 their shares estimate probabilities."""
 
 _FIRST_WORD = re.compile(r"\W*(\w+)(\s*)(\w?)")
+
+
+def read_limit(body: Mapping[str, Any]) -> int | None:
+    """Return the limit of an answer's tokens; None if a request has none."""
+    return next((body[name] for name in LIMITS if isinstance(body.get(name), int)), None)
 
 
 def share_of_tokens(step: str, completion: Completion, options: Sequence[str]) -> dict[str, float]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -11,9 +12,13 @@ import httpx2
 from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI
 from tenacity.wait import wait_base
 
+from hallulab.agents.models.abilities import Capabilities, ReadHow
 from hallulab.agents.models.answers import Completion, ModelError, RefusedRequest, read_completion
 from hallulab.agents.models.complaints import is_retryable, put_in_one_line, read_complaint, read_pause
-from hallulab.agents.models.endpoints import NO_KEY, Capabilities, Endpoint
+from hallulab.agents.models.endpoints import NO_KEY, Endpoint
+from hallulab.agents.models.fitting import Fitting, identify_asked
+from hallulab.agents.models.model_names import describe_served, find_served_name
+from hallulab.agents.models.needs import Need, is_about_request
 from hallulab.agents.models.receiving import read_object, read_value
 from hallulab.agents.models.token_watch import StalledServer
 from hallulab.agents.models.transport import (
@@ -22,18 +27,24 @@ from hallulab.agents.models.transport import (
     ModelTransport,
     WireMessage,
     asking_before_the_run,
+    is_before_the_run,
 )
 from hallulab.agents.models.tries import (
     LEAST_LEFT,
     Outage,
     Tries,
     is_broken_off,
+    is_busy,
     is_transient,
 )
 from hallulab.agents.models.unreachable import find_no_handle, name_trouble
 from hallulab.agents.models.work import waiting_for_model
 from hallulab.scenarios.files.data_files import repair_value
 from hallulab.scenarios.files.json_text import digest
+
+QUESTION = "Is ice cold? Answer Yes or No."
+PLAIN: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 1}
+"""A question, and the arguments of a request for one word."""
 
 _LONGEST_ROOT = 4096
 """Characters of a `root` at most."""
@@ -66,14 +77,38 @@ class ModelClient:
         self.root: str | None = None
         """The endpoint's `root` of this model (vLLM: a folder or a hub name). None: it gives none, or was not
         asked yet. See `hallulab.agents.served_model`."""
-        self.abilities = Capabilities()
-        """What the endpoint can do; until it is asked, everything is assumed."""
+        self.identity = identify_asked(endpoint, scope)
+        """What stands for this model in recordings, besides its requests."""
+        self.fitting = Fitting(
+            endpoint.settings, transport.recording, self.identity, thorough=not transport.is_patient
+        )
+        """Makes requests as the endpoint takes them."""
         self._transport = transport
         self._scope = tuple(scope)
         self._attempts, self._backoff = attempts, backoff
         self._outage = Outage()
+        self._diagnosing = asyncio.Lock()
         self._shared: dict[str, asyncio.Future[tuple[Completion, CallRecord]]] = {}
         """Requests under way, by key."""
+
+    @property
+    def abilities(self) -> Capabilities:
+        """What the endpoint can do; until it is asked, everything is assumed."""
+        return self.fitting.abilities
+
+    @abilities.setter
+    def abilities(self, found: Capabilities) -> None:
+        self.fitting.abilities = found
+
+    def describe(self, decision_samples: int = 1, under_test: bool = False) -> ReadHow:
+        """Say how the model's answers are read, and what its endpoint needs."""
+        return ReadHow(
+            **dict(self.abilities),
+            model=self.endpoint.model,
+            decision_samples=decision_samples,
+            asked_with=self.fitting.tell_needs(under_test),
+            under_test=under_test,
+        )
 
     async def create(
         self, messages: Sequence[WireMessage], extra: Mapping[str, Any], record: CallRecord
@@ -95,7 +130,7 @@ class ModelClient:
         """
         body = {"model": self.endpoint.model, "stream": False, "messages": list(messages), **extra}
         url = self._url("chat/completions")
-        key = digest([*self._scope, url.path.rsplit("/v1/", 1)[-1], body])
+        key = self._make_key(url, body)
         while (shared := self._shared.get(key)) is not None:
             try:
                 with waiting_for_model():
@@ -110,7 +145,7 @@ class ModelClient:
         future: asyncio.Future[tuple[Completion, CallRecord]] = asyncio.get_running_loop().create_future()
         self._shared[key] = future
         try:
-            answer = await self._ask(url, ModelCall(self.endpoint.api_key, key, body, record))
+            answer = await self._ask(url, ModelCall(self.endpoint.read_credentials, key, body, record))
             completion = read_completion(answer, tools_offered="tools" in extra)
         except BaseException as error:
             if isinstance(error, Exception):
@@ -125,6 +160,11 @@ class ModelClient:
         future.set_result((completion, record))
         return completion
 
+    def _make_key(self, url: httpx2.URL, body: Mapping[str, Any]) -> str:
+        """Return what answers to a request are known by. What the endpoint needs on the wire is not in it."""
+        extra = self.endpoint.settings.extra
+        return digest([*self._scope, url.path.rsplit("/v1/", 1)[-1], body, *([extra] if extra else [])])
+
     async def _ask(self, url: httpx2.URL, call: ModelCall) -> dict[str, Any]:
         """Ask through the client, unless the answer is known, and try again while that makes sense.
 
@@ -134,19 +174,13 @@ class ModelClient:
         known = self._transport.find(call)
         if known is not None and 200 <= known["status"] < 300:
             return dict(known["body"])
-        body = call.body
-        if self.abilities.seed == "refused":
-            body = {name: value for name, value in body.items() if name != "seed"}
+        if known is None and self._transport.replaying:
+            self.fitting.require_recorded(call.body, self._where)
         tries = self._tries(call.record)
         try:
-            async for attempt in tries.run(is_transient):
-                with attempt, call.under_way():
-                    # `chat.completions.create` sends the same, but takes a millisecond more for what nobody
-                    # reads here: it converts each message and makes pydantic models of the answer.
-                    response = await self._openai.post(str(url), body=body, cast_to=httpx2.Response)
-                    self._outage.note_answer()
-                    return read_object(response)
+            return await self._ask_as_needed(url, call, tries, final=known is not None)
         except APIStatusError as error:
+            self._transport.keep_refusal(call, error.response)
             raise self._refusal(error, call.record) from error
         except APITimeoutError as error:
             if tries.refused is not None:  # the last try only had what was left of the time
@@ -164,7 +198,6 @@ class ModelClient:
             trouble = name_trouble(error)
             reason = f": {trouble.reason}" if trouble.reason else ""
             raise ModelError(f"{self._where} cannot be reached{reason}. {trouble.remedy}") from error
-        raise AssertionError("tenacity either returns or raises")
 
     def _refusal(self, error: APIStatusError, record: CallRecord) -> RefusedRequest:
         """Return the failure that tells what an endpoint said, and its wish if that is too late."""
@@ -175,6 +208,65 @@ class ModelClient:
         if is_retryable(status) and pause is not None and record.spent_s + pause > (1 - LEAST_LEFT) * total:
             sentence += f" (It wants to be asked again in {pause:,.0f} seconds; --timeout is {total:g}.)"
         return RefusedRequest(sentence, status)
+
+    async def _ask_as_needed(
+        self, url: httpx2.URL, call: ModelCall, tries: Tries, final: bool
+    ) -> dict[str, Any]:
+        """Ask, and where the endpoint refuses, find out how it wants to be asked.
+
+        Args:
+            final: whether a refusal is known already, and stays one.
+
+        Raises:
+            LackingAbility: the question must be another one.
+            APIStatusError: the endpoint refuses the request however it is sent.
+        """
+
+        async def send(needs: Sequence[Need]) -> None:
+            trial = replace(call, body=self.fitting.build(call.body, needs), is_trial=True)
+            await self._post(url, trial, tries, _is_overloaded)
+
+        while True:
+            known = self.fitting.state
+
+            def is_passing(error: BaseException) -> bool:
+                # A server's own fault may be a refusal: that is found out before the request is tried again.
+                return is_transient(error) and (final or not self.fitting.expects(error, call.body))
+
+            try:
+                sent = replace(call, body=self.fitting.build(call.body))
+                return await self._post(url, sent, tries, is_passing)
+            except APIStatusError as error:
+                if final:
+                    raise
+                async with self._diagnosing:
+                    if self.fitting.state == known:
+                        if not self.fitting.expects(error, call.body):
+                            raise
+                        told = None if is_before_the_run() else self._where
+                        found = await self.fitting.explain(error, call.body, send, told)
+                        if not found and not is_transient(error):
+                            raise
+                    refusal = self._refusal(error, call.record)
+                    self.fitting.require(call.body, str(refusal), refusal.status)
+
+    async def _post(
+        self, url: httpx2.URL, call: ModelCall, tries: Tries, again: Callable[[BaseException], bool]
+    ) -> dict[str, Any]:
+        """Send a request; return the answer."""
+        async for attempt in tries.run(again):
+            with attempt, call.under_way():
+                # `chat.completions.create` sends the same, but takes a millisecond more for what nobody
+                # reads here: it converts each message and makes pydantic models of the answer.
+                response = await self._openai.post(str(url), body=dict(call.body), cast_to=httpx2.Response)
+                self._outage.note_answer()
+                return read_object(response)
+        raise AssertionError("tenacity either returns or raises")
+
+    @property
+    def timeout_s(self) -> float:
+        """Limit of all tries of a request, in seconds."""
+        return self._transport.timeout_s
 
     @cached_property
     def _openai(self) -> AsyncOpenAI:
@@ -193,7 +285,9 @@ class ModelClient:
     def _url(self, path: str) -> httpx2.URL:
         base = self.endpoint.base_url or "/v1"  # which is what recordings know of an address of ours
         try:
-            return _parse_url(f"{base.rstrip('/')}/{path}")
+            url = _parse_url(f"{base.rstrip('/')}/{path}")
+            query = self.endpoint.settings.query
+            return url.copy_merge_params(query) if query else url
         except httpx2.InvalidURL as error:
             raise ModelError(
                 f"{self.endpoint.base_url} is no address ({error}). Correct --base-url."
@@ -206,10 +300,13 @@ class ModelClient:
             UsageError: the key is missing.
         """
         if not self._transport.replaying:
-            self.endpoint.api_key()
+            self.endpoint.read_credentials()
 
     async def check(self) -> None:
         """Check that the endpoint serves this model, and set `root`.
+
+        An endpoint without a list of models is asked for an answer instead. A near name of the model
+        (`llama3.2:latest` for `llama3.2`) is the endpoint's name of it.
 
         Raises:
             ModelError: it cannot be reached or does not serve this model.
@@ -222,16 +319,34 @@ class ModelClient:
         except (APIConnectionError, APIStatusError, ValueError, KeyError, TypeError, AttributeError) as error:
             if (sentence := find_no_handle(error)) is not None:
                 raise ModelError(f"{self._where} was not asked: {sentence}") from error
+            if not isinstance(error, APIConnectionError) and not is_busy(error) and await self._answers():
+                return
             raise ModelError(
                 f"no OpenAI-compatible endpoint answers at {self.endpoint.base_url} ({_name_reason(error)}). "
                 f"{_name_remedy(error, self.endpoint.variable)}"
             ) from error
-        if self.endpoint.model not in roots:
+        name = find_served_name(self.endpoint.model, roots)
+        if name is None:
             raise ModelError(
-                f"{self.endpoint.base_url} does not serve model {self.endpoint.model!r}; it serves: "
-                f"{put_in_one_line(', '.join(roots)) or 'nothing'}. Correct --model."
+                f"{self.endpoint.base_url} does not serve model {self.endpoint.model!r}; "
+                f"{describe_served(self.endpoint.model, list(roots))}. Correct --model."
             )
-        self.root = _told_root(roots[self.endpoint.model])
+        self.fitting.model = None if name == self.endpoint.model else name
+        self.root = _told_root(roots[name])
+
+    async def _answers(self) -> bool:
+        """Return whether the endpoint answers a question, although it has no list of models."""
+        asked = [{"role": "user", "content": QUESTION}]
+        body = {"model": self.endpoint.model, "stream": False, "messages": asked, **PLAIN}
+        url = self._url("chat/completions")
+        try:
+            with asking_before_the_run():
+                await self._ask(
+                    url, ModelCall(self.endpoint.read_credentials, self._make_key(url, body), body)
+                )
+        except ModelError:
+            return False
+        return True
 
     async def _list_models(self) -> Any:
         """Ask for the list of models; again while the endpoint is busy, and a few times if it breaks off.
@@ -243,7 +358,7 @@ class ModelClient:
             APIStatusError: the endpoint refuses, or stays busy.
             ModelError: the answer cannot be read.
         """
-        call = ModelCall(self.endpoint.api_key)
+        call = ModelCall(self.endpoint.read_credentials)
         url = str(self._url("models"))
         with asking_before_the_run():
             async for attempt in self._tries(call.record).run(is_broken_off):
@@ -305,3 +420,8 @@ def _told_root(told: Any) -> str | None:
     if not isinstance(told, str) or len(told) > _LONGEST_ROOT:
         return None
     return " ".join(str(repair_value(told)).split()) or None
+
+
+def _is_overloaded(error: BaseException) -> bool:
+    about_request = isinstance(error, APIStatusError) and is_about_request(error.status_code)
+    return is_transient(error) and not about_request

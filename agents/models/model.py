@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +18,7 @@ from pydantic import BaseModel
 from tenacity.wait import wait_base
 
 from hallulab.agents.concurrency import gather_results
+from hallulab.agents.models.abilities import Capabilities, LackingAbility, ReadHow
 from hallulab.agents.models.answers import (
     DECISION,
     SAMPLE_TEMPERATURE,
@@ -30,10 +32,11 @@ from hallulab.agents.models.answers import (
     share_of_tokens,
     share_of_words,
 )
-from hallulab.agents.models.endpoints import Endpoint, Limits, ReadHow, Replica, Replicas, normal
+from hallulab.agents.models.endpoints import Endpoint, normal
 from hallulab.agents.models.probe import abilities_of
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.recording import Recording
+from hallulab.agents.models.replicas import Limits, Replica, Replicas
 from hallulab.agents.models.transport import CallRecord, ModelTransport, WireMessage
 from hallulab.scenarios.errors import ReplayMiss, UsageError
 from hallulab.scenarios.transcript import Call
@@ -48,6 +51,9 @@ DEFAULT_MODEL = "default"
 
 ROOT = "root"
 """Kind of the recording entries that hold `ModelClient.root`, by the model's served name."""
+
+ABILITIES = "abilities"
+"""Kind of those that hold `ModelClient.abilities` as they were found out, by `ModelClient.identity`."""
 
 
 class ModelPool:
@@ -141,7 +147,9 @@ class ModelPool:
         have the same name.
         """
         if endpoint not in self._others:
-            self._others[endpoint] = self._connect(endpoint, scope=(endpoint.base_url,))
+            self._others[endpoint] = self._connect(
+                endpoint, scope=(endpoint.base_url, *_tell_apart(endpoint))
+            )
         return self._others[endpoint]
 
     def session(self, role: str, seed: int = 0, model: str | None = None) -> Session:
@@ -155,17 +163,15 @@ class ModelPool:
 
     @property
     def read_how(self) -> tuple[ReadHow, ...]:
-        """How the answers of each model that is asked are read, without duplicates."""
-        found = [
-            ReadHow(
-                **dict(client.abilities),
-                model=client.endpoint.model,
-                decision_samples=self.decision_samples,
-            )
-            for name, client in self._clients.items()
-            if name in self._asked
-        ]
-        return tuple(dict.fromkeys(found))
+        """How the answers of each model that is asked are read, without duplicates; and what bots need."""
+        asked = [client for name, client in self._clients.items() if name in self._asked]
+        models = [client.describe(self.decision_samples) for client in asked]
+        return tuple(dict.fromkeys([*models, *self.list_bots()]))
+
+    def list_bots(self) -> tuple[ReadHow, ...]:
+        """Return what the endpoints of bots under test were found to need, if anything."""
+        bots = [client.describe(under_test=True) for client in self._others.values()]
+        return tuple(dict.fromkeys(bot for bot in bots if bot.asked_with))
 
     async def check(self, names: Collection[str] | None = None) -> None:
         """Check models (`ModelClient.check`), and find out what their endpoints can do, side by side.
@@ -195,7 +201,13 @@ class ModelPool:
             client.root = self.recording.get(ROOT, served)
 
     async def _find_abilities(self, client: ModelClient) -> None:
+        known = self.recording.get(ABILITIES, client.identity)
+        if known is not None:
+            client.abilities = Capabilities.model_validate(known)
+            return
         client.abilities = await abilities_of(client)
+        if client.abilities.asked and not self.recording.replaying:
+            self.recording.put(ABILITIES, client.identity, client.abilities.model_dump(mode="json"))
 
     async def _check_replicas(self, client: ModelClient) -> None:
         """Check that the other endpoints serve the same model as the first."""
@@ -282,18 +294,18 @@ class Session:
             UnparseableAnswer: the answer does not fit (often: cut off at `max_tokens`).
             ModelError: the model gave no answer.
         """
-        by_schema = self.client.abilities.json_schema
         request: dict[str, Any] = {
             "temperature": temperature,
             "max_tokens": max_tokens,
             "seed": self.seed + sample,
         }
-        if by_schema:
-            request["response_format"] = describe_schema(schema)
-        else:
-            messages = ask_for_json(messages, schema)
-        completion = await self.complete(step, encode_messages(messages), request)
-        return parse_answer(schema, completion, step, lenient=not by_schema)
+        if self.client.abilities.json_schema:
+            with suppress(LackingAbility):
+                described = {**request, "response_format": describe_schema(schema)}
+                completion = await self.complete(step, encode_messages(messages), described)
+                return parse_answer(schema, completion, step, lenient=False)
+        completion = await self.complete(step, encode_messages(ask_for_json(messages, schema)), request)
+        return parse_answer(schema, completion, step, lenient=True)
 
     async def choose(
         self, step: str, messages: Sequence[ChatMessage], options: Sequence[str]
@@ -312,7 +324,10 @@ class Session:
         sent = encode_messages(messages)
         if not self.client.abilities.log_probabilities:
             return await self._choose_by_word(step, sent, options)
-        completion = await self.complete(step, sent, {**DECISION, "seed": self.seed})
+        try:
+            completion = await self.complete(step, sent, {**DECISION, "seed": self.seed})
+        except LackingAbility:
+            return await self._choose_by_word(step, sent, options)
         try:
             return share_of_tokens(step, completion, options)
         except UnlikelyOptions as error:
@@ -389,3 +404,12 @@ def encode_messages(messages: Sequence[ChatMessage]) -> list[WireMessage]:
         else {"role": message.role, "content": message.text}
         for message in messages
     ]
+
+
+def _tell_apart(endpoint: Endpoint) -> list[str]:
+    """Return what tells bots at one address apart: headers, as they are written, and a query may do so."""
+    parts = {
+        **endpoint.settings.headers,
+        **{f"?{name}": value for name, value in endpoint.settings.query.items()},
+    }
+    return [f"{name}: {value}" for name, value in sorted(parts.items())]

@@ -7,11 +7,14 @@ have had all abilities.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from hallulab.agents.models.abilities import Capabilities, LackingAbility, SeedUse
 from hallulab.agents.models.answers import (
     DECISION,
     Completion,
@@ -20,16 +23,20 @@ from hallulab.agents.models.answers import (
     RefusedRequest,
     describe_schema,
 )
-from hallulab.agents.models.endpoints import Capabilities, SeedUse
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.transport import CallRecord, WireMessage, asking_before_the_run
-from hallulab.scenarios.errors import ReplayMiss
+from hallulab.scenarios.errors import OperationalError, ReplayMiss
 
 if TYPE_CHECKING:
     from hallulab.agents.models.client import ModelClient
 
 _REFUSALS = frozenset({400, 404, 422, 501})
 """Statuses of endpoints that do not know an argument; routers to many models answer 404."""
+
+_BUSY = frozenset({429, 503, 529})
+"""Statuses of endpoints that are busy, or not ready yet."""
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 15.0
+"""Seconds between two tries to ask such an endpoint; each is twice as long as the one before."""
 
 _SEEDS = (20240521, 20240522)
 """Seeds of the requests, and of those that ask a second time."""
@@ -89,7 +96,7 @@ async def _found(client: ModelClient, seed: int) -> Capabilities:
     try:
         log_probabilities, takes_seed = await _decides(client, seed)
         use: SeedUse = "refused"
-        if takes_seed:
+        if takes_seed and client.abilities.seed != "refused":
             use = "kept" if await _keeps_seed(client, seed) else "ignored"
         schema = await _follows_schema(client, seed if takes_seed else None)
     except (ModelError, ReplayMiss):
@@ -164,7 +171,7 @@ async def _hands_over(client: ModelClient, seed: SeedUse) -> bool:
             {"role": "user", "name": "user", "content": task},
         ]
         try:
-            answer = await client.create(asked, extra, CallRecord())
+            answer = await _ask_when_ready(client, asked, extra)
         except (ModelError, ReplayMiss):
             return False
         if [(call.name, call.arguments.strip() or "{}") for call in answer.tool_calls] != [(name, "{}")]:
@@ -185,7 +192,7 @@ async def _unless_refused(client: ModelClient, question: str, extra: Mapping[str
     """
     try:
         return await _ask(client, question, extra)
-    except (ReplayMiss, ImpossibleAnswer):  # impossible: log-probabilities that are none
+    except (ReplayMiss, ImpossibleAnswer, LackingAbility):  # impossible: log-probabilities that are none
         return None
     except RefusedRequest as error:
         if error.status in _REFUSALS:
@@ -194,4 +201,28 @@ async def _unless_refused(client: ModelClient, question: str, extra: Mapping[str
 
 
 async def _ask(client: ModelClient, question: str, extra: Mapping[str, Any]) -> Completion:
-    return await client.create([{"role": "user", "content": question}], extra, CallRecord())
+    return await _ask_when_ready(client, [{"role": "user", "content": question}], extra)
+
+
+async def _ask_when_ready(
+    client: ModelClient, messages: Sequence[WireMessage], extra: Mapping[str, Any]
+) -> Completion:
+    """Ask; an endpoint that is busy, or loads its model, is waited for within the time limit of a try.
+
+    Raises:
+        OperationalError: it stays busy.
+        ModelError: it gives no answer.
+    """
+    until, pause = time.perf_counter() + client.timeout_s, _FIRST_PAUSE_S
+    while True:
+        try:
+            return await client.create(messages, extra, CallRecord())
+        except RefusedRequest as error:
+            if error.status not in _BUSY and "loading" not in str(error).lower():
+                raise
+            if time.perf_counter() + pause > until:
+                raise OperationalError(
+                    f"{error}. It stays busy: ask again later, or raise --timeout."
+                ) from error
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_S)

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
+from hallulab.agents.models.abilities import Capabilities
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error, repair_value
 from hallulab.scenarios.files.json_text import (
@@ -50,6 +51,8 @@ _SHAPES: dict[str, TypeAdapter[Any]] = {
     "model": TypeAdapter(_ModelAnswer),
     "search": TypeAdapter(list[tuple[str, Number]]),
     "root": TypeAdapter(str),
+    "abilities": TypeAdapter(Capabilities),
+    "found": TypeAdapter(bool),
 }
 """The form of answers by kind; answers of other kinds are not checked."""
 

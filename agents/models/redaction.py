@@ -21,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from hallulab.scenarios.files.data_files import replace_surrogates
 
@@ -34,6 +34,9 @@ common word (`none`, `test`); it is removed only after `Bearer`."""
 
 _HOLDS_A_KEY = re.compile(r"(?:\w*_)?(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD)S?", re.IGNORECASE)
 """Names of environment variables whose values count as keys."""
+
+PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+"""Names of environment variables, in small letters, with addresses of proxies, which may hold passwords."""
 
 _LEVELS = 4
 """Levels of escapes within escapes that are undone."""
@@ -76,10 +79,20 @@ def remove_keys(text: str, key: str = "") -> str:
     return make_redaction(key).text(text)
 
 
-def make_redaction(key: str = "") -> Redaction:
-    """Return the redaction that `remove_keys` uses, for many texts."""
+def make_redaction(*keys: str) -> Redaction:
+    """Return the redaction that `remove_keys` uses, for many texts and several keys."""
     of_environment = (os.environ.get(name, "") for name in os.environ if _holds_a_key(name))
-    return _redaction(frozenset(part for part in (key, *of_environment) if part.strip()))
+    passwords = (_read_password(os.environ[name]) for name in os.environ if name.lower() in PROXIES)
+    found = (*keys, *of_environment, *passwords)
+    return _redaction(frozenset(part for part in found if part.strip()))
+
+
+def _read_password(address: str) -> str:
+    """Return the password in an address; empty: it has none."""
+    try:
+        return unquote(urlsplit(address).password or "")
+    except ValueError:
+        return ""
 
 
 @lru_cache(maxsize=1024)

@@ -76,9 +76,10 @@ class StreamingSender:
         listener, url = find_text_listener(), str(request.url)
         body = None if listener is None or url in self._whole else _read_text_request(request)
         if listener is None or body is None:
-            return await inner.handle_async_request(request)
+            whole = await inner.handle_async_request(request)
+            return await self._join_unasked(whole, request)
         response = await inner.handle_async_request(_as_stream(request, body))
-        if response.headers.get("Content-Type", "").lower().startswith("text/event-stream"):
+        if _is_stream(response):
             text = _GrowingText(listener, redaction)
             try:
                 answer = await self._join(response, request, text.add)
@@ -93,10 +94,22 @@ class StreamingSender:
         else:
             await response.aclose()
         listener("")
-        whole = await inner.handle_async_request(request)
+        whole = await self._join_unasked(await inner.handle_async_request(request), request)
         if whole.status_code < 400:
             self._whole.add(url)
         return whole
+
+    async def _join_unasked(self, response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
+        """Return an answer, joined where the endpoint streams unasked, or because it gives nothing else."""
+        if response.status_code >= 400 or not _is_stream(response):
+            return response
+        try:
+            answer = await self._join(response, request, lambda _: None)
+        finally:
+            await response.aclose()
+        if answer is None:
+            raise httpx2.RemoteProtocolError("a stream in no form that can be joined", request=request)
+        return httpx2.Response(200, content=json.dumps(answer).encode())
 
     async def _join(
         self, response: httpx2.Response, request: httpx2.Request, tell: Callable[[str], None]
@@ -229,6 +242,10 @@ class _GrowingText:
         if shown != self._told:
             self._told = shown
             self._listener(shown)
+
+
+def _is_stream(response: httpx2.Response) -> bool:
+    return response.headers.get("Content-Type", "").lower().startswith("text/event-stream")
 
 
 def _read_text_request(request: httpx2.Request) -> Mapping[str, Any] | None:

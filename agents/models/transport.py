@@ -25,12 +25,14 @@ from hallulab.agents.models.answers import (
     ModelError,
     check_ending,
     is_completion,
+    read_limit,
 )
 from hallulab.agents.models.complaints import describe_no_completion, is_broken, is_retryable, read_pause
-from hallulab.agents.models.endpoints import SCRIPTED, Replicas, most_tokens
+from hallulab.agents.models.endpoints import SCRIPTED, Credentials
 from hallulab.agents.models.receiving import JSON, LARGEST, read_object, receive
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.redaction import make_redaction
+from hallulab.agents.models.replicas import Replicas, most_tokens
 from hallulab.agents.models.streaming import StreamingSender
 from hallulab.agents.models.token_watch import StalledServer, TokenWatch, read_counts
 from hallulab.scenarios.errors import ReplayMiss
@@ -76,14 +78,16 @@ class CallRecord:
 class ModelCall:
     """What the transport must know of a request besides HTTP, which is all that the client hands down."""
 
-    api_key: Callable[[], str]
-    """Reads the endpoint's key at the moment of sending, so that the client never has it."""
+    credentials: Callable[[], Credentials]
+    """Reads what goes along at the moment of sending, so that the client never has it."""
     key: str | None = None
     """Key of the answer in recordings; None: a question about the server, which is not recorded."""
     body: Mapping[str, Any] = field(default_factory=dict)
-    """The request's body."""
+    """The request's body, as it is sent."""
     record: CallRecord = field(default_factory=CallRecord)
     """Filled in by the transport."""
+    is_trial: bool = False
+    """Whether it is only sent to see if the endpoint takes it: its answer is neither known nor kept."""
 
     @contextmanager
     def under_way(self) -> Iterator[None]:
@@ -148,10 +152,13 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         replicas: Replicas | None = None,
         timed: bool = True,
     ) -> None:
-        self._recording = recording
+        self.recording = recording
+        """Where answers are kept."""
         self._gate = gate
         self.timeout_s = inner.timeout_s if isinstance(inner, PatientTransport) else timeout_s
         """Limit of all tries of a request and the pauses between them, in seconds."""
+        self.is_patient = isinstance(inner, PatientTransport)
+        """Whether an answer may take hours, so that nothing is asked to find something out."""
         self._inner = inner or make_network()
         self._watches: dict[str, TokenWatch] = {}
         """Addresses that this process, or the one that it works for, serves models at."""
@@ -169,7 +176,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
     @property
     def replaying(self) -> bool:
         """Whether a recording is replayed, so nothing is sent."""
-        return self._recording.replaying
+        return self.recording.replaying
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer a request inside `ModelCall.under_way`; see `httpx2.AsyncBaseTransport`.
@@ -184,16 +191,16 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         """
         call = _call.get()
         if call.key is None:
-            return (await self._timed(_rebuild_request(request, call.api_key()), call))[0]
-        kept = self.find(call)
+            return (await self._timed(_rebuild_request(request, call.credentials()), call))[0]
+        kept = None if call.is_trial else self.find(call)
         if kept is None and self.replaying:
             raise ReplayMiss(
-                f"the recording {self._recording.source} has no answer to this request: the model, "
+                f"the recording {self.recording.source} has no answer to this request: the model, "
                 "prompts, options or documents have changed since, or it failed when it was recorded. "
                 "Run it as then, or record again with --record."
             )
         if kept is None:
-            kept = await self._ask(_rebuild_request(request, call.api_key()), call.key, call)
+            kept = await self._ask(_rebuild_request(request, call.credentials()), call.key, call)
             call.record.latency_s = float(kept["latency_s"])
         headers = {"Retry-After": str(kept["retry_after"])} if "retry_after" in kept else None
         return httpx2.Response(kept["status"], json=kept["body"], headers=headers)
@@ -204,12 +211,12 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         Raises:
             ReplayMiss: it is one that no endpoint can have given.
         """
-        kept: Mapping[str, Any] | None = None if call.key is None else self._recording.get("model", call.key)
+        kept: Mapping[str, Any] | None = None if call.key is None else self.recording.get("model", call.key)
         if kept is None:
             return None
         if kept["status"] < 400 and not is_completion(kept["body"]):
             raise ReplayMiss(
-                f"the recording {self._recording.source} holds an answer to this request that is no chat "
+                f"the recording {self.recording.source} holds an answer to this request that is no chat "
                 "completion: it was changed. Restore it, or record again with --record."
             )
         call.record.replayed = True
@@ -219,7 +226,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
     async def _ask(self, request: httpx2.Request, key: str, call: ModelCall) -> dict[str, Any]:
         """Ask an endpoint, check its answer, and return it as recordings keep it."""
         async with self._gate:
-            tokens = most_tokens(request.read(), int(call.body.get("max_tokens") or 0))
+            tokens = most_tokens(request.read(), read_limit(call.body) or 0)
             response, url, latency = await self._shared_out(request, tokens, call)
         status = response.status_code
         found = read_object(response)
@@ -245,9 +252,16 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         }
         if is_retryable(status) and (pause := read_pause(response.headers)) is not None:
             kept["retry_after"] = pause
-        if status < 400 or status in LASTING_STATUS:
-            kept = self._recording.put("model", key, kept)
+        if status < 400 and not call.is_trial:
+            kept = self.recording.put("model", key, kept)
         return kept
+
+    def keep_refusal(self, call: ModelCall, refusal: httpx2.Response) -> None:
+        """Keep a refusal that nothing changes, if it is about the request itself."""
+        if call.key is not None and refusal.status_code in LASTING_STATUS and not self.replaying:
+            latency = round(call.record.latency_s, 4) if self._keeps_seconds else 0.0
+            kept = {"status": refusal.status_code, "latency_s": latency, "body": read_object(refusal)}
+            self.recording.put("model", call.key, kept)
 
     def _other_model(self, url: httpx2.URL, body: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
         """Return what is wrong if another model answers than did before; None if nothing is.
@@ -288,7 +302,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         if self._adaptive is None:
             async with allowance:
                 return await self._timed(request, call)
-        limit = self._adaptive.get(str(request.url))
+        limit = self._adaptive.get(str(request.url.copy_with(query=None)))
         answer, crowded = await limit.ask(_kind(call.body), allowance, partial(self._timed, request, call))
         call.record.crowded += crowded
         return answer
@@ -316,7 +330,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
     async def _send(
         self, request: httpx2.Request, limit: AbstractAsyncContextManager[object]
     ) -> httpx2.Response:
-        redaction = make_redaction(request.headers["Authorization"].removeprefix("Bearer "))
+        redaction = make_redaction(*_call.get().credentials().secrets)
         inner = self._inner
         if request.url.scheme == SCRIPTED:
             if request.url.host not in IN_PROCESS:
@@ -347,22 +361,23 @@ def make_network() -> httpx2.AsyncBaseTransport:
     return Network()
 
 
-def _rebuild_request(request: httpx2.Request, api_key: str) -> httpx2.Request:
-    """Return the client's request with the key, and without what the client tells of this machine.
+def _rebuild_request(request: httpx2.Request, credentials: Credentials) -> httpx2.Request:
+    """Return the client's request with what goes along, and without what the client tells of this machine.
 
     Its own headers name the system and Python, and organizations that are set for another endpoint.
     """
-    headers = {"Authorization": f"Bearer {api_key}", "Accept": JSON, "User-Agent": "hallulab"}
-    headers["Accept-Encoding"] = "gzip, deflate"  # without it, any packing may come
     content = request.read()
+    headers = httpx2.Headers({"Accept": JSON, "User-Agent": "hallulab"})
+    headers["Accept-Encoding"] = "gzip, deflate"  # without it, any packing may come
     if content:
         headers["Content-Type"] = JSON
+    headers.update(credentials.headers)
     return httpx2.Request(request.method, request.url, content=content or None, headers=headers)
 
 
 def _kind(body: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what is equal for requests whose answers take about as long."""
-    return body.get("model"), body.get("max_tokens"), "logprobs" in body, "response_format" in body
+    return body.get("model"), read_limit(body), "logprobs" in body, "response_format" in body
 
 
 def _without_nulls(value: Any) -> Any:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from hallulab.agents.models.adaptive import AdaptiveLimits
-from hallulab.agents.models.endpoints import staying
 from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.replicas import staying
 from hallulab.agents.served_model import identify_models
 from hallulab.chatbots.protocol import describe_parts_version
 from hallulab.detectors.base.protocol import Detector

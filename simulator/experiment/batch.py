@@ -16,6 +16,7 @@ from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.participants import Participants
+from hallulab.simulator.experiment.recipients import collect_endpoints
 from hallulab.simulator.options.groups import BatchService
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def make_waves(experiment: Experiment, service: BatchService | None) -> BatchTra
 def _require_no_limits(experiment: Experiment) -> None:
     if len(experiment.base_urls) > 1:
         raise UsageError("--batch: a wave goes to one endpoint. Give one --base-url.")
+    if any(one.settings.headers or one.settings.query for one in collect_endpoints(experiment).values()):
+        raise UsageError("--batch: waves are sent without `headers` and `query`. Leave these or --batch out.")
     if experiment.endpoint_limits is not None:
         raise UsageError(
             "--batch: `endpoint_limits` are those of requests that are sent one by one. Leave them out; a "

@@ -18,8 +18,10 @@ from pydantic import (
 )
 
 from hallulab.agents.models.adaptive import AUTO, MOST
-from hallulab.agents.models.endpoints import BaseUrl, Limits, is_loopback, normal
+from hallulab.agents.models.endpoints import BaseUrl, is_loopback, normal
 from hallulab.agents.models.model import DEFAULT_MODEL
+from hallulab.agents.models.replicas import Limits
+from hallulab.agents.models.wire_settings import Extra, Headers, Query, Thoughts
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.agents.users.personas import DEFAULT_MANNERS, JOINT, OWN, load_manners
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
@@ -76,7 +78,15 @@ class ModelSettings(Frozen):
     base_url: Annotated[BaseUrl | None, LeadsTo("address")] = None
     """OpenAI-compatible endpoint; None: the experiment's own."""
     api_key_env: Annotated[str | None, LeadsTo("variable")] = None
-    """Environment variable with the key; None: the experiment's, if its endpoint is asked."""
+    """Environment variable with the key; None: the experiment's, if its endpoint is asked; `none`: no key."""
+    extra: Extra = Field(default_factory=dict)
+    """Fields added to the body of every request, such as `reasoning_effort`; null leaves one out."""
+    headers: Annotated[Headers, LeadsTo("header")] = Field(default_factory=dict)
+    """Headers of every request; `${VARIABLE}` in a value stands for an environment variable."""
+    query: Query = Field(default_factory=dict)
+    """Parameters of the address of every request, such as `api-version`."""
+    thoughts: Thoughts = 0
+    """Tokens added to every limit, for a model that thinks before it answers."""
 
 
 class UserSettings(Frozen):
@@ -132,7 +142,15 @@ class Experiment(Frozen):
     endpoint_limits: Limits | None = None
     """What each of these endpoints is asked at most; None: `concurrency` alone is the limit."""
     api_key_env: Annotated[str | None, LeadsTo("variable")] = None
-    """Environment variable with the endpoint's key."""
+    """Environment variable with the endpoint's key; `none`: no key is sent."""
+    extra: Extra = Field(default_factory=dict)
+    """Fields added to the body of every request to it, such as `reasoning_effort`; null leaves one out."""
+    headers: Annotated[Headers, LeadsTo("header")] = Field(default_factory=dict)
+    """Headers of every request to it; `${VARIABLE}` in a value stands for an environment variable."""
+    query: Query = Field(default_factory=dict)
+    """Parameters of the address of every request to it, such as `api-version`."""
+    thoughts: Thoughts = 0
+    """Tokens added to every limit, for a model that thinks before it answers."""
     models: dict[str, ModelSettings] = Field(default_factory=dict)
     """Further models, for `roles` and for detectors' options."""
     roles: dict[str, str] = Field(default_factory=dict)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypeVar
 
 from hallulab.agents.concurrency import require_running
-from hallulab.agents.models.endpoints import staying
+from hallulab.agents.models.replicas import staying
 from hallulab.chatbots.protocol import has_memory
 from hallulab.detectors.base.protocol import run_detector
 from hallulab.scenarios.transcript import Conversation, Message, Turn, TurnView, Verdict

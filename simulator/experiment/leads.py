@@ -74,7 +74,7 @@ class Lead:
                 return self.value in list_built_in_packs()
             case "variable":
                 return bool(_VARIABLE.fullmatch(self.value))
-            case "address":
+            case "address" | "header":
                 return True
             case "file" | "code" | "unknown":
                 return False

@@ -10,8 +10,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hallulab.agents.models.endpoints import Answered, ReadHow
+from hallulab.agents.models.abilities import ReadHow
 from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.models.replicas import Answered
 from hallulab.agents.served_model import ClaimCheck, ClaimChecks
 from hallulab.chatbots.registry import read_chatbot_options
 from hallulab.detectors.base.protocol import Detector, describe_judging, describe_method
@@ -208,22 +209,26 @@ def write_manifest(folder: RunFolder, manifest: Manifest, fresh: bool = False) -
     folder.write_experiment(saved)
 
 
-def add_answers(folder: RunFolder, done: Sequence[Answered]) -> None:
-    """Add what endpoints did just now to what experiment.json says of them.
+def add_answers(folder: RunFolder, done: Sequence[Answered], read_how: Sequence[ReadHow] = ()) -> None:
+    """Add what endpoints did just now, and how models were read, to what experiment.json says of them.
 
     Raises:
         OperationalError: it cannot be written.
         UsageError: it is damaged.
     """
-    saved = folder.read_experiment() if done else None
+    saved = folder.read_experiment() if done or read_how else None
     if saved is None:
+        return
+    how = tuple(dict.fromkeys((*saved.read_how, *read_how)))
+    if not done and how == saved.read_how:
         return
     known = {one.base_url: one for one in saved.endpoints}
     for one in done:
         before = known.get(one.base_url, Answered(base_url=one.base_url))
         counts = {"answered": before.answered + one.answered, "failed": before.failed + one.failed}
         known[one.base_url] = before.model_copy(update=counts)
-    folder.write_experiment(saved.model_copy(update={"endpoints": tuple(known.values())}))
+    update = {"endpoints": tuple(known.values()), "read_how": how}
+    folder.write_experiment(saved.model_copy(update=update))
 
 
 def _merge_attacks(planted: AttackRecord | None, before: AttackRecord | None) -> AttackRecord | None:

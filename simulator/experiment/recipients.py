@@ -20,6 +20,7 @@ import httpx2
 
 from hallulab.agents.models.endpoints import Endpoint, is_loopback, normal
 from hallulab.agents.models.model import DEFAULT_MODEL
+from hallulab.agents.models.wire_settings import WireSettings, collect_settings
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import render_one_line
@@ -74,11 +75,15 @@ class Recipient:
 
 def collect_endpoints(experiment: Experiment) -> dict[str, Endpoint]:
     """Return the endpoints of an experiment's models by name. One served here has no address yet."""
-    url = experiment.base_url or ""
-    endpoints = {DEFAULT_MODEL: Endpoint(experiment.model or "", url, experiment.api_key_env)}
+    url, default = experiment.base_url or "", collect_settings(experiment)
+    endpoints = {DEFAULT_MODEL: Endpoint(experiment.model or "", url, experiment.api_key_env, default)}
     for name, model in experiment.models.items():
-        key = model.api_key_env if model.base_url else model.api_key_env or experiment.api_key_env
-        endpoints[name] = Endpoint(model.model, model.base_url or url, key)
+        key, settings = model.api_key_env, collect_settings(model)
+        if not model.base_url:
+            key = key or experiment.api_key_env
+            shared = {"headers": default.headers | settings.headers, "query": default.query | settings.query}
+            settings = settings.model_copy(update=shared)
+        endpoints[name] = Endpoint(model.model, model.base_url or url, key, settings)
     return endpoints
 
 
@@ -100,10 +105,11 @@ def list_asked(experiment: Experiment, chatbots: bool = True) -> tuple[Recipient
     several = [_normalize(url) for url in experiment.base_urls]
     return tuple(
         dict.fromkeys(
-            Recipient(address, endpoint.variable)
+            Recipient(address, variable)
             for endpoint in endpoints
             if endpoint.base_url
             for address in _list_addresses(_normalize(endpoint.base_url), several)
+            for variable in endpoint.variables or (None,)
         )
     )
 
@@ -205,9 +211,15 @@ def _unfold(what: str, kind: str, options: Mapping[str, Any]) -> Iterator[tuple[
 def _list_endpoints(bot: Component) -> Iterator[Endpoint]:
     """Yield the endpoints that the options of a chatbot name."""
     for _, _, options in _unfold("chatbot", bot.kind, bot.options):
-        address, variable = options.get("base_url"), options.get("api_key_env")
+        address, variable, headers = (options.get(name) for name in ("base_url", "api_key_env", "headers"))
         if isinstance(address, str):
-            yield Endpoint("", address, variable if isinstance(variable, str) else None)
+            told = (
+                {str(name): str(value) for name, value in headers.items()}
+                if isinstance(headers, Mapping)
+                else {}
+            )
+            settings = WireSettings.model_construct(headers=told)
+            yield Endpoint("", address, variable if isinstance(variable, str) else None, settings)
 
 
 def _list_foreign(what: str, component: Component) -> Iterator[Recipient]:

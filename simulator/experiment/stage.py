@@ -179,7 +179,10 @@ class Stage:
                 reached = self.workers.reached if self.workers else [self.limits.list_reached()]
                 progress.tell_limits(join_reached(reached))
         finally:
-            add_answers(folder, [replica.did for replica in self.pool.replicas])
+            asked = self.pool.read_how if self.asks_model else self.pool.list_bots()
+            by_workers = self.workers.read_how if self.workers else ()
+            did = [replica.did for replica in self.pool.replicas]
+            add_answers(folder, did, (*asked, *by_workers))
 
     def _configure_workers(self, workers: WorkerExecutor) -> None:
         request, settings = self.request, self.settings

@@ -108,6 +108,7 @@ class _WorkerMain:
             with freeze_long_lived_objects():
                 await self._perform_all(executor)
             self._line.send(("reached", limits.list_reached() if limits else []))
+            self._line.send(("read", pool.read_how if config.asks_model else pool.list_bots()))
             self._line.send(("asked", [(replica.answered, replica.failed) for replica in pool.replicas]))
 
     async def _perform_all(self, executor: TaskExecutor) -> None:

@@ -20,10 +20,11 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from hallulab.agents.models.abilities import ReadHow
 from hallulab.agents.models.adaptive import AdaptiveLimits, ReachedLimit
-from hallulab.agents.models.endpoints import Replica
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import CacheSnapshot, Recording
+from hallulab.agents.models.replicas import Replica
 from hallulab.scenarios.errors import HallulabError, OperationalError
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.executors import Happening, TaskExecutor, WorkTask
@@ -117,6 +118,8 @@ class WorkerExecutor:
         self.concurrency = number * concurrency
         self._slots: list[_WorkerSlot] = []
         self._groups: dict[int, _WorkerSlot] = {}
+        self.read_how: list[ReadHow] = []
+        """How the models were read by workers that have ended."""
         self.reached: list[Sequence[ReachedLimit]] = []
         """What the limits of workers that have ended had come to, where they are adaptive."""
         self._left: Counter[int] = Counter()
@@ -140,6 +143,7 @@ class WorkerExecutor:
             recording=recording,
             replicas=replicas,
             reached=self.reached,
+            read_how=self.read_how,
         )
         for slot in self._slots:
             self._configure(slot.worker)
@@ -258,6 +262,7 @@ class _Worker:
         self._recording: Recording | None = None
         self._replicas: Sequence[Replica] = ()
         self._reached: list[Sequence[ReachedLimit]] = []
+        self._read_how: list[ReadHow] = []
         self._ready: asyncio.Future[None] = self._loop.create_future()
         self._tasks: dict[int, tuple[_TaskUnderWay, asyncio.Future[None]]] = {}
         self._begun = 0
@@ -271,9 +276,11 @@ class _Worker:
         recording: Recording,
         replicas: Sequence[Replica],
         reached: list[Sequence[ReachedLimit]],
+        read_how: list[ReadHow],
     ) -> None:
         """Send the configuration; see `WorkerExecutor.configure`."""
         self._recording, self._replicas, self._reached = recording, replicas, reached
+        self._read_how = read_how
         self._line.send(config)
 
     async def wait_until_it_begins(self) -> None:
@@ -320,6 +327,8 @@ class _Worker:
                     self._end_with(*told)
                 case "reached":
                     self._reached.append(*told)
+                case "read":
+                    self._read_how.extend(*told)
                 case "asked":
                     self._count(*told)
                 case "record":

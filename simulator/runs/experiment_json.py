@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, field_serializer, field_validator
 
-from hallulab.agents.models.endpoints import Answered, ReadHow
+from hallulab.agents.models.abilities import ReadHow
+from hallulab.agents.models.replicas import Answered
 from hallulab.agents.served_model import ClaimChecks
 from hallulab.detectors.base.protocol import JudgingMethod
 from hallulab.scenarios.attacks.attack import AttackRecord

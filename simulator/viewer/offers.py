@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hallulab.agents.models.endpoints import Endpoint
+from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.chatbots.registry import list_chatbot_names, read_chatbot_options
 from hallulab.detectors.registry import list_detector_names
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.chat.command import load_live_experiment
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.experiment.leads import RUNNING_CODE, Lead, list_component_leads, list_leads
+from hallulab.simulator.experiment.recipients import collect_endpoints
 from hallulab.simulator.options.groups import ModelOptions
 from hallulab.simulator.viewer.form import FormError
 from hallulab.simulator.viewer.places import choose_folder, list_scenarios
@@ -108,7 +109,7 @@ def require_key(experiment: Experiment) -> None:
     if experiment.base_url is None:
         return
     try:
-        Endpoint(experiment.model or "", experiment.base_url, experiment.api_key_env).api_key()
+        collect_endpoints(experiment)[DEFAULT_MODEL].read_credentials()
     except UsageError as error:
         raise FormError("api_key_env", f"{error} Then start the viewer again.") from error
 

@@ -37,7 +37,8 @@ from pydantic import create_model
 from rich.console import RenderableType
 from rich.text import Text
 
-from hallulab.agents.models.endpoints import Answered, ReadHow
+from hallulab.agents.models.abilities import ReadHow
+from hallulab.agents.models.replicas import Answered
 from hallulab.agents.served_model import ClaimChecks
 from hallulab.detectors.base.protocol import JudgingMethod
 from hallulab.scenarios.attacks.attack import AttackRecord

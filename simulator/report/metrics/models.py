@@ -7,7 +7,8 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from hallulab.agents.models.endpoints import Answered, ReadHow
+from hallulab.agents.models.abilities import ReadHow
+from hallulab.agents.models.replicas import Answered
 from hallulab.scenarios.text.wording import format_count, shorten_line
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.report.document import RunReport
@@ -27,6 +28,10 @@ class ModelReading(Frozen):
     """How answers are made JSON."""
     asked: bool
     """Whether the endpoint was asked; else this is assumed."""
+    asked_with: tuple[str, ...] = ()
+    """What its endpoint needs of requests."""
+    under_test: bool = False
+    """Whether it is a chatbot, of which only texts are read."""
 
 
 class ModelSection(Frozen):
@@ -55,13 +60,19 @@ class ModelMetric(Metric):
     def footnotes(cls, report: RunReport) -> Sequence[str]:
         """Say how each model's answers were read, and what each of several endpoints did."""
         section = report.of(ModelSection)
-        read = [
-            f"{shorten_line(one.model)} was read by: {one.decisions}, "
-            f"JSON {one.json_by.removeprefix('JSON ')}, seed {one.seed}"
-            f"{'' if one.asked else ' (assumed, the endpoint did not say)'}."
-            for one in section.read_how
-        ]
-        return [*read, *map(_describe_endpoint, section.endpoints)]
+        return [*map(_describe_reading, section.read_how), *map(_describe_endpoint, section.endpoints)]
+
+
+def _describe_reading(one: ModelReading) -> str:
+    asked = f"was asked with: {', '.join(map(shorten_line, one.asked_with))}"
+    if one.under_test:
+        return f"{shorten_line(one.model)} {asked}."
+    return (
+        f"{shorten_line(one.model)} was read by: {one.decisions}, "
+        f"JSON {one.json_by.removeprefix('JSON ')}, seed {one.seed}"
+        f"{'' if one.asked else ' (assumed, the endpoint did not say)'}"
+        f"{f'; it {asked}' if one.asked_with else ''}."
+    )
 
 
 def _build_model_reading(read_how: ReadHow) -> ModelReading:
@@ -77,6 +88,8 @@ def _build_model_reading(read_how: ReadHow) -> ModelReading:
         seed=read_how.seed,
         json="JSON schema" if read_how.json_schema else "asked for in the prompt",
         asked=read_how.asked,
+        asked_with=read_how.asked_with,
+        under_test=read_how.under_test,
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.agents.models.endpoints import WINDOW_S, Limits, RateLimit, most_tokens
+from hallulab.agents.models.replicas import WINDOW_S, Limits, RateLimit, most_tokens
 
 
 class Time:

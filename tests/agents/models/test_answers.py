@@ -66,7 +66,7 @@ def test_what_is_said_to_the_user(message: dict[str, Any], text: str) -> None:
         ({"content": "<think>He wants"}, "nothing but its reasoning"),
         ({"content": "<think>He wants money.</think>"}, "nothing but its reasoning"),
         ({"content": None, "reasoning_content": "He wants money."}, "nothing but its reasoning"),
-        ({"content": [{"type": "text", "text": "Hello"}]}, "is a list and no text"),
+        ({"content": ["Hello"]}, "is a list and no text"),
         ({"content": '{"name": "search", "arguments": {"query": "fee"}}'}, "wrote the call of a tool"),
         ({"content": "<|channel|>commentary to=functions.search<|message|>{}<|call|>"}, "wrote the call"),
         ({"content": None, "tool_calls": [{"id": "c1"}]}, "called a tool"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hallulab.agents.models.abilities import Capabilities
 from hallulab.agents.models.answers import (
     Completion,
     UnlikelyOptions,
@@ -14,7 +15,7 @@ from hallulab.agents.models.answers import (
     share_of_tokens,
     share_of_words,
 )
-from hallulab.agents.models.endpoints import Capabilities, Endpoint
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.log_probabilities import Likely
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording

@@ -7,8 +7,8 @@ import json
 import pytest
 from pydantic import BaseModel
 
+from hallulab.agents.models.abilities import Capabilities
 from hallulab.agents.models.answers import Completion, UnparseableAnswer, ask_for_json, parse_answer
-from hallulab.agents.models.endpoints import Capabilities
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.testing.scripted import scripted_pool
 

@@ -11,7 +11,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from hallulab.agents.models.endpoints import Capabilities, Endpoint, ReadHow
+from hallulab.agents.models.abilities import Capabilities, ReadHow
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.testing.scripted import Script, ScriptedTransport, completion, scripted_pool
@@ -108,7 +109,7 @@ async def test_a_model_that_does_not_hand_over_rightly_calls_no_functions(script
 async def test_what_an_endpoint_lacks_is_found_out(make: Callable[[], Script], lacks: dict[str, Any]) -> None:
     abilities, transport = await found(make())
     assert abilities == Capabilities(asked=True, **lacks)
-    assert len(transport.requests) <= 15
+    assert len(transport.requests) <= 18
 
 
 @pytest.mark.parametrize("odd", range(4))
@@ -117,7 +118,7 @@ async def test_one_odd_answer_does_not_decide_how_a_run_is_read(odd: int, answer
     numbers = count()
     abilities, transport = await found(lambda body: answer if next(numbers) == odd else able(body))
     assert abilities == Capabilities(asked=abilities.asked)
-    assert len(transport.requests) <= 10
+    assert len(transport.requests) <= 12
 
 
 @pytest.mark.parametrize("status", [400, 401, 500])

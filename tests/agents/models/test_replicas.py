@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from tenacity import wait_none
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.endpoints import Endpoint, Limits, Replicas, staying
+from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
+from hallulab.agents.models.replicas import Limits, Replicas, staying
 from hallulab.testing.scripted import ScriptedTransport, completion
 from tests.virtual_time import at_once
 

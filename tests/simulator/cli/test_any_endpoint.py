@@ -20,6 +20,8 @@ ALL = {
     "seed": "kept",
     "json": "JSON schema",
     "asked": True,
+    "asked_with": [],
+    "under_test": False,
 }
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hallulab.agents.models.endpoints import Limits
 from hallulab.agents.models.recording import Recording
+from hallulab.agents.models.replicas import Limits
 from hallulab.chatbots.registry import compute_chatbot_version
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError

@@ -157,17 +157,23 @@ def test_every_text_declares_where_it_leads_or_is_known_to_lead_nowhere() -> Non
     schemas += [made.OPTIONS for made in DETECTORS.values()]  # type: ignore[attr-defined] # they are classes
     seen: set[type[BaseModel]] = {Component, Part, DetectorPart}  # their options have schemas of their own
     assert sorted(text for schema in schemas for text in list_texts(schema, seen)) == [
+        "EndpointOptions.extra",
         "EndpointOptions.model",
+        "EndpointOptions.query",
         "EndpointOptions.system",
+        "Experiment.extra",
         "Experiment.manners",
         "Experiment.models",
         "Experiment.personas",
         "Experiment.prices",
+        "Experiment.query",
         "Experiment.roles",
         "FactCheckerOptions.verifier",
         "MetaRagOptions.decomposer",
         "MetaRagOptions.identity_thresholds",
         "MetaRagOptions.mutator",
         "MetaRagOptions.verifiers",
+        "ModelSettings.extra",
+        "ModelSettings.query",
         "UserSettings.models",
     ]

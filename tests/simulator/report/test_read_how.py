@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.models.endpoints import Answered, ReadHow
+from hallulab.agents.models.abilities import ReadHow
+from hallulab.agents.models.replicas import Answered
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.report.build import describe_models
 from tests.simulator.cli.test_commands import saved_run

@@ -1,0 +1,360 @@
+"""What an endpoint needs of requests: found out from its refusals, for further requests and replays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from hallulab.agents.models.answers import ModelError
+from hallulab.agents.models.endpoints import Endpoint
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import Recording
+from hallulab.scenarios.errors import OperationalError
+from hallulab.testing.scripted import Script, ScriptedTransport, completion, last_user, scripted_pool
+from tests.agents.models.endpoints import QUESTION, pool_at, refusal
+from tests.agents.models.test_probing import able
+from tests.virtual_time import at_once
+
+Request = dict[str, Any]
+Rule = Callable[[Request], str | None]
+"""Returns why a request is refused; None: it is not."""
+
+YES = {"Yes": 0.75, "No": 0.25}
+
+
+def says(rule: Rule, status: int = 400) -> Script:
+    """An endpoint with a rule: it names what it refuses; decisions are Yes, with three quarters."""
+
+    def answer(body: Request) -> Any:
+        reason = rule(body)
+        if reason is not None:
+            return refusal(status, reason)
+        if "ice" not in str(last_user(body)):
+            return YES if "logprobs" in body else "Yes, it is."
+        return able(body)
+
+    return answer
+
+
+def limit_of(body: Request) -> int:
+    return int(body.get("max_tokens") or body["max_completion_tokens"])
+
+
+def system_refused(body: Request) -> str | None:
+    return "System role not supported" if body["messages"][0]["role"] == "system" else None
+
+
+def parts_wanted(body: Request) -> str | None:
+    return "content must be a list of parts" if isinstance(body["messages"][-1]["content"], str) else None
+
+
+RULES: list[tuple[Rule, str]] = [
+    (
+        lambda body: (
+            "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'."
+            if "max_tokens" in body
+            else None
+        ),
+        "max_completion_tokens in place of max_tokens",
+    ),
+    (
+        lambda body: (
+            "'temperature' does not support 0.0. Only the default (1) value is supported."
+            if body.get("temperature", 1) != 1
+            else None
+        ),
+        "no temperature",
+    ),
+    (
+        lambda body: "`temperature` must be strictly positive" if body.get("temperature") == 0 else None,
+        "the temperature 0.01 in place of 0",
+    ),
+    (
+        lambda body: (
+            "messages.0.user.name Extra inputs are not permitted"
+            if any("name" in message for message in body["messages"])
+            else None
+        ),
+        "no names of messages",
+    ),
+    (
+        lambda body: "seed must be greater than 0" if body.get("seed") == 0 else None,
+        "the seed 1000003 in place of 0",
+    ),
+    (system_refused, "the system's text in the user's message"),
+    (parts_wanted, "content as parts"),
+    (
+        lambda body: (
+            "max_output_tokens: below minimum value, expected >= 16" if limit_of(body) < 16 else None
+        ),
+        "limits of at least 16 tokens",
+    ),
+    (
+        lambda body: None if body["stream"] else "this model only answers with stream=true",
+        "requests for streams",
+    ),
+]
+
+
+@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize(("rule", "told"), RULES, ids=[told for _, told in RULES])
+async def test_a_judge_decides_rightly_at_an_endpoint_that_refuses_an_argument(
+    rule: Rule, told: str, status: int
+) -> None:
+    pool, transport = scripted_pool(says(rule, status))
+    await pool.check()
+    decided = await pool.session("judge").choose("decide", QUESTION, ("Yes", "No"))
+    assert decided == pytest.approx(YES)
+    [how] = pool.read_how
+    assert (how.log_probabilities, how.json_schema, how.asked_with) == (True, True, (told,))
+    assert len(transport.requests) <= 16
+
+
+@pytest.mark.parametrize(("rule", "told"), RULES, ids=[told for _, told in RULES])
+async def test_one_refusal_is_enough_for_a_bot_and_its_answer_is_recorded(rule: Rule, told: str) -> None:
+    pool, transport = scripted_pool(says(rule))
+    session = pool.session("chatbot")
+    for sample in range(3):
+        assert await session.text("reply", QUESTION, max_tokens=8, sample=-sample) == "Yes, it is."
+    assert pool.get().fitting.tell_needs(seed=True) == (told,)
+    refused = [body for body in transport.requests if rule(body) is not None]
+    assert len(refused) <= 2
+    assert [
+        answer["status"] for (kind, _), answer in pool.recording.known().answers.items() if kind == "model"
+    ] == [200] * 3
+
+
+async def test_the_text_of_the_system_comes_before_the_users() -> None:
+    pool, transport = scripted_pool(says(system_refused))
+    await pool.session("chatbot").text("reply", QUESTION)
+    assert transport.requests[-1]["messages"] == [
+        {"role": "user", "name": "user", "content": "Be brief.\n\nWhy?"}
+    ]
+
+
+async def test_a_reasoning_models_endpoint_needs_several_things_at_once() -> None:
+    """As OpenAI's: each refusal names one of them."""
+    first, second = RULES[0][0], RULES[1][0]
+    pool, _ = scripted_pool(says(lambda body: first(body) or second(body)))
+    await pool.check()
+    assert await pool.session("judge").choose("decide", QUESTION, ("Yes", "No")) == pytest.approx(YES)
+    assert pool.read_how[0].asked_with == (
+        "max_completion_tokens in place of max_tokens",
+        "no temperature",
+    )
+
+
+@pytest.mark.parametrize("names", [("seed",), ("temperature",), ("seed", "temperature")])
+async def test_a_refusal_that_names_nothing_is_looked_into_once(names: tuple[str, ...]) -> None:
+    pool, transport = scripted_pool(says(lambda body: "Bad Request" if set(names) & body.keys() else None))
+    session = pool.session("chatbot")
+    assert await session.text("reply", QUESTION) == "Yes, it is."
+    spent = len(transport.requests)
+    assert spent <= 10
+    assert await session.text("reply", QUESTION, sample=1) == "Yes, it is."
+    assert len(transport.requests) == spent + 1
+    assert transport.requests[-1].keys() >= {"model", "messages", "max_tokens"} | (
+        {"seed", "temperature"} - {*names}
+    )
+
+
+async def test_what_nothing_explains_is_not_looked_into_again() -> None:
+    pool, transport = scripted_pool(lambda _: refusal(400, "Bad Request 17"))
+    for sample in range(5):
+        with pytest.raises(ModelError, match="status 400: Bad Request 17"):
+            await pool.session("chatbot").text("reply", QUESTION, sample=sample)
+    assert len(transport.requests) <= 12
+
+
+@pytest.mark.parametrize("reason", ["Prompt too long", "blocked by our content policy", "quota exceeded"])
+async def test_a_refusal_of_something_else_is_taken_as_it_is(reason: str) -> None:
+    pool, transport = scripted_pool(lambda _: refusal(400, reason))
+    with pytest.raises(ModelError, match=reason):
+        await pool.session("chatbot").text("reply", QUESTION)
+    assert len(transport.requests) == 1
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 422, 500, 501])
+@pytest.mark.parametrize("reason", ["You are not allowed to request logprobs from this model", "no"])
+async def test_log_probabilities_may_be_refused_with_any_status(status: int, reason: str) -> None:
+    pool, _ = scripted_pool(says(lambda body: reason if "logprobs" in body else None, status))
+    await pool.check()
+    assert await pool.session("judge").choose("decide", QUESTION, ("Yes", "No")) == {"Yes": 1.0, "No": 0.0}
+    assert not pool.read_how[0].log_probabilities
+
+
+async def test_tokens_that_are_numbers_are_no_log_probabilities() -> None:
+    def numbers(body: Request) -> Any:
+        answer = completion(able(body))
+        if "logprobs" in body:
+            answer["choices"][0]["logprobs"] = {
+                "content": [
+                    {
+                        "token": "token_id:9642",
+                        "logprob": -0.1,
+                        "top_logprobs": [{"token": "token_id:9642", "logprob": -0.1}],
+                    }
+                ]
+            }
+        return httpx2.Response(200, json=answer)
+
+    pool, _ = scripted_pool(numbers)
+    await pool.check()
+    assert not pool.get().abilities.log_probabilities
+
+
+async def test_an_ability_that_is_lost_in_the_middle_of_a_run_is_dropped_and_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, lost = tmp_path / "r.jsonl", [False]
+    script = says(lambda body: "logprobs is not supported" if lost[0] and "logprobs" in body else None)
+    recording = Recording.record(path)
+    pool, transport = scripted_pool(script, recording=recording)
+    await pool.check()
+    decided = [await pool.session("judge", seed=0).choose("decide", QUESTION, ("Yes", "No"))]
+    lost[0] = True
+    decided += [
+        await pool.session("judge", seed=seed).choose("decide", QUESTION, ("Yes", "No")) for seed in (1, 2)
+    ]
+    recording.close()
+    assert decided == [pytest.approx(YES), {"Yes": 1.0, "No": 0.0}, {"Yes": 1.0, "No": 0.0}]
+    assert sum("logprobs" in body for body in transport.requests[-4:]) == 1
+    assert "From here on, model 'scripted' at" in caplog.text
+    assert "gets no requests for log-probabilities" in caplog.text
+    assert not pool.read_how[0].log_probabilities
+    again, asked = scripted_pool(script, recording=Recording.replay(path))
+    await again.check()
+    replayed = [
+        await again.session("judge", seed=seed).choose("decide", QUESTION, ("Yes", "No"))
+        for seed in (2, 0, 1)
+    ]
+    assert replayed == [decided[2], decided[0], decided[1]]
+    assert asked.requests == []
+
+
+async def test_a_schema_that_is_refused_in_the_middle_of_a_run_is_asked_for_in_the_prompt() -> None:
+    from pydantic import BaseModel
+
+    class Told(BaseModel):
+        ice: str
+
+    def answer(body: Request) -> Any:
+        return refusal(500, "no") if "response_format" in body else 'Here: {"ice": "cold"}'
+
+    pool, _ = scripted_pool(answer)
+    assert await pool.session("judge").structured("ask", QUESTION, Told) == Told(ice="cold")
+    assert not pool.get().abilities.json_schema
+
+
+async def test_a_passing_trouble_costs_no_ability() -> None:
+    numbers = count()
+    pool, _ = scripted_pool(lambda body: refusal(500) if next(numbers) == 0 else YES)
+    assert await pool.session("judge").choose("decide", QUESTION, ("Yes", "No")) == pytest.approx(YES)
+    assert pool.get().abilities.log_probabilities
+
+
+async def test_what_an_endpoint_needs_is_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    recording = Recording.record(path)
+    pool, _ = scripted_pool(says(RULES[1][0]), recording=recording)
+    await pool.check()
+    recording.close()
+    again, transport = scripted_pool(able, recording=Recording.replay(path))
+    await again.check()
+    assert again.read_how == pool.read_how
+    assert transport.requests == []
+
+
+@at_once
+async def test_an_endpoint_that_loads_its_model_is_waited_for() -> None:
+    numbers = count()
+
+    def answer(body: Request) -> Any:
+        if next(numbers) < 30:
+            return refusal(503, "Model is loading")
+        return refusal(400, "logprobs is not supported") if "logprobs" in body else able(body)
+
+    pool, _ = scripted_pool(answer, timeout_s=120.0)
+    await pool.check()
+    assert (pool.get().abilities.asked, pool.get().abilities.log_probabilities) == (True, False)
+
+
+@at_once
+async def test_an_endpoint_that_stays_busy_ends_the_check_with_a_reason() -> None:
+    pool, _ = scripted_pool(lambda _: refusal(503, "Model is loading"), timeout_s=20.0)
+    with pytest.raises(
+        OperationalError, match=r"status 503: Model is loading\. It stays busy: ask again later"
+    ):
+        await pool.check()
+
+
+async def test_strict_schemas_are_sent_whatever_a_schema_says() -> None:
+    def strict(body: Request) -> Any:
+        schema = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
+        if schema and schema.get("additionalProperties") is not False:
+            return refusal(400, "Invalid schema for response_format: 'additionalProperties' is required")
+        return able(body)
+
+    pool, _ = scripted_pool(strict)
+    await pool.check()
+    assert pool.get().abilities.json_schema
+
+
+async def test_an_endpoint_without_a_list_of_models_is_asked_for_an_answer() -> None:
+    class Listless(ScriptedTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            if request.method == "GET":
+                return httpx2.Response(404, json={"detail": "Not Found"})
+            return await super().handle_async_request(request)
+
+    pool = pool_at(Listless(able))
+    await pool.check()
+    assert pool.get().abilities.asked
+
+
+@pytest.mark.parametrize("served", ["m:latest", "models/m", "M", "models/M:latest"])
+async def test_a_near_name_is_the_endpoints_name_of_the_model(served: str) -> None:
+    transport = ScriptedTransport(able, model=served)
+    pool = pool_at(transport)
+    await pool.check()
+    assert {body["model"] for body in transport.requests} == {served}
+    assert pool.read_how[0].model == "m"
+
+
+async def test_a_stream_that_comes_unasked_is_joined() -> None:
+    def stream(body: Request) -> httpx2.Response:
+        pieces = [{"role": "assistant", "content": "Yes, "}, {"content": "it is."}, {}]
+        events = [
+            {"choices": [{"index": 0, "delta": piece, "finish_reason": None if piece else "stop"}]}
+            for piece in pieces
+        ]
+        lines = [*(json.dumps(event) for event in events), "[DONE]"]
+        text = "".join(f"data: {line}\n\n" for line in lines)
+        return httpx2.Response(200, text=text, headers={"Content-Type": "text/event-stream"})
+
+    pool, _ = scripted_pool(stream)
+    assert await pool.session("chatbot").text("reply", QUESTION) == "Yes, it is."
+
+
+async def test_content_in_parts_is_read() -> None:
+    answer = completion("unused")
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    answer["choices"][0]["message"]["content"] = [
+        thought,
+        {"type": "text", "text": "Yes, "},
+        {"type": "text", "text": "it is."},
+    ]
+    pool, _ = scripted_pool(lambda _: httpx2.Response(200, json=answer))
+    assert await pool.session("chatbot").text("reply", QUESTION) == "Yes, it is."
+
+
+def test_a_pool_tells_what_the_endpoints_of_bots_need() -> None:
+    pool = ModelPool({"default": Endpoint("m", "http://127.0.0.1:9/v1")})
+    pool.at(Endpoint("quiet", "http://127.0.0.1:8/v1"))
+    assert [how.model for how in pool.read_how] == ["m"]
