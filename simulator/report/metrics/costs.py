@@ -96,7 +96,7 @@ MONEY = Column(
     "Money",
     "money",
     "what the calls cost by the experiment's `prices`, those answered from a recording or an equal request "
-    "too; only in runs with `prices`, and unknown where a model has none or the server did not tell the tokens",
+    "too; only in runs with `prices`; unknown where a model has none or the server did not tell the tokens",
     lambda value: "unknown" if value is None else f"{value:,.4f}",
 )
 
