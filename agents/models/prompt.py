@@ -67,6 +67,12 @@ class Prompt:
             for role, text in self._messages
         ]
 
+    def without_examples(self) -> Prompt:
+        """Return the same prompt without answered examples: its system messages and its last message."""
+        *before, last = self._messages
+        kept = [*(message for message in before if message[0] == "system"), last]
+        return Prompt(self.name, "".join(f"### {role}\n{text}\n" for role, text in kept))
+
     @cached_property
     def _messages(self) -> list[tuple[ChatRole, str]]:
         """Role and template of each message."""

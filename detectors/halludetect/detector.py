@@ -59,6 +59,9 @@ class HalluDetectOptions(Frozen):
     takes half the tokens."""
     temperature: float = Field(default=0.7, ge=0.0, le=2.0)
     """Temperature of sampled lists; the paper's text has lost its value."""
+    examples: bool = True
+    """Whether the prompts of the analysis and of the refiner show answered examples (`word`). A capable model
+    follows the schema without them, at three quarters of the tokens."""
     overlap: bool = True
     """Whether overlap of words and numbers with the evidence counts as much as the questions together
     (`probability`; ours, see `evidence.py`)."""
@@ -127,7 +130,7 @@ class HalluDetectDetector(ServedDetector):
         options = self._options
         factor, room = options.retrieval_factor, options.max_evidence_characters
         if self._kind == "word":
-            return WordReading(options.samples, options.temperature, factor, room)
+            return WordReading(options.samples, options.temperature, factor, room, options.examples)
         if self._kind == "probability":
             return ProbabilityReading(options.samples, options.overlap, options.reasons, factor, room)
         mixture = find_mixture(find_catalogue_name(self._client))

@@ -198,14 +198,19 @@ class WordReading(DoubledRetrieval):
         samples: sampled analyses.
         temperature: of those samples.
         factor, max_characters: see `DoubledRetrieval`.
+        examples: whether the prompts of analysis and refiner keep their answered examples.
     """
 
-    def __init__(self, samples: int, temperature: float, factor: int, max_characters: int) -> None:
+    def __init__(
+        self, samples: int, temperature: float, factor: int, max_characters: int, examples: bool = True
+    ) -> None:
         super().__init__(factor, max_characters)
         self._samples = samples
         self._temperature = temperature
         self._analysis = load_prompt("hallulab.detectors.halludetect", "analysis")
         self._refiner = load_prompt("hallulab.detectors.halludetect", "refiner")
+        if not examples:
+            self._analysis, self._refiner = self._analysis.without_examples(), self._refiner.without_examples()
         self._result = load_prompt("hallulab.detectors.halludetect", "result")
         self.prompts = (self._memory, self._analysis, self._refiner, self._result)
 

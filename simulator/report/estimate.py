@@ -120,15 +120,15 @@ def _estimate_role(
     return RoleEstimate(
         role=role,
         name=name,
-        calls=_build_range([one.calls for one in spent], users) or Range(expected=0, low=0, high=0),
-        prompt_tokens=_build_range([one.prompt_tokens for one in spent], users) if told else None,
-        completion_tokens=_build_range([one.completion_tokens for one in spent], users) if told else None,
-        tokens=_build_range([one.all_tokens for one in spent], users),
-        money=_build_range([compute_money(some, prices) for some in calls], users) if prices else None,
+        calls=build_range([one.calls for one in spent], users) or Range(expected=0, low=0, high=0),
+        prompt_tokens=build_range([one.prompt_tokens for one in spent], users) if told else None,
+        completion_tokens=build_range([one.completion_tokens for one in spent], users) if told else None,
+        tokens=build_range([one.all_tokens for one in spent], users),
+        money=build_range([compute_money(some, prices) for some in calls], users) if prices else None,
     )
 
 
-def _build_range(numbers: Iterable[float | None], users: int) -> Range | None:
+def build_range(numbers: Iterable[float | None], users: int) -> Range | None:
     """Multiply the numbers of some personas by the number of users; None where one is not known."""
     found = list(numbers)
     known = [number for number in found if number is not None]

@@ -282,7 +282,7 @@ class CostMetric(Metric):
         """Show what roles and conversations cost, and how long conversations were."""
         costs = report.of(CostSection)
         columns = LEDGER if costs.priced else tuple(one for one in LEDGER if one is not MONEY)
-        parts = (
+        parts: tuple[Heading | GroupedTable | Paragraph, ...] = (
             Heading("By role"),
             GroupedTable(columns, [costs.ledger]),
             Paragraph("Seconds are latencies added up; requests run at the same time, so the run took less."),

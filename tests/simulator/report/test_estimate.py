@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -11,9 +12,12 @@ from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.prices import Price
 from hallulab.simulator.report.build import read_report
-from hallulab.simulator.report.estimate import CostEstimate, Range, _build_range, estimate, print_estimate
+from hallulab.simulator.report.estimate import CostEstimate, Range, build_range, estimate, print_estimate
 from hallulab.simulator.report.metrics.costs import CostSection
 from hallulab.simulator.runs.folder import RunFolder
+from hallulab.testing.tiny_pack import flags, make_pack, words_for_vectors
+from tests.simulator.command_line import CommandLine
+from tests.simulator.limited_endpoint import ignoring, limited_endpoint
 
 MODEL = "qwen2.5-coder-1.5b"
 
@@ -36,12 +40,12 @@ def printed(run: RunFolder, **fields: object) -> str:
 
 
 def test_a_number_is_that_of_the_mean_persona_and_its_range_that_of_the_extremes() -> None:
-    assert _build_range([10, 30], 5) == Range(expected=100, low=50, high=150)
+    assert build_range([10, 30], 5) == Range(expected=100, low=50, high=150)
 
 
 @pytest.mark.parametrize("numbers", [[10, None], []])
 def test_of_unknown_numbers_nothing_is_expected(numbers: list[float | None]) -> None:
-    assert _build_range(numbers, 5) is None
+    assert build_range(numbers, 5) is None
 
 
 def test_all_users_are_expected_to_cost_what_the_two_did_on_average(demo_replay: RunFolder) -> None:
@@ -80,3 +84,26 @@ def test_without_prices_money_is_said_to_be_unknown(demo_replay: RunFolder) -> N
     assert shown.startswith("13 users with 5 chatbots each, told from 2 personas:\n")
     assert "Money is unknown: the experiment has no `prices` (docs/experiment.md)." in shown
     assert "goes on from there" in shown
+
+
+def test_the_command_plays_two_personas_of_more_and_another_run_goes_on_from_there(
+    tmp_path: Path, hallulab: CommandLine
+) -> None:
+    """It takes some seconds, for it protects the whole way of the flag."""
+    pack, out = make_pack(tmp_path / "pack"), tmp_path / "out"
+    people = "".join(
+        f"  - {{id: {name}, name: Ann, grievance: Cold., goals: [Tea], manner: Brief., summary: Tea.}}\n"
+        for name in ("ann", "ben", "cleo")
+    )
+    (pack / "personas.yaml").write_text(f"personas:\n{people}")
+    with words_for_vectors(), limited_endpoint(ignoring()) as url:
+        asked = flags(pack, "--model", "stub", "--out", out, "--repeats", "2", url=url, detectors="lexical")
+        assert hallulab(*asked, "--estimate").out.startswith(
+            "6 users with 1 chatbot each, told from 2 personas:"
+        )
+        assert {one.persona for one in RunFolder(out).read_conversations()} == {"ann", "ben"}
+        assert hallulab(*asked).code == 0
+    held = RunFolder(out).read_conversations()
+    assert sorted((one.persona, one.seed) for one in held) == [
+        (name, seed) for name in ("ann", "ben", "cleo") for seed in (0, 1)
+    ]
