@@ -102,6 +102,7 @@ PUBLISHED = (
 )
 CHEAPER: tuple[tuple[Judging, Mapping[str, Any]], ...] = (
     *((judging, {"samples": 1}) for judging in (_GOLD, _MTRAG, _RAGTRUTH, _BEGIN)),
+    (_MTRAG, {"samples": 1, "examples": False}),
     (_MTRAG_METARAG, {"together": True}),
 )
 """What is judged, and the options that make it cheaper."""

@@ -61,7 +61,7 @@ class HalluDetectOptions(Frozen):
     """Temperature of sampled lists; the paper's text has lost its value."""
     examples: bool = True
     """Whether the prompts of the analysis and of the refiner show answered examples (`word`). A capable model
-    follows the schema without them, at three quarters of the tokens."""
+    follows the schema without them, and reads about an eighth less."""
     overlap: bool = True
     """Whether overlap of words and numbers with the evidence counts as much as the questions together
     (`probability`; ours, see `evidence.py`)."""

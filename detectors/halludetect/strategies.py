@@ -210,7 +210,10 @@ class WordReading(DoubledRetrieval):
         self._analysis = load_prompt("hallulab.detectors.halludetect", "analysis")
         self._refiner = load_prompt("hallulab.detectors.halludetect", "refiner")
         if not examples:
-            self._analysis, self._refiner = self._analysis.without_examples(), self._refiner.without_examples()
+            self._analysis, self._refiner = (
+                self._analysis.without_examples(),
+                self._refiner.without_examples(),
+            )
         self._result = load_prompt("hallulab.detectors.halludetect", "result")
         self.prompts = (self._memory, self._analysis, self._refiner, self._result)
 

@@ -90,3 +90,14 @@ def test_a_dialogue_reads_as_labelled_lines() -> None:
     history = [Message(role="user", text=" Why? "), Message(role="assistant", text="So.\nThus.")]
     assert format_dialogue(history) == "User: Why?\nAssistant: So.\nThus."
     assert format_dialogue([]) == ""
+
+
+def test_without_examples_a_prompt_keeps_what_it_is_told_and_what_it_is_asked() -> None:
+    template = "### system\nBe {{manner}}.\n### user\nOne?\n### assistant\nYes.\n### user\n{{question}}\n"
+    lean = Prompt("p", template).without_examples()
+    assert [(one.role, one.text) for one in lean.fill(manner="brief", question="Two?")] == [
+        ("system", "Be brief."),
+        ("user", "Two?"),
+    ]
+    assert lean.version != Prompt("p", template).version
+    assert lean.without_examples() == lean

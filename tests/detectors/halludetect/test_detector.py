@@ -263,6 +263,14 @@ async def test_lists_are_voted_on_graded_filtered_and_concluded() -> None:
     assert [body["seed"] for body in requests[:3]] == [0, 1, 2]
 
 
+@pytest.mark.parametrize(("examples", "shown"), [(True, [2, 1, 0]), (False, [0, 0, 0])])
+async def test_lists_can_be_asked_for_without_answered_examples(examples: bool, shown: list[int]) -> None:
+    script = words([rough("Call 555-0134 for tickets.")], fine(5))
+    judge, requests = detector(script, reading="word", samples=1, examples=examples)
+    assert (await judge.detect(VIEW)).score == 5.0
+    assert [sum(message["role"] == "assistant" for message in body["messages"]) for body in requests] == shown
+
+
 async def test_what_the_user_said_is_not_graded_and_keeps_its_place() -> None:
     mail = "Email: a.b@mail.com"
     reply = f"The pool opens at 6. {mail}. Call 555-0134."
