@@ -231,8 +231,16 @@ def describe_no_completion(status: int, body: Any, text: str) -> str:
 
 
 def is_broken(status: int, body: Any, text: str) -> bool:
-    """Return whether an answer that is no chat completion may be one when it is asked for again."""
-    return status == 200 and (not text.strip() or (isinstance(body, dict) and body.get("choices") == []))
+    """Return whether an answer that is no chat completion may be one when it is asked for again.
+
+    Args:
+        status: the HTTP status.
+        body: its JSON value; None: it is no JSON.
+        text: its text.
+    """
+    begun = text.strip()
+    without = isinstance(body, dict) and body.get("choices") == []
+    return status == 200 and (not begun or without or (body is None and begun.startswith("{")))
 
 
 def describe_redirect(status: int, location: str, asked: str) -> str:

@@ -29,7 +29,7 @@ from hallulab.agents.models.answers import (
 )
 from hallulab.agents.models.complaints import describe_no_completion, is_broken, is_retryable, read_pause
 from hallulab.agents.models.endpoints import SCRIPTED, Credentials
-from hallulab.agents.models.receiving import JSON, LARGEST, read_object, receive
+from hallulab.agents.models.receiving import JSON, LARGEST, read_object, read_value, receive
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.agents.models.replicas import Replicas, most_tokens
@@ -231,7 +231,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         status = response.status_code
         found = read_object(response)
         if status < 400 and (not 200 <= status < 300 or not is_completion(found)):
-            kind = BrokenAnswer if is_broken(status, found, response.text) else ModelError
+            kind = BrokenAnswer if is_broken(status, read_value(response), response.text) else ModelError
             raise kind(f"{url} {describe_no_completion(status, found, response.text)}")
         flaw = (
             find_answer_flaw(call.body, found) or self._other_model(url, call.body, found)

@@ -308,6 +308,7 @@ async def test_an_error_in_a_choice_is_told() -> None:
         ),
         (httpx2.Response(200, json={"choices": []}), "gave a chat completion without choices."),
         (httpx2.Response(200, json={"choices": [], "error": {"message": "oops"}}), "and an error: oops"),
+        (httpx2.Response(200, text='{"choices": [{"mess'), "gave an answer that is no chat completion: '"),
         (httpx2.Response(200, text=""), r"gave an empty answer \(status 200\)"),
     ],
 )
