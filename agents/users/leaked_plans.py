@@ -41,7 +41,7 @@ _CLEAR = _compile(
         rf"\b(?:what|how) (?:the|an?|this) (?:\w+ )?{_ROLE} (?:would|might|should|could) "
         r"(?:say|ask|answer|reply|respond)\b",
         r"\b(?:real|realistic|typical|normal|natural) (?:user|customer|person|caller) would\b",
-        r"\b(?:break(?:ing)?|in|out of) character\b|^\W*speaking as \w+(?: \w+)?\s*[:,]",
+        r"\b(?:break(?:ing)?|in|out of) character\b|^[^\w\n]{0,9}speaking as \w+(?: \w+)?\s*[:,]",
         r"\bthe (?:persona|character) (?:would|should|must|is|has|wants|will|does|knows)\b",
         r"(?:^|[.!?:\n] ?)(?:now |okay,? |so |here,? |hmm,? )?the user (?:is|should|must|would|will|might"
         r"|wants|needs|feels"
@@ -86,11 +86,12 @@ _CLEAR = _compile(
         r"|requires)\b",
         rf"\b{_BOT} under test\b|\bto simulate an?\b",
         # headings and tags
-        r"^\W*(?:thinking|thoughts?|reasoning|scratchpad|internal(?: \w+)?|draft|user|needs?|"
+        r"^[^\w\n]{0,9}(?:thinking|thoughts?|reasoning|scratchpad|internal(?: \w+)?|draft|user|needs?|"
         r"(?:(?:final|my|next|user|possible|suggested|sample|best) )?(?:message|response|reply"
         r"|utterance)(?: to send)?"
         r"|(?:possible|suggested|next|user|my) question)\s*:",
-        r"^\W*(?:plan|analysis|strategy|next steps?|goals?)\s*:\s*(?:i |ask|the |first|mention|get|keep"
+        r"^[^\w\n]{0,9}(?:plan|analysis|strategy|next steps?|goals?)\s*:\s*(?:i |ask|the |first|mention"
+        r"|get|keep"
         r"|stay|express)",
         r"</?(?:user|customer|message|reply)(?:[ _-](?:message|turn|reply))?>",
     )
@@ -147,7 +148,7 @@ _LIKELY = tuple(
         r"|\bdo not mention\b|\bsupposed to be an? \w+ \w+ here\b",
         rf"\b{_CHAT} (?:just|has just|so far|starts|started|begins)\b|\bfirst message\b|\bnext is the\b"
         rf"|\bfollow-up\b",
-        r"\bsomething like: [\"'\u201c]|\bwould fit\b|^\W*so:\s|\bthe system says i am\b",
+        r"\bsomething like: [\"'\u201c]|\bwould fit\b|^[^\w\n]{0,9}so:\s|\bthe system says i am\b",
     )
 )
 _ENOUGH = 2

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.agents.models import complaints, thoughts, token_watch, written_calls
+from hallulab.agents.users import leaked_plans
 from hallulab.detectors.explanations import claim, evidence, explanation, findings
 from hallulab.detectors.features import batch, features, judgements, matching, trained_detector
 from hallulab.scenarios.chats import formats, otel, traces, turns
@@ -183,6 +184,7 @@ TABLE: dict[Callable[..., Any], Case] = {
     ),
     written_calls.writes_call: written_calls.writes_call,
     blank.is_blank: blank.is_blank,
+    leaked_plans.find_leaked_plan: leaked_plans.find_leaked_plan,
     chunking.split_into_chunks: chunking.split_into_chunks,
     chunking.cut_into_passages: lambda text: chunking.cut_into_passages(make_document(text)),
     edits.is_distinct_name: edits.is_distinct_name,

@@ -22,6 +22,7 @@ MODULES = (
     "agents.models.thoughts",
     "agents.models.token_watch",
     "agents.models.written_calls",
+    "agents.users.leaked_plans",
     "scenarios.packs.documents",
     "simulator.viewer.conversation",
 )

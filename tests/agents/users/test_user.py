@@ -78,6 +78,19 @@ async def test_the_first_message_needs_no_decision() -> None:
     assert "for appliances." in requests[0]["messages"][0]["content"]
 
 
+@pytest.mark.parametrize(
+    "thought",
+    [
+        "<|channel|>analysis<|message|>I act as the user.<|end|><|channel|>final<|message|>",
+        "<thinking>I must act as the user.</thinking>\n",
+        "I must act as the user.\n</think>\n\n",
+    ],
+)
+async def test_the_thoughts_of_the_users_model_are_not_said(thought: str) -> None:
+    move, _ = await _next(Model({}, messages=[f"{thought}{ASKED}"]), ())
+    assert move.text == ASKED
+
+
 async def test_the_limit_of_a_message_is_passed_on() -> None:
     _, requests = await _next(Model({}, messages=[ASKED]), (), max_tokens=40)
     assert requests[0]["max_tokens"] == 40
