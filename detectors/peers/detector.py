@@ -50,6 +50,9 @@ from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Uni
 WORKERS = Path(__file__).with_name("workers")
 """Folder of the workers' programs."""
 
+_SHARED_WORKERS = {"factcg": "minicheck"}
+"""Peer → the one whose worker it shares."""
+
 PACKAGES = "1.1 to 2.0 GB on disk"
 """Size of a peer's environment."""
 
@@ -109,7 +112,7 @@ class PeerDetector(Detector):
         self._configured = options.model_copy(
             update={"weights": self.weights, **models, "threshold": threshold},
         )
-        self._configuration = self._configured.model_dump()
+        self._configuration = {**self._configured.model_dump(), "peer": self.KIND}
         self._asked = [context.models.get(context.model)] if self.traits.needs_model else []
         self.claim_check = ClaimCheck.by(
             (client.endpoint.model for client in self._asked) if options.weights is None else (), ()
@@ -309,6 +312,15 @@ class MiniCheckDetector(PeerDetector):
     weights_size = "about 3 GB"
 
 
+class FactCgDetector(PeerDetector):
+    """FactCG-DeBERTa-v3-Large checks sentences against the evidence. Not yet run on its published weights."""
+
+    KIND = "factcg"
+    published = 0.5
+    weights = "yaxili96/FactCG-DeBERTa-v3-Large"
+    weights_size = "about 1.7 GB"
+
+
 class RefCheckerDetector(PeerDetector):
     """RefChecker labels the knowledge triplets of a reply; in an environment of its own.
 
@@ -328,12 +340,16 @@ def build_worker_command(peer: str) -> list[str]:
     Raises:
         OperationalError: the environment cannot be made.
     """
-    return [str(locate_peer_python(peer)), "-I", str(LOOP), str(WORKERS / f"{peer}_worker.py")]
+    return [str(locate_peer_python(peer)), "-I", str(LOOP), str(_locate_worker(peer))]
+
+
+def _locate_worker(peer: str) -> Path:
+    return WORKERS / f"{_SHARED_WORKERS.get(peer, peer)}_worker.py"
 
 
 def _digest_programs(peer: str) -> list[str]:
     """Return the code of the programs that run in the peer's environment."""
-    return [digest_code(path) for path in (LOOP, WORKERS / f"{peer}_worker.py")]
+    return [digest_code(path) for path in (LOOP, _locate_worker(peer))]
 
 
 def _check_model_source(owner: str, option: str, given: str) -> str:

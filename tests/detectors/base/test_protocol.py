@@ -10,7 +10,7 @@ from hallulab.detectors.registry import DETECTORS, make_detector
 from hallulab.scenarios.transcript import Judgement, TurnView
 from hallulab.testing.scripted import scripted_pool
 
-NEED_NONE = {"lexical", "combined", "lettucedetect", "hhem", "minicheck"}
+NEED_NONE = {"lexical", "combined", "lettucedetect", "hhem", "minicheck", "factcg"}
 
 
 def made(kind: str) -> Detector:

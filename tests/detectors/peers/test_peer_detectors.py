@@ -379,9 +379,10 @@ def test_peers_with_the_same_packages_share_an_environment(
     assert python.parents[1].name.startswith("hhem-")
 
 
-def test_hhem_and_minicheck_need_the_same_packages() -> None:
+def test_hhem_minicheck_and_factcg_need_the_same_packages() -> None:
     assert (
-        read_peer_requirements("minicheck")
+        read_peer_requirements("factcg")
+        == read_peer_requirements("minicheck")
         == read_peer_requirements("hhem")
         != read_peer_requirements("refchecker")
     )

@@ -93,7 +93,9 @@ class TestHhem:
 class TestMiniCheck:
     @staticmethod
     def peer(folder: Path) -> minicheck_worker.Worker:
-        return minicheck_worker.Worker({"weights": str(folder), "threshold": 0.5}, nobody)
+        return minicheck_worker.Worker(
+            {"weights": str(folder), "threshold": 0.5, "peer": "minicheck"}, nobody
+        )
 
     def test_the_t5_model_is_read_at_its_first_token(self, tmp_path: Path) -> None:
         import torch
@@ -141,6 +143,38 @@ class TestMiniCheck:
     def test_without_sentences_it_abstains(self, tmp_path: Path) -> None:
         tiny_minicheck(tmp_path, "t5")
         assert "abstained" in self.peer(tmp_path).answer({**REQUEST, "passages": []})
+
+
+class TestFactCg:
+    def test_chunk_and_sentence_stand_in_its_form(self, tmp_path: Path) -> None:
+        import torch
+        from transformers import AutoTokenizer
+
+        model = tiny_minicheck(tmp_path, "deberta")
+        tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+        configuration = {"weights": str(tmp_path), "threshold": 0.5, "peer": "factcg"}
+        said = valid(minicheck_worker.Worker(configuration, nobody).answer(REQUEST))
+
+        def support(chunk: str, sentence: str) -> float:
+            text = (
+                f"{chunk}\n\nChoose your answer: based on the paragraph above can we conclude that "
+                f'"{sentence}"?\n\nOPTIONS:\n- Yes\n- No\nI think the answer is '
+            )
+            inputs = tokenizer(text, return_tensors="pt")
+            logits = model(inputs.input_ids, inputs.attention_mask).logits
+            return float(torch.softmax(logits.detach(), dim=-1)[0, 1])
+
+        chunks = [passage["text"] for passage in REQUEST["passages"]]
+        wanted = [1 - max(support(chunk, text) for chunk in chunks) for text in (REPLY[:20], REPLY[21:])]
+        assert [unit.score for unit in said.units] == pytest.approx(wanted, abs=1e-5)
+        assert said.score == max(unit.score for unit in said.units)
+
+    def test_braces_of_a_reply_are_text(self, tmp_path: Path) -> None:
+        tiny_minicheck(tmp_path, "deberta")
+        configuration = {"weights": str(tmp_path), "threshold": 0.5, "peer": "factcg"}
+        braces = {"text": "{chunk} {0} is free.", "sentences": [[0, 20]]}
+        peer = minicheck_worker.Worker(configuration, nobody)
+        assert len(valid(peer.answer({**REQUEST, "reply": braces})).units) == 1
 
 
 class TestLettuceDetect:

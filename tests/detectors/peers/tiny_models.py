@@ -81,13 +81,35 @@ def tiny_hhem(folder: Path, foundation: Path) -> Any:
 
 
 def tiny_minicheck(folder: Path, kind: str) -> Any:
-    """MiniCheck's files: a whole T5, or a RoBERTa classifier of two classes."""
+    """MiniCheck's or FactCG's files: a whole T5, or a RoBERTa or DeBERTa classifier of two classes."""
     import torch
-    from transformers import RobertaConfig, RobertaForSequenceClassification, T5ForConditionalGeneration
+    from transformers import (
+        DebertaV2Config,
+        DebertaV2ForSequenceClassification,
+        RobertaConfig,
+        RobertaForSequenceClassification,
+        T5ForConditionalGeneration,
+    )
 
     torch.manual_seed(3)
     if kind == "t5":
         model: Any = T5ForConditionalGeneration(tiny_t5(folder))
+    elif kind == "deberta":
+        save_tokenizer(folder)
+        model = DebertaV2ForSequenceClassification(
+            DebertaV2Config(
+                vocab_size=len(WORDS),
+                hidden_size=16,
+                num_hidden_layers=2,
+                num_attention_heads=2,
+                intermediate_size=16,
+                max_position_embeddings=600,
+                relative_attention=True,
+                pooler_hidden_size=16,
+                num_labels=2,
+                pad_token_id=WORDS.index("<pad>"),
+            )
+        )
     else:
         save_tokenizer(folder)
         model = RobertaForSequenceClassification(

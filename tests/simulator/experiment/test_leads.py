@@ -44,7 +44,7 @@ PLACES: list[tuple[str, str]] = [
     ("detectors", "{kind: hhem, options: {foundation: VALUE}}"),
     *(
         ("detectors", f"{{kind: {peer}, options: {{weights: VALUE}}}}")
-        for peer in ("lettucedetect", "minicheck", "refchecker")
+        for peer in ("lettucedetect", "minicheck", "factcg", "refchecker")
     ),
 ]
 """Options that lead to files: the field that they stand in, and the component, as YAML."""
