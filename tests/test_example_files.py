@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.metarag.detector import MetaRagOptions
 from hallulab.detectors.registry import make_detector
 from hallulab.simulator.bench.sweep import list_configurations, load_sweep
 from hallulab.simulator.experiment.experiment_file import load_experiment
@@ -26,6 +27,12 @@ def test_a_sweep_has_as_many_configurations_as_the_paper_has_rows(name: str, num
     """The ablation has them twice: for the detector as shipped, and for the paper's."""
     made = list_configurations(load_sweep(EXAMPLES / f"{name}.yaml"))
     assert len({options_of(one.kind, one.options) for one in made}) == len(made) == number
+
+
+def test_the_configurations_of_metarags_table_2_are_nine_detectors() -> None:
+    made = list_configurations(load_sweep(EXAMPLES / "metarag_ablation.yaml"))
+    read = [MetaRagOptions.model_validate(one.options) for one in made]
+    assert len({one.model_dump_json() for one in read}) == len(read) == 9
 
 
 def test_all_rows_of_the_ablation_have_one_threshold() -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hallulab.simulator.bench.rows import LevelRow
+from hallulab.simulator.bench.sweep import SweepRow
 from hallulab.simulator.measure.detection import Sample, compute_curve
 from hallulab.simulator.measure.spending import find_pareto_front
 from hallulab.simulator.report.plot import (
@@ -112,6 +113,28 @@ def plot_frontier(
     title = f"Quality and cost: {quality} of replies over {cost_label}"
     ticks = [((place - first) / (last - first), value) for value, place in places.items()]
     return build_plot(title, cost_label, quality, [CurveLine(path, None, "Pareto front")], marks, ticks)
+
+
+def plot_configurations(rows: Sequence[SweepRow], detectors: Sequence[str]) -> Plot:
+    """Plot each configuration's precision over its recall; those that no other beats are joined."""
+    shown = [
+        (row, row.recall, row.precision)
+        for row in rows
+        if row.name in detectors and row.recall is not None and row.precision is not None
+    ]
+    marks = [
+        CurvePoint(
+            scale_x(recall),
+            scale_y(precision),
+            detectors.index(row.name),
+            f"{row.name}: recall {recall:.2f}, precision {precision:.2f}",
+            "precision_recall" in row.pareto,
+        )
+        for row, recall, precision in shown
+    ]
+    front = " ".join(f"{x:g},{y:g}" for x, y in sorted((mark.x, mark.y) for mark in marks if mark.optimal))
+    lines = [CurveLine(front, None, "Pareto front")]
+    return build_plot("Precision and recall of the configurations", "Recall", "Precision", lines, marks)
 
 
 def _filter_rising(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

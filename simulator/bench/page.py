@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from hallulab.simulator.bench import tables
 from hallulab.simulator.bench.curves import (
     Priced,
+    plot_configurations,
     plot_frontier,
     plot_precision_recall,
     plot_reliability,
@@ -50,9 +51,10 @@ def render_page(report: BenchReport, samples: Mapping[tuple[str, Level], Sample]
     costs = ("p50_ms", "tokens_per_reply") if sweep is None else ("tokens_per_reply",)
     plots["cost"] = _plot_frontiers({row.detector: row for row in report.replies}, detectors, "auroc", costs)
     if sweep is not None:
-        plots["sweep"] = _plot_frontiers(
-            {row.name: row for row in sweep.best_first}, detectors, "f1", tuple(_COSTS)
-        )
+        plots["sweep"] = [
+            *_plot_frontiers({row.name: row for row in sweep.best_first}, detectors, "f1", tuple(_COSTS)),
+            plot_configurations(sweep.best_first, detectors),
+        ]
     return render_page_with_plots(
         __package__,
         report=report,

@@ -32,6 +32,9 @@ SCHEMA = "docs/bench.md"
 MOST_RUNS = 10_000
 """Largest number of configurations times repeats; their evaluations are in memory at once."""
 
+LEADERS = 4
+"""Configurations of each of MetaRAG's three leaderboards."""
+
 _COSTS = ("tokens_per_reply", "p50_ms")
 _MEASURED = ("f1", "precision", "recall", "accuracy", "auroc", *_COSTS)
 Front = Literal["tokens", "latency", "precision_recall"]
@@ -163,7 +166,27 @@ class SweepReport(Frozen):
     @property
     def best_first(self) -> list[SweepRow]:
         """The rows, highest F1 first; those without one last."""
-        return sorted(self.rows, key=lambda row: -1.0 if row.f1 is None else row.f1, reverse=True)
+        return self.sort_by("f1")
+
+    def sort_by(self, metric: Literal["f1", "precision", "recall"]) -> list[SweepRow]:
+        """Return the rows, the highest first; those without a value last."""
+
+        def get_value(row: SweepRow) -> float:
+            value: float | None = getattr(row, metric)
+            return -1.0 if value is None else value
+
+        return sorted(self.rows, key=get_value, reverse=True)
+
+    @property
+    def leaders(self) -> dict[str, list[SweepRow]]:
+        """The best four by F1, by precision and by recall (MetaRAG, table 2); none with four or fewer."""
+        if len(self.rows) <= LEADERS:
+            return {}
+        return {
+            "F1": self.sort_by("f1")[:LEADERS],
+            "precision": self.sort_by("precision")[:LEADERS],
+            "recall": self.sort_by("recall")[:LEADERS],
+        }
 
 
 def build_sweep_report(sweep: Sweep, runs: Sequence[Sequence[Evaluation]]) -> SweepReport:

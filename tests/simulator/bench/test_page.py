@@ -109,6 +109,8 @@ def test_a_sweep_has_its_means_and_fronts() -> None:
     assert '<td class="long">tokens, time, P/R</td>' in made
     assert "TLP" not in made
     assert "F1 of replies over milliseconds" in made
+    assert "Precision and recall of the configurations" in made
+    assert "d-1: recall 0.75, precision 1.00" in made
     assert "AUROC of replies over milliseconds" not in made
 
 

@@ -168,6 +168,22 @@ def test_the_more_precise_and_the_more_complete_configuration_are_both_worth_it(
     assert ["precision_recall" in row.pareto for row in rows] == [True, True]
 
 
+def test_each_of_three_numbers_has_its_four_leaders() -> None:
+    runs = [said([True] * hits + [False] * (4 - hits), 1) for hits in (1, 2, 3, 4)]
+    sweep = Sweep(detector="d", grid={"a": [*range(5)]})
+    found = build_sweep_report(sweep, [[*runs, said([False, False, True, True], 1)]]).leaders
+    assert {name: [row.config["a"] for row in rows] for name, rows in found.items()} == {
+        "F1": [1, 2, 0, 3],
+        "precision": [0, 1, 2, 3],
+        "recall": [1, 2, 3, 0],
+    }
+
+
+def test_few_configurations_have_no_leaders() -> None:
+    sweep = Sweep(detector="d", grid={"a": [0]})
+    assert build_sweep_report(sweep, [[said([True] * 4, 1)]]).leaders == {}
+
+
 def test_the_table_fits_eighty_columns_and_has_the_best_first() -> None:
     sweep = Sweep(detector="d", grid={"verifiers": [["small", "large"], []], "temperature": [0.7]}, repeats=2)
     runs = [[said([True, False, False, False], 1), said(LABELS, 1)]] * 2

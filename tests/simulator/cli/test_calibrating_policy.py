@@ -47,7 +47,7 @@ def test_a_policy_gets_thresholds_that_pass_grounded_replies(
     endpoint(supported)
     out, recording, strict = tmp_path / "mine.yaml", tmp_path / "r.jsonl", tmp_path / "strict.yaml"
     built_in = (ROOT / "chatbots" / "guarded" / "policies" / "metarag.yaml").read_text()
-    strict.write_text(built_in.replace("sensitive: 0.49", "sensitive: 0.3"))
+    strict.write_text(built_in.replace("probability: 0.49", "probability: 0.3"))
     command = ("calibrate", PACK, "--policy", strict, "--detectors", "direct-judge", "--count", "70")
     ended = hallulab(*command, *SERVED, "--out", out, "--record", recording, "--json")
     assert (ended.code, ended.err) == (0, "")
@@ -61,7 +61,8 @@ def test_a_policy_gets_thresholds_that_pass_grounded_replies(
     assert rows["asylum"]["not_fitted"] == "0 grounded controls, and 60 are needed (--count plants more)"
     written = load_policy(str(out))
     assert written.decision(["pregnancy"], {"pregnancy": 0.3}, False).threshold == 0.431
-    assert written.decision(["asylum"], {}, False) == load_policy(str(strict)).decision(["asylum"], {}, False)
+    before = load_policy(str(strict)).resolve("probability")
+    assert written.decision(["asylum"], {}, False) == before.decision(["asylum"], {}, False)
     assert out.read_text().startswith(
         "# Thresholds of topics by `hallulab calibrate --policy`: with the detector direct-judge,\n"
         "# at most 10% of the grounded replies that they were fitted to reach those of: pregnancy.\n"
