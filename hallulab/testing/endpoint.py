@@ -39,9 +39,7 @@ def completion(request: dict[str, Any]) -> dict[str, Any]:
         asks_for_letter = request["messages"][-1]["content"].endswith("Letter:")
         likely = (("A", 0.5), ("B", 0.25), ("C", 0.2)) if asks_for_letter else (("Yes", 0.7), ("No", 0.28))
         text = likely[0][0]
-        top = [
-            {"token": word, "logprob": math.log(p), "bytes": list(word.encode())} for word, p in likely
-        ]
+        top = [{"token": word, "logprob": math.log(p), "bytes": list(word.encode())} for word, p in likely]
         choice["logprobs"] = {"content": [{**top[0], "top_logprobs": top}]}
     else:
         text = reply(request)

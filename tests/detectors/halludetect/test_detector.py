@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.base.protocol import DetectorContext, describe_method
 from hallulab.detectors.halludetect.detector import HalluDetectDetector
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.transcript import Message, Passage, TurnView
@@ -269,6 +269,12 @@ async def test_lists_can_be_asked_for_without_answered_examples(examples: bool, 
     judge, requests = detector(script, reading="word", samples=1, examples=examples)
     assert (await judge.detect(VIEW)).score == 5.0
     assert [sum(message["role"] == "assistant" for message in body["messages"]) for body in requests] == shown
+
+
+@pytest.mark.parametrize(("samples", "variant"), [(1, "word, one list"), (2, "word")])
+def test_one_list_is_no_vote_and_so_not_as_published(samples: int, variant: str) -> None:
+    method = describe_method(detector(words([], ""), reading="word", samples=samples)[0])
+    assert (method.variant, method.as_published) == (variant, samples > 1)
 
 
 async def test_what_the_user_said_is_not_graded_and_keeps_its_place() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.base.protocol import DetectorContext, JudgingMethod, describe_method
 from hallulab.detectors.metarag.detector import MetaRagDetector
 from hallulab.scenarios.errors import UsageError
 from hallulab.testing.scripted import Script, last_user, scripted_pool
@@ -49,7 +49,14 @@ async def test_a_reply_takes_two_requests_and_facts_have_the_scores_of_table_1()
 async def test_what_the_evidence_does_not_tell_scores_a_half_and_is_flagged() -> None:
     judge, _ = detector(answers(write_fact(1, TRUE), write_fact(2, UNTOLD)))
     judgement = await judge.detect(VIEW)
-    assert (judgement.score, judgement.flagged, judge.threshold_protocol) == (0.5, True, "untuned")
+    assert (judgement.score, judgement.flagged) == (0.5, True)
+
+
+async def test_it_is_named_as_another_variant_than_the_papers() -> None:
+    judge, _ = detector(answers())
+    assert describe_method(judge) == JudgingMethod(
+        variant="word, together", as_published=False, threshold=0.5, threshold_protocol="untuned"
+    )
 
 
 async def test_the_schema_is_strict_and_asks_for_as_many_variants_as_given() -> None:
