@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hallulab.agents.concurrency import run_until_stopped
-from hallulab.simulator.cli.console import print_lines, print_warnings
+from hallulab.simulator.cli.console import print_json, print_lines, print_warnings
 from hallulab.simulator.cli.options import AsJson, expand_options
 from hallulab.simulator.options.commands import BranchOptions, DetectOptions, RunOptions, SimulateOptions
 
@@ -18,14 +18,18 @@ def run(options: RunOptions, as_json: AsJson = False) -> None:
     from hallulab.simulator.decide.command import run_from_options
     from hallulab.simulator.experiment.command import load_asked_experiment
     from hallulab.simulator.measure.failures import find_failed_conversations, require_success
-    from hallulab.simulator.report.estimate import print_estimate
+    from hallulab.simulator.report.estimate import estimate, print_estimate
 
     folder, scenario = run_until_stopped(run_from_options(options))
     if options.estimate:
         found = find_failed_conversations(folder)
         print_warnings(found)
         require_success(found)
-        print_estimate(folder, load_asked_experiment(options), scenario, as_json)
+        told = estimate(folder, load_asked_experiment(options), scenario)
+        if as_json:
+            print_json(f"{told.model_dump_json(indent=2)}\n")
+        else:
+            print_estimate(told, folder)
     else:
         show_report(folder, as_json, scenario)
 

@@ -61,6 +61,8 @@ class CostEstimate(Frozen):
 
     users: int
     """Users that talk with every chatbot."""
+    chatbots: int
+    """These chatbots."""
     played: int
     """Personas that were played."""
     priced: bool
@@ -101,6 +103,7 @@ def estimate(folder: RunFolder, experiment: Experiment, scenario: Scenario) -> C
     lines = [*sorted(calls.items()), (("all", ""), every)]
     return CostEstimate(
         users=users,
+        chatbots=len(experiment.chatbots),
         played=len(personas),
         priced=bool(experiment.prices),
         roles=tuple(
@@ -160,21 +163,11 @@ _COLUMNS = (
 _MONEY = Column("Money", "money", "what they cost by the experiment's `prices`", _format_money, short="Money")
 
 
-def print_estimate(
-    folder: RunFolder,
-    experiment: Experiment,
-    scenario: Scenario,
-    as_json: bool = False,
-    console: Console | None = None,
-) -> None:
-    """Print what the whole experiment will cost by the personas that a folder has."""
-    found = estimate(folder, experiment, scenario)
+def print_estimate(found: CostEstimate, folder: RunFolder, console: Console | None = None) -> None:
+    """Print what the whole experiment will cost, and where the personas that were played are."""
     shown = console or build_console()
-    if as_json:
-        print(found.model_dump_json(indent=2))
-        return
     heading = (
-        f"{format_count(found.users, 'user')} with {format_count(len(experiment.chatbots), 'chatbot')} each, "
+        f"{format_count(found.users, 'user')} with {format_count(found.chatbots, 'chatbot')} each, "
         f"told from {format_count(found.played, 'persona')}:"
     )
     print_table(shown, heading, (*_COLUMNS, _MONEY) if found.priced else _COLUMNS, [found.roles])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -28,14 +29,8 @@ def estimated(run: RunFolder, **fields: object) -> CostEstimate:
 
 
 def printed(run: RunFolder, **fields: object) -> str:
-    experiment = Experiment.model_validate({"limit": 13, **fields})
     out = io.StringIO()
-    print_estimate(
-        run,
-        experiment,
-        load_without_documents(experiment.scenario),
-        console=Console(file=out, width=200, color_system=None),
-    )
+    print_estimate(estimated(run, **fields), run, Console(file=out, width=200, color_system=None))
     return out.getvalue()
 
 
@@ -102,6 +97,8 @@ def test_the_command_plays_two_personas_of_more_and_another_run_goes_on_from_the
             "6 users with 1 chatbot each, told from 2 personas:"
         )
         assert {one.persona for one in RunFolder(out).read_conversations()} == {"ann", "ben"}
+        told = json.loads(hallulab(*asked, "--estimate", "--json").out)
+        assert (told["users"], told["played"], told["roles"][-1]["role"]) == (6, 2, "all")
         assert hallulab(*asked).code == 0
     held = RunFolder(out).read_conversations()
     assert sorted((one.persona, one.seed) for one in held) == [
