@@ -145,7 +145,8 @@ class ModelClient:
         future: asyncio.Future[tuple[Completion, CallRecord]] = asyncio.get_running_loop().create_future()
         self._shared[key] = future
         try:
-            answer = await self._ask(url, ModelCall(self.endpoint.read_credentials, key, body, record))
+            call = ModelCall(self.endpoint.read_credentials, key, body, record, keeps_refusal=False)
+            answer = await self._ask(url, call)
             completion = read_completion(answer, tools_offered="tools" in extra)
         except BaseException as error:
             if isinstance(error, Exception):
@@ -339,11 +340,11 @@ class ModelClient:
         asked = [{"role": "user", "content": QUESTION}]
         body = {"model": self.endpoint.model, "stream": False, "messages": asked, **PLAIN}
         url = self._url("chat/completions")
+        key = self._make_key(url, body)
+        call = ModelCall(self.endpoint.read_credentials, key, body, keeps_refusal=False)
         try:
             with asking_before_the_run():
-                await self._ask(
-                    url, ModelCall(self.endpoint.read_credentials, self._make_key(url, body), body)
-                )
+                await self._ask(url, call)
         except ModelError:
             return False
         return True

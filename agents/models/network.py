@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from ipaddress import ip_address, ip_network
 from typing import Any
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from urllib.request import getproxies_environment
 
 import httpcore2
 import httpx2
@@ -89,13 +89,23 @@ def find_proxy(url: httpx2.URL, proxies: Mapping[str, str]) -> str | None:
         proxies: scheme → address, and `no` → hosts, domains and networks that need none.
     """
     proxy = proxies.get(url.scheme) or proxies.get("all")
-    if not proxy or is_loopback(str(url)) or proxy_bypass_environment(url.netloc.decode(), dict(proxies)):
+    if not proxy or is_loopback(str(url)):
         return None
-    for network in proxies.get("no", "").split(","):
-        with suppress(ValueError):  # no network, or the host is a name
-            if ip_address(url.host) in ip_network(network.strip(), strict=False):
-                return None
+    if any(_covers(one.strip().lower(), url) for one in proxies.get("no", "").split(",")):
+        return None
     return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _covers(exception: str, url: httpx2.URL) -> bool:
+    """Return whether an entry of `NO_PROXY` is about an address: its host, a domain, a network, or `*`."""
+    with suppress(ValueError):  # no network, or the host is a name
+        return ip_address(url.host) in ip_network(exception.strip("[]"), strict=False)
+    named, _, port = exception.partition(":")
+    domain = named.removeprefix("*").removeprefix(".")
+    if named == "*" or not domain:
+        return named == "*"
+    right_port = not port or port == str(url.port or {"http": 80, "https": 443}.get(url.scheme))
+    return right_port and f".{url.host}".endswith(f".{domain}")
 
 
 def _hide_password(proxy: str) -> str:

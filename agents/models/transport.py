@@ -86,6 +86,8 @@ class ModelCall:
     """The request's body, as it is sent."""
     record: CallRecord = field(default_factory=CallRecord)
     """Filled in by the transport."""
+    keeps_refusal: bool = True
+    """Whether a refusal is kept at once; else whoever asks finds out first what it means (`keep_refusal`)."""
     is_trial: bool = False
     """Whether it is only sent to see if the endpoint takes it: its answer is neither known nor kept."""
 
@@ -252,7 +254,8 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         }
         if is_retryable(status) and (pause := read_pause(response.headers)) is not None:
             kept["retry_after"] = pause
-        if status < 400 and not call.is_trial:
+        lasts = status < 400 or (status in LASTING_STATUS and call.keeps_refusal)
+        if lasts and not call.is_trial:
             kept = self.recording.put("model", key, kept)
         return kept
 

@@ -56,7 +56,7 @@ async def test_a_structured_answer_follows_its_schema() -> None:
     assert answer == Claim(reason="r", supported=True)
     sent = transport.requests[0]["response_format"]
     assert (sent["type"], sent["json_schema"]["name"]) == ("json_schema", "Claim")
-    assert sent["json_schema"]["schema"] == Claim.model_json_schema()
+    assert sent["json_schema"]["schema"] == {**Claim.model_json_schema(), "additionalProperties": False}
 
 
 @pytest.mark.parametrize("content", ["no json", "{}", '{"reason": "r"', '["r"]', ""])

@@ -12,6 +12,7 @@ import pytest
 
 from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.complaints import is_retryable
+from hallulab.agents.models.endpoints import Credentials
 from hallulab.agents.models.receiving import LARGEST, read_object
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.transport import CallRecord, ModelCall, ModelTransport
@@ -48,16 +49,20 @@ def _wire(server: Server, recording: Recording | None = None, concurrency: int =
     return ModelTransport(recording, asyncio.Semaphore(concurrency), 5.0, server)
 
 
+def _credentials(api_key: str) -> Credentials:
+    return Credentials({"Authorization": f"Bearer {api_key}"}, (api_key,))
+
+
 async def _post(
     wire: ModelTransport, body: Mapping[str, Any], api_key: str = "EMPTY"
 ) -> tuple[httpx2.Response, CallRecord]:
-    call = ModelCall(lambda: api_key, digest(body), body)
+    call = ModelCall(lambda: _credentials(api_key), digest(body), body)
     with call.under_way():
         return await wire.handle_async_request(httpx2.Request("POST", URL, json=body)), call.record
 
 
 async def _list(wire: ModelTransport, api_key: str = "EMPTY") -> httpx2.Response:
-    with ModelCall(lambda: api_key).under_way():
+    with ModelCall(lambda: _credentials(api_key)).under_way():
         return await wire.handle_async_request(httpx2.Request("GET", "http://127.0.0.1:9/v1/models"))
 
 
