@@ -14,6 +14,7 @@ from tests.places import ROOT, module_of
 from tests.simulator.cli.test_commands import saved_run
 
 MODULES = (
+    "hallulab.agents.models.model_names",
     "hallulab.agents.users.chats",
     "hallulab.results",
     "hallulab.scenarios.arguments",

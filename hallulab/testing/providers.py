@@ -214,7 +214,7 @@ PROVIDERS: tuple[Provider, ...] = (
         headers={"api-key": "key"},
         query={"api-version": "2024-10-21"},
         options={
-            "headers": {"api-key": "env:AZURE_OPENAI_API_KEY"},
+            "headers": {"api-key": "${AZURE_OPENAI_API_KEY}"},
             "query": {"api-version": "2024-10-21"},
         },
     ),
