@@ -177,8 +177,9 @@ def keep_essentials(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
     kept = {key: value[key] if key in ("reply", "passages") else None for key in value}
-    if isinstance(kept.get("passages"), (list, tuple)):
-        kept["passages"] = [read_document(passage) for passage in kept["passages"]]
+    passages = kept.get("passages")
+    if isinstance(passages, (list, tuple)):
+        kept["passages"] = [read_document(passage) for passage in passages]
     return kept
 
 

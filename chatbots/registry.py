@@ -20,6 +20,7 @@ from hallulab.chatbots.fact_checker import FactCheckerBot
 from hallulab.chatbots.guarded.bot import GuardedBot
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
 from hallulab.chatbots.guarded.policy import GuardedOptions, content_of, find_wrapped_chatbot
+from hallulab.chatbots.http_bot import HttpBot
 from hallulab.chatbots.prompt_engineered import PromptEngineeredBot
 from hallulab.chatbots.protocol import Chatbot, ChatbotContext
 from hallulab.chatbots.vanilla import VanillaBot
@@ -70,6 +71,7 @@ CHATBOTS: dict[str, OwnChatbot] = {
     "endpoint": EndpointBot,
     "callable": CallableBot,
     "autogen": AutoGenBot,
+    "http": HttpBot,
     "guarded": GuardedBot,
 }
 """Our chatbots by name. An entry point cannot take one of these names."""

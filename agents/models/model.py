@@ -227,6 +227,11 @@ class ModelPool:
                     "Give endpoints that serve the same one."
                 )
 
+    @property
+    def network(self) -> httpx2.AsyncBaseTransport:
+        """What sends requests: also those to bots that are no models."""
+        return self._transport.inner
+
     async def close(self) -> None:
         """Close the connections."""
         await self._transport.aclose()

@@ -161,7 +161,8 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         """Limit of all tries of a request and the pauses between them, in seconds."""
         self.is_patient = isinstance(inner, PatientTransport)
         """Whether an answer may take hours, so that nothing is asked to find something out."""
-        self._inner = inner or make_network()
+        self.inner = inner or make_network()
+        """What sends."""
         self._watches: dict[str, TokenWatch] = {}
         """Addresses that this process, or the one that it works for, serves models at."""
         self._sender = StreamingSender(LARGEST)
@@ -172,8 +173,8 @@ class ModelTransport(httpx2.AsyncBaseTransport):
 
     def watch(self, base_url: str) -> None:
         """Wait for answers of this address, which is served by us, while its server works."""
-        if not isinstance(self._inner, PatientTransport):
-            self._watches[base_url.rstrip("/")] = TokenWatch(partial(read_counts, self._inner, base_url))
+        if not isinstance(self.inner, PatientTransport):
+            self._watches[base_url.rstrip("/")] = TokenWatch(partial(read_counts, self.inner, base_url))
 
     @property
     def replaying(self) -> bool:
@@ -334,7 +335,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         self, request: httpx2.Request, limit: AbstractAsyncContextManager[object]
     ) -> httpx2.Response:
         redaction = make_redaction(*_call.get().credentials().secrets)
-        inner = self._inner
+        inner = self.inner
         if request.url.scheme == SCRIPTED:
             if request.url.host not in IN_PROCESS:
                 raise httpx2.ConnectError(f"no scripted model {request.url.host!r} answers", request=request)
@@ -354,7 +355,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._inner.aclose()
+        await self.inner.aclose()
 
 
 def make_network() -> httpx2.AsyncBaseTransport:

@@ -20,8 +20,9 @@ import httpx2
 
 from hallulab.agents.models.endpoints import Endpoint, is_loopback, normal
 from hallulab.agents.models.model import DEFAULT_MODEL
-from hallulab.agents.models.wire_settings import WireSettings, collect_settings
+from hallulab.agents.models.wire_settings import VARIABLE, WireSettings, collect_settings
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
+from hallulab.chatbots.http_bot import KIND as HTTP
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import render_one_line
 from hallulab.simulator.experiment.agreement import require_agreement
@@ -103,15 +104,15 @@ def list_asked(experiment: Experiment, chatbots: bool = True) -> tuple[Recipient
     for bot in experiment.chatbots if chatbots else ():
         endpoints += _list_endpoints(bot)
     several = [_normalize(url) for url in experiment.base_urls]
-    return tuple(
-        dict.fromkeys(
-            Recipient(address, variable)
-            for endpoint in endpoints
-            if endpoint.base_url
-            for address in _list_addresses(_normalize(endpoint.base_url), several)
-            for variable in endpoint.variables or (None,)
-        )
+    over_http = [one for bot in experiment.chatbots for one in _list_http_bots(bot)] if chatbots else []
+    asked = (
+        Recipient(address, variable)
+        for endpoint in endpoints
+        if endpoint.base_url
+        for address in _list_addresses(_normalize(endpoint.base_url), several)
+        for variable in endpoint.variables or (None,)
     )
+    return tuple(dict.fromkeys((*asked, *over_http)))
 
 
 def list_foreign(experiment: Experiment, chatbots: bool = True) -> tuple[Recipient, ...]:
@@ -220,6 +221,16 @@ def _list_endpoints(bot: Component) -> Iterator[Endpoint]:
             )
             settings = WireSettings.model_construct(headers=told)
             yield Endpoint("", address, variable if isinstance(variable, str) else None, settings)
+
+
+def _list_http_bots(bot: Component) -> Iterator[Recipient]:
+    """Yield whom a chatbot over HTTP asks: once for each variable in its headers, which may hold a key."""
+    for _, kind, options in _unfold("chatbot", bot.kind, bot.options):
+        address, headers = options.get("url"), options.get("headers")
+        if kind == HTTP and isinstance(address, str):
+            texts = iterate_inner(headers, str)
+            variables = [name for text in texts for name in VARIABLE.findall(text)]
+            yield from (Recipient(_normalize(address), variable) for variable in variables or [None])
 
 
 def _list_foreign(what: str, component: Component) -> Iterator[Recipient]:

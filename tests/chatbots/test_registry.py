@@ -23,7 +23,11 @@ from hallulab.scenarios.errors import UsageError
 from tests.chatbots.stage import stage
 
 TEAM = "tests.chatbots.pool_team:team"
-OPTIONS: dict[str, dict[str, Any]] = {"callable": {"target": "math:sqrt"}, "autogen": {"target": TEAM}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "callable": {"target": "math:sqrt"},
+    "autogen": {"target": TEAM},
+    "http": {"url": "http://127.0.0.1:9/chat", "body": {"message": "{{ message }}"}},
+}
 
 
 @pytest.fixture
@@ -51,7 +55,7 @@ def test_an_unknown_name_lists_what_there_is(offered: list[EntryPoint]) -> None:
     offered.append(EntryPoint("theirs", "math:sqrt", registry.GROUP))
     message = (
         "there is no chatbot 'vanila'; there are: vanilla, prompt-engineered, editor, fact-checker, agent, "
-        "endpoint, callable, autogen, guarded, theirs."
+        "endpoint, callable, autogen, http, guarded, theirs."
     )
     with pytest.raises(UsageError) as caught:
         find_chatbot("vanila")

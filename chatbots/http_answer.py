@@ -1,0 +1,116 @@
+"""What a bot over HTTP answers, bounded, and without the keys that it was sent."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+
+from hallulab.agents.models.answers import ModelError
+from hallulab.agents.models.complaints import describe_redirect, find_unread_packing, read_pause
+from hallulab.agents.models.receiving import LARGEST
+from hallulab.agents.models.redaction import make_redaction
+from hallulab.scenarios.files.data_files import read_json
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+_DONE = "[DONE]"
+"""Data of the last event of many services."""
+
+
+@dataclass(frozen=True)
+class HttpAnswer:
+    """An answer."""
+
+    status: int
+    """The HTTP status."""
+    text: str
+    """It as a text."""
+    value: Any = None
+    """It as JSON; None: it is none, or null."""
+    is_json: bool = False
+    """Whether it is JSON."""
+    events: tuple[Any, ...] | None = None
+    """The data of its server-sent events, JSON where that is expected; None: it is no stream."""
+    location: str | None = None
+    """Its header `Location`."""
+    pause: float | None = None
+    """Seconds after which it wants to be asked again; None: it does not say."""
+
+
+async def receive_answer(
+    response: httpx2.Response, url: str, secrets: Sequence[str], json_events: bool
+) -> HttpAnswer:
+    """Read an answer to its end.
+
+    Args:
+        response: its body is not read yet.
+        url: its address, for errors.
+        secrets: what was sent in headers and must come back nowhere.
+        json_events: whether the data of events is JSON.
+
+    Raises:
+        ModelError: it is too long, redirects, or is packed in a way that nobody asked for.
+    """
+    try:
+        location, status = response.headers.get("Location"), response.status_code
+        pause = read_pause(response.headers)
+        if 300 <= status < 400:
+            raise ModelError(f"{url} {_clean(describe_redirect(status, location or '', url), secrets)}")
+        if (packing := find_unread_packing(response.headers)) is not None:
+            raise ModelError(f"{url} gave an answer packed with {packing!r}, which was not asked for.")
+        streams = response.headers.get("Content-Type", "").lower().startswith("text/event-stream")
+        read = bytearray()
+        async for chunk in response.aiter_bytes():
+            read += chunk
+            if len(read) > LARGEST:
+                raise ModelError(f"{url} gave an answer of more than {LARGEST >> 20} MiB.")
+    except httpx2.DecodingError as error:
+        raise ModelError(f"{url} gave an answer that cannot be unpacked.") from error
+    finally:
+        await response.aclose()
+    if streams:
+        events = tuple(_iterate_events(read.decode("utf-8", "replace"), url, secrets, json_events))
+        return HttpAnswer(status, "", events=events, location=location, pause=pause)
+    text = _clean(read.decode(json.detect_encoding(read), "replace"), secrets)
+    try:
+        value, is_json = _read_value(text, secrets), True
+    except ValueError:
+        value, is_json = None, False
+    return HttpAnswer(status, text, value, is_json, location=location, pause=pause)
+
+
+def _iterate_events(text: str, url: str, secrets: Sequence[str], as_json: bool) -> Iterator[Any]:
+    """Yield the data of server-sent events up to `[DONE]`: objects and lists as such, other data as a text.
+
+    White space counts: it stands between the pieces of a reply. Source: HTML standard, section 9.2.6.
+    """
+    data: list[str] = []
+    for line in (*_LINE_END.split(text.removeprefix("\ufeff")), ""):
+        name, _, value = line.partition(":")
+        if name == "data":
+            data.append(value.removeprefix(" "))
+        elif not line and data:
+            whole, data = "\n".join(data), []
+            if whole.strip() == _DONE:
+                return
+            try:
+                found = _read_value(whole, secrets)
+            except ValueError as error:
+                if as_json:
+                    raise ModelError(f"{url} sent an event that is no JSON: {whole[:80]!r}.") from error
+                found = None
+            yield found if as_json or isinstance(found, dict | list) else _clean(whole, secrets)
+
+
+def _read_value(text: str, secrets: Sequence[str]) -> Any:
+    """Read JSON, with bounded depth; secrets may be escaped in its texts."""
+    return make_redaction(*secrets).value(read_json(text, make_redaction(*secrets).text))
+
+
+def _clean(text: str, secrets: Sequence[str]) -> str:
+    return make_redaction(*secrets).text(text)

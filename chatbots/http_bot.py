@@ -1,0 +1,307 @@
+"""Your own bot behind any HTTP interface: what is sent, and where its answer has the reply.
+
+Each conversation has a session of its own. The reply and the passages are found in JSON by JMESPath
+(https://jmespath.org), in server-sent events piece by piece. A bot that answers with status 202 is asked for
+its result where it says, at the same host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urljoin
+
+import httpx2
+import jmespath
+from jmespath.exceptions import JMESPathError
+from pydantic import AfterValidator, Field, model_validator
+
+from hallulab.agents.models.complaints import put_in_one_line, read_complaint
+from hallulab.agents.models.endpoints import BaseUrl
+from hallulab.agents.models.receiving import JSON
+from hallulab.agents.models.unreachable import find_no_handle, name_trouble
+from hallulab.agents.models.wire_settings import Headers, Query
+from hallulab.chatbots.evidence import leave_evidence
+from hallulab.chatbots.http_answer import HttpAnswer, receive_answer
+from hallulab.chatbots.http_request import SAMPLE, Said, build_body, build_headers, render
+from hallulab.chatbots.passages import read_passages
+from hallulab.chatbots.pipeline import failures_as_chatbot_errors
+from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, validate_reply
+from hallulab.scenarios.components import LeadsTo, read_options
+from hallulab.scenarios.errors import ReplayMiss, UsageError
+from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.transcript import Frozen, Message, Passage
+
+KIND = "http"
+
+RECORDED = "http bot"
+"""Kind of the recording entries of replies."""
+
+_PAUSE_S = 0.5
+"""First pause before a job is asked for again, or a busy bot; each is twice as long as the one before."""
+_LONGEST_PAUSE_S = 8.0
+
+
+def _check_path(path: str) -> str:
+    try:
+        jmespath.compile(path)
+    except JMESPathError as error:
+        said = " ".join(str(error).split())
+        raise ValueError(f"{path!r} is no JMESPath: {said[:120]}") from error
+    return path
+
+
+JmesPath = Annotated[str, AfterValidator(_check_path)]
+"""Where something stands in JSON, such as `choices[0].message.content`."""
+
+
+class HttpOptions(Frozen):
+    """What is sent to a bot, and where its answer has what."""
+
+    url: Annotated[BaseUrl, LeadsTo("address")]
+    """The address that is asked."""
+    method: Literal["POST", "GET", "PUT", "PATCH"] = "POST"
+    """The method."""
+    headers: Annotated[Headers, LeadsTo("header")] = Field(default_factory=dict)
+    """Headers: name → text, in which `${VARIABLE}` is the value of an environment variable, and the rest is a
+    template."""
+    query: Query = Field(default_factory=dict)
+    """Parameters of the address: name → template."""
+    body: Any = None
+    """The body: a structure whose texts are templates, or a template of the whole; None: there is none."""
+    reply: JmesPath | None = None
+    """Where the answer has the reply; None: the answer is the reply, as a text."""
+    passages: JmesPath | None = None
+    """Where it has what the bot read: a list of texts, or of objects with a text; None: nowhere."""
+    event: JmesPath | None = None
+    """Where each server-sent event has its piece of the reply; None: the data of an event is a piece."""
+    stateful: bool = False
+    """Whether the bot keeps the conversation by its session and gets the last message alone."""
+    job: JmesPath | None = None
+    """Where an answer with status 202 has the address of the result; None: in the header `Location`."""
+    waiting: JmesPath | None = None
+    """What is true in an answer as long as the job goes on; None: its status is 202 so long."""
+
+    @model_validator(mode="after")
+    def _belong_together(self) -> Self:
+        if self.method == "GET" and self.body is not None:
+            raise ValueError("`method: GET` has no body; put the message into `query`")
+        if self.body is None and not self.query:
+            raise ValueError('give a `body` with what was said, such as {message: "{{ message }}"}')
+        return self
+
+
+class HttpBot:
+    """Your own bot behind any HTTP interface (1 request a reply; its model calls are not seen).
+
+    Raises:
+        UsageError: an option is unknown or wrong, a template is, or an environment variable is not set.
+    """
+
+    VERSION = 1
+    SEARCHES = False
+    KIND = KIND
+    OPTIONS = HttpOptions
+    PROMPTS = ()
+
+    def __init__(self, context: ChatbotContext) -> None:
+        self._context = context
+        self._options = read_options(f"chatbot {KIND}", HttpOptions, context.options)
+        self._session = uuid.uuid4().hex
+        self._try_out()
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the bot remembers more of the conversation than it is sent."""
+        return self._options.stateful
+
+    async def reply(self, history: Sequence[Message]) -> Reply:
+        """See `Chatbot.reply`."""
+        options, recording = self._options, self._context.models.recording
+        said = [[message.role, message.text] for message in history]
+        key = digest([options.model_dump(mode="json"), self._context.seed, said])
+        kept: Any = recording.get(RECORDED, key) if recording.replaying else None
+        if kept is None and recording.replaying:
+            raise ReplayMiss(
+                f"the recording {recording.source} has no reply of {options.url} to this: the conversation "
+                "or the bot's options have changed since. Record again with --record."
+            )
+        if kept is None:
+            with failures_as_chatbot_errors(()):
+                text, passages = await self._ask(history)
+            shown = None if passages is None else [one.model_dump(mode="json") for one in passages]
+            kept = recording.put(RECORDED, key, {"reply": text, "passages": shown})
+        if kept["passages"] is None:
+            query, steps = leave_evidence(history)
+            return Reply(text=kept["reply"], query=query, steps=steps)
+        return Reply(text=kept["reply"], passages=tuple(map(Passage.model_validate, kept["passages"])))
+
+    async def _ask(self, history: Sequence[Message]) -> tuple[str, tuple[Passage, ...] | None]:
+        """Return the bot's reply and passages; None: it names none."""
+        url, limit = self._options.url, self._context.models.timeout_s
+        request, secrets = self._build_request(Said.make(history, self._session, self._options.stateful))
+        try:
+            async with asyncio.timeout(limit):
+                answer = await self._send_until_answered(request, secrets)
+                answer = await self._wait_for_job(request, answer, secrets)
+        except TimeoutError as error:
+            raise ChatbotError(f"{url} gave no reply within {limit:g} s (--timeout).") from error
+        if not 200 <= answer.status < 300:
+            words = read_complaint(answer.value) or put_in_one_line(answer.text)
+            told = f": {words}" if words else "."
+            raise ChatbotError(f"{url} refused the request with status {answer.status}{told}")
+        return self._read(answer)
+
+    def _build_request(self, said: Said) -> tuple[httpx2.Request, list[str]]:
+        options = self._options
+        try:
+            headers, secrets = build_headers(options.headers, said, options.url)
+            named = {name.lower() for name in headers}
+            query = {name: render(value, said) for name, value in options.query.items()}
+            body = (
+                None if options.body is None else build_body(options.body, said, "content-type" not in named)
+            )
+        except ValueError as error:
+            raise UsageError(f"chatbot {KIND}: {error}.") from error
+        own = {"Accept": f"{JSON}, text/event-stream, text/plain", "User-Agent": "hallulab"}
+        own |= {"Accept-Encoding": "gzip, deflate", **({} if body is None else {"Content-Type": JSON})}
+        headers = {**{name: value for name, value in own.items() if name.lower() not in named}, **headers}
+        content = None if body is None else body.encode()
+        return (
+            httpx2.Request(
+                options.method, options.url, params=query or None, headers=headers, content=content
+            ),
+            secrets,
+        )
+
+    def _try_out(self) -> None:
+        """Check the templates before anything is sent."""
+        said = Said.make([Message(role="user", text=SAMPLE)], self._session, last_only=True)
+        self._build_request(said)
+
+    async def _send_until_answered(self, request: httpx2.Request, secrets: Sequence[str]) -> HttpAnswer:
+        """Send a request, again as long as the bot is too busy to take it."""
+        pause = _PAUSE_S
+        while True:
+            answer = await self._send(request, secrets)
+            if self._options.stateful or answer.status not in _BUSY:
+                return answer
+            await asyncio.sleep(pause if answer.pause is None else answer.pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+    async def _wait_for_job(
+        self, request: httpx2.Request, answer: HttpAnswer, secrets: Sequence[str]
+    ) -> HttpAnswer:
+        """Return the result of a job, asked for at the same host as long as it goes on."""
+        pause, place = _PAUSE_S, str(request.url)
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in _OF_BODY}
+        while answer.status == 202 or self._is_waiting(answer):
+            place = self._find_result(answer, place, first=place == str(request.url))
+            await asyncio.sleep(pause if answer.pause is None else answer.pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+            answer = await self._send(httpx2.Request("GET", place, headers=headers), secrets)
+        return answer
+
+    def _is_waiting(self, answer: HttpAnswer) -> bool:
+        waiting = self._options.waiting
+        return waiting is not None and answer.status < 300 and bool(_search(waiting, answer.value))
+
+    def _find_result(self, answer: HttpAnswer, asked: str, first: bool) -> str:
+        """Return the address of a job's result; later answers need not say it again.
+
+        Raises:
+            ChatbotError: the first does not, or it is at another host, which gets none of our headers.
+        """
+        told = answer.location if self._options.job is None else _search(self._options.job, answer.value)
+        if not isinstance(told, str) or not told:
+            if not first:
+                return asked
+            where = (
+                "no header `Location`" if self._options.job is None else f"nothing at `{self._options.job}`"
+            )
+            raise ChatbotError(
+                f"{self._options.url} accepted the request (status {answer.status}) and does not say where "
+                f"its result will be: there is {where}. Name the place in the option `job`."
+            )
+        place = urljoin(asked, told)
+        if _get_origin(place) != _get_origin(self._options.url):
+            raise ChatbotError(
+                f"{self._options.url} says that its result is at another host "
+                f"({put_in_one_line(place)[:80]}), which is not asked."
+            )
+        return place
+
+    async def _send(self, request: httpx2.Request, secrets: Sequence[str]) -> HttpAnswer:
+        try:
+            response = await self._context.models.network.handle_async_request(request)
+            return await receive_answer(response, self._options.url, secrets, self._options.event is not None)
+        except (httpx2.RequestError, OSError) as error:
+            if (full := find_no_handle(error)) is not None:
+                raise ChatbotError(full) from error
+            trouble = name_trouble(error)
+            why = f": {trouble.reason}" if trouble.reason else ""
+            raise ChatbotError(f"{self._options.url} cannot be reached{why}. {trouble.remedy}") from error
+
+    def _read(self, answer: HttpAnswer) -> tuple[str, tuple[Passage, ...] | None]:
+        """Return the reply and the passages in an answer.
+
+        Raises:
+            ChatbotError: there is no reply, or the passages are none.
+        """
+        options = self._options
+        if answer.events is not None:
+            text = self._join(answer.events)
+            found = [_search(options.passages, one) for one in answer.events] if options.passages else []
+            passages = next((one for one in reversed(found) if one), None)
+        elif options.reply is None:
+            text, passages = self._read_text(answer), None
+        else:
+            text, passages = _search(options.reply, answer.value), None
+            if not isinstance(text, str):
+                shown, place = put_in_one_line(answer.text)[:120], f"`{options.reply}` (the option `reply`)"
+                raise ChatbotError(f"{options.url}: its answer has no text at {place}: {shown!r}.")
+        if options.passages is not None and answer.events is None:
+            passages = _search(options.passages, answer.value)
+        reply = validate_reply(options.url, text)
+        return reply, None if passages is None else read_passages(options.url, passages)
+
+    def _read_text(self, answer: HttpAnswer) -> str:
+        if answer.is_json and not isinstance(answer.value, str):
+            shown = put_in_one_line(answer.text)[:120]
+            raise ChatbotError(
+                f"{self._options.url}: its answer is JSON: {shown!r}. Say where the reply is in `reply`."
+            )
+        return answer.value if isinstance(answer.value, str) else answer.text
+
+    def _join(self, events: Sequence[Any]) -> str:
+        """Return the reply that events are the pieces of; an event without a piece says something else."""
+        path = self._options.event
+        pieces = [one if path is None else _search(path, one) for one in events]
+        if path is None and any(not isinstance(one, str) for one in pieces):
+            raise ChatbotError(
+                f"{self._options.url}: its events are JSON. Say where each has its piece in `event`."
+            )
+        return "".join(one for one in pieces if isinstance(one, str))
+
+
+_BUSY = frozenset({429, 503})
+"""Statuses of a bot that has not begun with the request."""
+_OF_BODY = frozenset({"content-type", "content-length", "transfer-encoding", "host"})
+
+
+def _search(path: str, value: Any) -> Any:
+    """Return what stands in a value at a path; None: nothing."""
+    try:
+        return jmespath.search(path, value)
+    except JMESPathError:  # a function that does not take such a value
+        return None
+
+
+def _get_origin(url: str) -> tuple[str, str, int | None]:
+    try:
+        parts = httpx2.URL(url)
+    except httpx2.InvalidURL:
+        return "", "", None
+    return parts.scheme, parts.host, parts.port

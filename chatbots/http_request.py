@@ -1,0 +1,162 @@
+"""The request to a bot over HTTP: templates, filled in with what was said.
+
+Templates are Jinja's, in its sandbox. They know `message` (the user's last message), `history` (a list of
+`{"role", "content"}`) and `session` (another text for each conversation). What fills them in is text: it is
+no template, and no variable of the environment is put in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from hallulab.agents.models.wire_settings import HEADER, VARIABLE, read_secret
+from hallulab.scenarios.transcript import Message
+
+_EXPRESSION = re.compile(r"\{\{((?:(?!\}\}|\{\{).)*)\}\}", re.DOTALL)
+"""A text that is one expression: in a structure, its value may be of any kind."""
+
+SAMPLE = 'It\'s "wet"\\\n{{ message }} ${HOME} \u2028'
+"""A message that a template must bear."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What fills templates in."""
+
+    message: str
+    """The user's last message."""
+    history: tuple[Mapping[str, str], ...]
+    """What was said, oldest first, with that message."""
+    session: str
+    """Another text for each conversation."""
+
+    @classmethod
+    def make(cls, history: Sequence[Message], session: str, last_only: bool) -> Said:
+        """Return what a dialogue fills in.
+
+        Args:
+            history: the dialogue.
+            session: see above.
+            last_only: whether the bot gets the last message alone.
+        """
+        told = history[-1:] if last_only else history
+        messages = tuple({"role": one.role, "content": one.text} for one in told)
+        return cls(history[-1].text, messages, session)
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """What templates know."""
+        return {"message": self.message, "history": list(self.history), "session": self.session}
+
+
+@cache
+def _make_environment() -> ImmutableSandboxedEnvironment:
+    # Bodies are JSON or other text, never HTML; `tojson` escapes what stands in JSON.
+    return ImmutableSandboxedEnvironment(
+        autoescape=False, undefined=StrictUndefined, keep_trailing_newline=True
+    )
+
+
+def render(template: str, said: Said) -> str:
+    """Fill in a template.
+
+    Raises:
+        ValueError: the template is wrong; says why.
+    """
+    return str(_fill(lambda: _make_environment().from_string(template).render(said.variables)))
+
+
+def fill_in(value: Any, said: Said) -> Any:
+    """Fill in the texts of a structure; one that is a single expression becomes its value.
+
+    Raises:
+        ValueError: a template is wrong; says why.
+    """
+    if isinstance(value, str):
+        alone = _EXPRESSION.fullmatch(value.strip())
+        if alone is None:
+            return render(value, said)
+        return _fill(partial(_evaluate, alone[1], said))
+    if isinstance(value, Mapping):
+        return {name: fill_in(item, said) for name, item in value.items()}
+    return [fill_in(item, said) for item in value] if isinstance(value, list) else value
+
+
+def _evaluate(expression: str, said: Said) -> Any:
+    found = _make_environment().compile_expression(expression, undefined_to_none=False)(said.variables)
+    return str(found) if isinstance(found, StrictUndefined) else found  # as a text, it is an error
+
+
+def build_body(body: Any, said: Said, as_json: bool) -> str:
+    """Return a request's body.
+
+    Args:
+        body: a template of the whole, or a structure whose texts are templates.
+        said: fills it in.
+        as_json: whether a template of the whole must make JSON.
+
+    Raises:
+        ValueError: a template is wrong, or what it makes is no JSON.
+    """
+    if not isinstance(body, str):
+        try:
+            return json.dumps(fill_in(body, said), ensure_ascii=False, allow_nan=False)
+        except TypeError as error:  # an undefined value, or a function
+            raise ValueError(f"a template makes no value that JSON has ({error})") from error
+    text = render(body, said)
+    if as_json:
+        try:
+            json.loads(text)
+        except ValueError as error:
+            raise ValueError(
+                f"the template makes no JSON ({error}); write `{{{{ message | tojson }}}}`, without "
+                "quotation marks around it, or give the body as a structure"
+            ) from error
+    return text
+
+
+def build_headers(headers: Mapping[str, str], said: Said, address: str) -> tuple[dict[str, str], list[str]]:
+    """Return a request's headers, and the secrets in them.
+
+    Args:
+        headers: name → text, in which `${VARIABLE}` is the value of a variable of the environment, and the
+            rest is a template.
+        said: fills them in.
+        address: who gets them, for errors.
+
+    Raises:
+        ValueError: a template is wrong, or what it makes is no header.
+        UsageError: a variable is not set.
+    """
+    made, secrets = {}, []
+    for name, value in headers.items():
+        pieces = VARIABLE.split(value)
+        for at, piece in enumerate(pieces):
+            if at % 2:  # the name of a variable
+                pieces[at] = read_secret(piece, address, HEADER)
+                secrets.append(pieces[at])
+            else:
+                pieces[at] = render(piece, said)
+        made[name] = "".join(pieces)
+        if not made[name].isascii() or not made[name].isprintable():
+            raise ValueError(f"the header `{name}` would have letters beyond ASCII or line ends in it")
+    return made, secrets
+
+
+def _fill(make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except TemplateError as error:
+        said = " ".join(str(error).split())
+        raise ValueError(f"a template is wrong: {said[:200]}") from error
+    except Exception as error:
+        said = " ".join(str(error).split())
+        raise ValueError(f"a template is wrong: {type(error).__name__}: {said[:200]}") from error

@@ -1,0 +1,327 @@
+"""A bot behind any HTTP interface: what it is sent, and how its answer is read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from hallulab.agents.models.endpoints import Endpoint
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import Recording
+from hallulab.chatbots.evidence import lacks_evidence
+from hallulab.chatbots.http_bot import HttpBot
+from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, has_memory
+from hallulab.chatbots.registry import make_chatbot
+from hallulab.scenarios.errors import ReplayMiss, UsageError
+from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.experiment.recipients import list_asked
+from tests.chatbots.stage import ASKED, LATER, SCENARIO, Shelf
+
+URL = "http://127.0.0.1:9000/chat"
+MESSAGE = {"message": "{{ message }}"}
+OPENS = {"answer": {"text": "It opens at 7."}}
+
+
+class Service(httpx2.AsyncBaseTransport):
+    """Gives answers, the last one again and again, and keeps what it was sent."""
+
+    def __init__(self, *answers: httpx2.Response | Exception | dict[str, Any]) -> None:
+        self.answers = list(answers) or [OPENS]
+        self.requests: list[httpx2.Request] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        await request.aread()
+        self.requests.append(request)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return httpx2.Response(200, json=answer) if isinstance(answer, dict) else answer
+
+    @property
+    def bodies(self) -> list[Any]:
+        return [json.loads(request.content) for request in self.requests]
+
+
+def make(service: Service, recording: Recording | None = None, seed: int = 0, **options: Any) -> HttpBot:
+    pool = ModelPool(
+        {"default": Endpoint("m", "http://127.0.0.1:9/v1")}, transport=service, recording=recording
+    )
+    given = {"url": URL, "reply": "answer.text", **options}
+    if given.get("method") != "GET":
+        given.setdefault("body", MESSAGE)
+    context = ChatbotContext(models=pool, knowledge=Shelf(), scenario=SCENARIO, options=given, seed=seed)
+    made = make_chatbot("http", context)
+    assert isinstance(made, HttpBot)
+    return made
+
+
+async def ask(service: Service, **options: Any) -> Reply:
+    return await make(service, **options).reply(LATER)
+
+
+async def test_a_structure_is_filled_in_with_what_was_said() -> None:
+    service = Service()
+    bot = make(
+        service,
+        body={
+            "input": {"text": "User says: {{ message }}", "turns": "{{ history }}"},
+            "stream": False,
+            "session": "{{ session }}",
+            "number": "{{ history | length }}",
+        },
+    )
+    reply = await bot.reply(LATER)
+    assert (reply.text, lacks_evidence(reply)) == ("It opens at 7.", True)
+    [sent] = service.bodies
+    dialogue = [{"role": message.role, "content": message.text} for message in LATER]
+    assert sent == {
+        "input": {"text": f"User says: {LATER[-1].text}", "turns": dialogue},
+        "stream": False,
+        "session": bot._session,
+        "number": 3,
+    }
+    assert service.requests[0].headers["Content-Type"] == "application/json"
+    assert (service.requests[0].method, str(service.requests[0].url)) == ("POST", URL)
+
+
+async def test_a_template_of_the_whole_body_escapes_what_was_said() -> None:
+    service = Service()
+    await ask(service, body='{"m": {{ message | tojson }}, "h": {{ history | tojson }}}')
+    [sent] = service.bodies
+    assert (sent["m"], len(sent["h"])) == (LATER[-1].text, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (
+            {"body": '{"m": "{{ message }}"}'},
+            r"the template makes no JSON .*write `\{\{ message \| tojson \}\}`",
+        ),
+        ({"body": {"m": "{{ massage }}"}}, "a template is wrong: 'massage' is undefined"),
+        ({"body": {"m": "{{ message"}}, "a template is wrong: unexpected end of template"),
+        ({"body": {"m": "{{ message.__class__.mro() }}"}}, "a template is wrong: .*unsafe"),
+        ({"reply": "answer["}, r"'answer\[' is no JMESPath"),
+        ({"method": "GET", "body": MESSAGE}, "`method: GET` has no body; put the message into `query`"),
+        ({"method": "GET"}, "give a `body` with what was said"),
+        ({"url": "chat"}, "'chat' is no address"),
+        ({"headers": {"Authorization": "Bearer sk-1"}}, r"put it into an environment variable"),
+        ({"headers": {"Authorization": "Bearer ${NO_SUCH_KEY}"}}, "set the environment variable NO_SUCH_KEY"),
+        ({"headers": {"X-Said": "{{ message }}"}}, "the header `X-Said` would have letters beyond ASCII"),
+    ],
+)
+def test_what_is_wrong_is_said_before_the_first_message(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason) as caught:
+        make(Service(), **options)
+    assert "\n" not in str(caught.value)
+
+
+async def test_a_header_has_a_key_that_comes_back_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_SESAME", "sesame-0123456789")
+    service = Service({"answer": {"text": "I was sent Bearer sesame-0123456789."}})
+    headers = {"Authorization": "Bearer ${SHOP_SESAME}", "X-Session": "s-{{ session }}"}
+    bot = make(service, headers=headers)
+    assert (await bot.reply(ASKED)).text == "I was sent Bearer [key]."
+    sent = service.requests[0].headers
+    assert (sent["Authorization"], sent["X-Session"]) == ("Bearer sesame-0123456789", f"s-{bot._session}")
+
+
+async def test_what_the_user_says_is_no_template_and_names_no_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SHOP_SESAME", "sesame-0123456789")
+    service = Service()
+    said = "{{ 7 * 7 }} ${SHOP_SESAME}"
+    history = [ASKED[-1].model_copy(update={"text": said})]
+    headers = {"X-Said": "{{ history | length }}", "X-Key": "${SHOP_SESAME}"}
+    await make(service, headers=headers, query={"q": "{{ message }}"}).reply(history)
+    assert service.bodies == [{"message": said}]
+    assert service.requests[0].url.params["q"] == said
+
+
+async def test_a_bot_may_be_asked_by_the_address_alone() -> None:
+    service = Service(httpx2.Response(200, text="It opens at 7.\n"))
+    reply = await ask(service, method="GET", query={"q": "{{ message }}"}, reply=None)
+    assert (reply.text, service.requests[0].method) == ("It opens at 7.", "GET")
+    assert service.requests[0].url.params["q"] == LATER[-1].text
+
+
+async def test_passages_are_read_where_they_are() -> None:
+    found = [{"page_content": "Opens at 7.", "metadata": {"source": "hours.md"}}, ""]
+    reply = await ask(Service({**OPENS, "docs": found}), passages="docs")
+    assert [(one.document, one.text) for one in reply.passages] == [("hours.md", "Opens at 7.")]
+    assert not lacks_evidence(reply)
+
+
+async def test_an_answer_without_the_passages_gets_evidence_like_a_bot_that_names_none() -> None:
+    assert lacks_evidence(await ask(Service(), passages="docs"))
+
+
+def stream(*lines: str) -> httpx2.Response:
+    return httpx2.Response(
+        200, content="\n".join(lines).encode(), headers={"Content-Type": "text/event-stream; charset=utf-8"}
+    )
+
+
+async def test_events_are_joined_and_have_passages() -> None:
+    events = stream(
+        ": comment",
+        'data: {"delta": "It opens"}',
+        "",
+        "event: source",
+        'data: {"docs": ["Opens at 7."]}',
+        "",
+        'data: {"delta": " at 7."}',
+        "",
+        "data: [DONE]",
+        "",
+        'data: {"delta": " Never mind."}',
+        "",
+    )
+    reply = await ask(Service(events), event="delta", passages="docs")
+    assert (reply.text, [one.text for one in reply.passages]) == ("It opens at 7.", ["Opens at 7."])
+
+
+async def test_events_of_plain_text_keep_their_spaces() -> None:
+    events = stream("data: It opens", "", "data:  at", "data: 7.")
+    assert (await ask(Service(events))).text == "It opens at\n7."
+
+
+async def test_a_stateful_bot_gets_the_last_message_and_begins_anew_if_it_is_cut_off() -> None:
+    service = Service()
+    body = {"messages": "{{ history }}", "session": "{{ session }}"}
+    one, other = make(service, body=body, stateful=True), make(service, body=body, stateful=True)
+    for bot in (one, one, other):
+        await bot.reply(LATER)
+    assert [sent["messages"] for sent in service.bodies] == [
+        [{"role": "user", "content": LATER[-1].text}]
+    ] * 3
+    sessions = [sent["session"] for sent in service.bodies]
+    assert sessions[0] == sessions[1] != sessions[2]
+    assert (has_memory(one), has_memory(make(Service()))) == (True, False)
+
+
+def accepted(value: Any = None, **headers: str) -> httpx2.Response:
+    return httpx2.Response(202, json=value or {"status": "queued"}, headers={"Retry-After": "0", **headers})
+
+
+async def test_a_job_is_asked_for_until_it_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_SESAME", "sesame-0123456789")
+    service = Service(accepted(Location="/jobs/1"), accepted(), OPENS)
+    reply = await ask(service, headers={"X-Key": "${SHOP_SESAME}"})
+    assert reply.text == "It opens at 7."
+    assert [(one.method, one.url.path) for one in service.requests] == [
+        ("POST", "/chat"),
+        ("GET", "/jobs/1"),
+        ("GET", "/jobs/1"),
+    ]
+    assert all(one.headers["X-Key"] == "sesame-0123456789" for one in service.requests)
+    assert service.requests[1].content == b""
+
+
+async def test_a_job_may_say_in_its_body_where_and_whether_it_goes_on() -> None:
+    waits = httpx2.Response(200, json={"state": "running"}, headers={"Retry-After": "0"})
+    service = Service(accepted({"poll": "http://127.0.0.1:9000/jobs/2"}), waits, OPENS)
+    reply = await ask(service, job="poll", waiting="state == 'running'")
+    assert (reply.text, len(service.requests)) == ("It opens at 7.", 3)
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ("http://evil.example/jobs/1", r"its result is at another host \(http://evil.example/jobs/1\)"),
+        ("//evil.example/jobs/1", "its result is at another host"),
+        ("https://127.0.0.1:9000/jobs/1", "its result is at another host"),
+        ("http://127.0.0.1:9001/jobs/1", "its result is at another host"),
+        ("file:///etc/passwd", "its result is at another host"),
+    ],
+)
+async def test_no_other_host_is_asked(place: str, reason: str) -> None:
+    service = Service(accepted(Location=place), OPENS)
+    with pytest.raises(ChatbotError, match=reason):
+        await ask(service)
+    assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (
+            accepted(),
+            r"accepted the request \(status 202\) .*no header `Location`\. Name the place in .*`job`",
+        ),
+        (httpx2.Response(401, json={"detail": "no key"}), "refused the request with status 401: no key"),
+        (httpx2.Response(500, text="oops"), "refused the request with status 500: oops"),
+        (httpx2.Response(301, headers={"Location": "https://a.example/"}), "redirects"),
+        ({"error": "tired"}, r"no text at `answer.text` \(the option `reply`\): '.*tired.*'"),
+        (httpx2.Response(200, text="<html>"), "no text at `answer.text`"),
+        ({"answer": {"text": " \u200b"}}, "the bot's reply is empty"),
+        (stream('data: {"delta": "x"}', ""), "its events are JSON. Say where each has its piece in `event`"),
+        (httpx2.ConnectError("no"), "cannot be reached"),
+        (httpx2.Response(200, content=b"x" * (17 << 20)), "gave an answer of more than 16 MiB"),
+    ],
+)
+async def test_what_goes_wrong_is_one_sentence(answer: Any, reason: str) -> None:
+    with pytest.raises(ChatbotError, match=reason) as caught:
+        await ask(Service(answer))
+    assert "\n" not in str(caught.value)
+
+
+async def test_json_without_a_place_of_the_reply_is_told() -> None:
+    with pytest.raises(ChatbotError, match=r"its answer is JSON: .*\. Say where the reply is in `reply`"):
+        await ask(Service(), reply=None)
+
+
+async def test_a_busy_bot_is_asked_again() -> None:
+    busy = httpx2.Response(429, headers={"Retry-After": "0"})
+    assert (await ask(Service(busy, busy, OPENS))).text == "It opens at 7."
+
+
+async def test_a_bot_that_never_answers_runs_into_the_time_limit() -> None:
+    bot = make(Service(httpx2.Response(429, headers={"Retry-After": "60"})))
+    bot._context.models.timeout_s = 0.01
+    with pytest.raises(ChatbotError, match=r"gave no reply within 0\.01 s \(--timeout\)"):
+        await bot.reply(LATER)
+
+
+async def test_replies_are_recorded_and_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "recording.jsonl"
+    recording = Recording.record(path)
+    answers = [{**OPENS, "docs": ["Opens at 7."]}, {"answer": {"text": "At 8."}, "docs": None}]
+    service = Service(*answers)
+    said = [await make(service, recording, seed, passages="docs").reply(LATER) for seed in (0, 1)]
+    recording.close()
+    nobody = Service(httpx2.ConnectError("no"))
+    again = [
+        await make(nobody, Recording.replay(path), seed, passages="docs").reply(LATER) for seed in (0, 1)
+    ]
+    assert again == said
+    assert [one.text for one in again] == ["It opens at 7.", "At 8."]
+    with pytest.raises(ReplayMiss, match=f"has no reply of {URL} to this"):
+        await make(nobody, Recording.replay(path), 2, passages="docs").reply(LATER)
+
+
+def test_who_gets_texts_and_keys_is_known() -> None:
+    headers = {"Authorization": "Bearer ${SHOP_KEY}", "X-Tenant": "${SHOP_TENANT}", "X-Plain": "a"}
+    options = {"url": URL, "headers": headers, "body": MESSAGE}
+    guarded = {
+        "chatbot": {"kind": "http", "options": {**options, "headers": {}}},
+        "detector": {"kind": "lexical"},
+    }
+    experiment = Experiment.model_validate(
+        {
+            "model": "m",
+            "base_url": "http://127.0.0.1:9/v1",
+            "chatbots": [
+                {"name": "theirs", "kind": "http", "options": options},
+                {"name": "safe", "kind": "guarded", "options": guarded},
+            ],
+        }
+    )
+    asked = [(one.address, one.variable) for one in list_asked(experiment)]
+    assert asked[1:] == [(URL, "SHOP_KEY"), (URL, "SHOP_TENANT"), (URL, None)]
+    assert len(list_asked(experiment, chatbots=False)) == 1
