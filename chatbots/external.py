@@ -24,6 +24,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from hallulab.agents.concurrency import run_in_daemon_thread
+from hallulab.agents.models.complaints import put_in_one_line
 from hallulab.agents.models.endpoints import BaseUrl, Endpoint
 from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage
@@ -38,13 +39,13 @@ from hallulab.agents.models.wire_settings import (
 )
 from hallulab.chatbots.bot_process import Bot, BotProcess, prepare_bot
 from hallulab.chatbots.evidence import leave_evidence
-from hallulab.chatbots.passages import FOREIGN, NOT_PASSAGES, read_passages
+from hallulab.chatbots.passages import FOREIGN, NOT_PASSAGES, read_citations, read_passages
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors, format_chat, turn_seed
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, validate_reply
 from hallulab.scenarios.components import LeadsTo, read_options
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file
-from hallulab.scenarios.transcript import Frozen, Message, Passage
+from hallulab.scenarios.transcript import Frozen, Message, Passage, Step
 
 
 class CallableOptions(Frozen):
@@ -200,6 +201,10 @@ class EndpointOptions(Frozen):
         return self
 
 
+_MOST_CITED = 10
+"""Addresses that a step names."""
+
+
 class EndpointBot:
     """Your own bot behind an OpenAI-compatible endpoint (1 call a reply that we see).
 
@@ -232,12 +237,22 @@ class EndpointBot:
         )
         messages = [ChatMessage("system", options.system)] if options.system else []
         with failures_as_chatbot_errors(session.calls):
-            answer = await session.text(
+            answer = await session.answer(
                 "reply",
                 [*messages, *format_chat(history)],
                 temperature=options.temperature,
                 max_tokens=options.max_tokens,
             )
-            text = validate_reply(self._client.endpoint.model, answer)
+            name, calls = self._client.endpoint.model, tuple(session.calls)
+            text = validate_reply(name, answer.text)
+            passages, addresses = read_citations(name, answer.sources)
+        if passages:
+            return Reply(text=text, passages=passages, calls=calls)
         query, steps = leave_evidence(history)
-        return Reply(text=text, query=query, steps=steps, calls=tuple(session.calls))
+        if addresses:
+            cited = ", ".join(put_in_one_line(one) for one in addresses[:_MOST_CITED])
+            steps = (
+                Step(name="cited", text=f"Addresses without their texts are no passages: {cited}"),
+                *steps,
+            )
+        return Reply(text=text, query=query, steps=steps, calls=calls)

@@ -102,3 +102,42 @@ def _read_fields(bot: str, number: int, value: Mapping[str, Any]) -> dict[str, A
     document = next((text for text in named if isinstance(text, str) and text), None)
     fields = {key: value[key] for key in ("id", "score", "topic") if value.get(key) is not None}
     return {**fields, "text": value[name], **({} if document is None else {"document": document})}
+
+
+def read_citations(bot: str, sources: Mapping[str, Any]) -> tuple[tuple[Passage, ...], tuple[str, ...]]:
+    """Return the passages among what a chat completion cites, and addresses that are cited without a text.
+
+    Azure's "on your data" has `message.context.citations` with a `content`; search services have
+    `search_results` with a `snippet`, `citations`, or `annotations` with a `url_citation`. An address is
+    no evidence: nobody knows what was read there.
+
+    Args:
+        bot: its name, for errors.
+        sources: what came with the reply (`hallulab.agents.models.answers.SOURCES`).
+    """
+    cited = [*_list_objects(sources.get("search_results")), *_list_objects(sources.get("citations"))]
+    for context in _list_objects([sources.get("context")]):
+        cited += _list_objects(context.get("citations") if isinstance(context, Mapping) else None)
+    for one in _list_objects(sources.get("annotations")):
+        cited += _list_objects([one.get("url_citation", one) if isinstance(one, Mapping) else one])
+    passages, addresses = [], dict[str, None]()
+    for one in cited:
+        known = {} if isinstance(one, str) else {key: one[key] for key in one.keys() & _CITED}
+        name = next((key for key in TEXTS if isinstance(known.get(key), str) and known[key].strip()), None)
+        if name is not None:
+            fields = {key: item for key, item in known.items() if isinstance(item, str) and key not in TEXTS}
+            passages.append(_make_passage(bot, len(passages), {**fields, "text": known[name]}))
+            continue
+        told = one if isinstance(one, str) else known.get("url")
+        if isinstance(told, str) and told.strip():
+            addresses[remove_keys(told.strip())] = None
+    with_text = {one.document for one in passages}
+    return tuple(passages), tuple(one for one in addresses if one not in with_text)
+
+
+_CITED = frozenset({*TEXTS, *_DOCUMENTS})
+
+
+def _list_objects(value: object) -> list[Any]:
+    """Return the texts and objects in a list; nothing of anything else."""
+    return [one for one in value if isinstance(one, str | Mapping)] if isinstance(value, list) else []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -108,6 +108,12 @@ class Completion:
     """Prompt tokens that the server took from its prefix cache; None likewise."""
     tool_calls: tuple[ToolCall, ...] = ()
     """Tools to call, if tools were offered."""
+    sources: Mapping[str, Any] = field(default_factory=dict)
+    """What came with the text that may be its sources, by the keys in `SOURCES`."""
+
+
+SOURCES = ("context", "citations", "search_results", "annotations")
+"""Keys of what services cite, in a completion or its message."""
 
 
 def is_completion(body: Mapping[str, Any]) -> bool:
@@ -151,6 +157,9 @@ def read_completion(
         completion_tokens=completion,
         cached_tokens=_count(_object(usage.get("prompt_tokens_details")).get("cached_tokens")),
         tool_calls=tool_calls,
+        sources={
+            key: holder[key] for holder in (body, choice["message"]) for key in SOURCES if holder.get(key)
+        },
     )
 
 

@@ -62,6 +62,7 @@ class ModelClient:
         attempts: tries for one request at most, the first included; None: as many as the time allows, see
             `hallulab.agents.models.tries`.
         backoff: pauses between tries; the default is exponential with jitter.
+        routes: whether several models may answer under one name, as behind a bot under test.
     """
 
     def __init__(
@@ -72,8 +73,10 @@ class ModelClient:
         *,
         attempts: int | None = None,
         backoff: wait_base | None = None,
+        routes: bool = False,
     ) -> None:
         self.endpoint = endpoint
+        self._routes = routes
         self.root: str | None = None
         """The endpoint's `root` of this model (vLLM: a folder or a hub name). None: it gives none, or was not
         asked yet. See `hallulab.agents.served_model`."""
@@ -145,7 +148,8 @@ class ModelClient:
         future: asyncio.Future[tuple[Completion, CallRecord]] = asyncio.get_running_loop().create_future()
         self._shared[key] = future
         try:
-            call = ModelCall(self.endpoint.read_credentials, key, body, record, keeps_refusal=False)
+            credentials = self.endpoint.read_credentials
+            call = ModelCall(credentials, key, body, record, keeps_refusal=False, routes=self._routes)
             answer = await self._ask(url, call)
             completion = read_completion(answer, tools_offered="tools" in extra)
         except BaseException as error:

@@ -148,7 +148,7 @@ class ModelPool:
         """
         if endpoint not in self._others:
             self._others[endpoint] = self._connect(
-                endpoint, scope=(endpoint.base_url, *_tell_apart(endpoint))
+                endpoint, scope=(endpoint.base_url, *_tell_apart(endpoint)), routes=True
             )
         return self._others[endpoint]
 
@@ -277,9 +277,24 @@ class Session:
         Raises:
             ModelError: the model gave no answer.
         """
+        answer = await self.answer(
+            step, messages, temperature=temperature, max_tokens=max_tokens, sample=sample
+        )
+        return answer.text.strip()
+
+    async def answer(
+        self,
+        step: str,
+        messages: Sequence[ChatMessage],
+        *,
+        temperature: float | None,
+        max_tokens: int | None,
+        sample: int = 0,
+    ) -> Completion:
+        """Ask for a text; return all that came with it. Arguments and errors as of `text`."""
         sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": self.seed + sample}
         given = {name: value for name, value in sampling.items() if value is not None}
-        return (await self.complete(step, encode_messages(messages), given)).text.strip()
+        return await self.complete(step, encode_messages(messages), given)
 
     async def structured(
         self,

@@ -91,6 +91,9 @@ class ModelCall:
     is_trial: bool = False
     """Whether it is only sent to see if the endpoint takes it: its answer is neither known nor kept."""
 
+    routes: bool = False
+    """Whether several models may answer under one name."""
+
     @contextmanager
     def under_way(self) -> Iterator[None]:
         """Make the request of the block this one."""
@@ -237,7 +240,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
             kind = BrokenAnswer if is_broken(status, read_value(response), response.text) else ModelError
             raise kind(f"{url} {describe_no_completion(status, found, response.text)}")
         flaw = (
-            find_answer_flaw(call.body, found) or self._other_model(url, call.body, found)
+            find_answer_flaw(call.body, found) or self._other_model(url, call, found)
             if status < 400
             else None
         )
@@ -267,13 +270,13 @@ class ModelTransport(httpx2.AsyncBaseTransport):
             kept = {"status": refusal.status_code, "latency_s": latency, "body": read_object(refusal)}
             self.recording.put("model", call.key, kept)
 
-    def _other_model(self, url: httpx2.URL, body: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
+    def _other_model(self, url: httpx2.URL, call: ModelCall, found: Mapping[str, Any]) -> str | None:
         """Return what is wrong if another model answers than did before; None if nothing is.
 
         Many endpoints answer by another name than they are asked by, but always by the same one.
         """
-        asked, told = str(body.get("model")), found.get("model")
-        if not isinstance(told, str):
+        asked, told = str(call.body.get("model")), found.get("model")
+        if call.routes or not isinstance(told, str):
             return None
         before = self._told_models.setdefault((str(url), asked), told)
         if told in (before, asked):

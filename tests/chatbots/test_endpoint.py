@@ -15,7 +15,7 @@ from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
 from hallulab.chatbots.registry import make_chatbot
 from hallulab.scenarios.errors import UsageError
 from hallulab.testing.scripted import ScriptedTransport, completion, scripted_pool
-from tests.chatbots.stage import HOURS, LATER, SCENARIO, Shelf, stage
+from tests.chatbots.stage import ASKED, HOURS, LATER, SCENARIO, Shelf, stage
 
 
 class TwoServers(httpx2.AsyncBaseTransport):
@@ -134,3 +134,96 @@ async def test_sampling_that_was_asked_for_is_sent() -> None:
     context, transport, _ = stage(options=at(8001, temperature=0.5, max_tokens=30))
     await make_chatbot("endpoint", context).reply(LATER)
     assert (transport.requests[0]["temperature"], transport.requests[0]["max_tokens"]) == (0.5, 30)
+
+
+def citing(message: dict[str, Any] | None = None, **top: Any) -> ChatbotContext:
+    """A bot whose completion holds more than a text."""
+    made = completion("It opens at 7.", "scripted") | top
+    made["choices"][0]["message"] |= message or {}
+    return stage({"generate": httpx2.Response(200, json=made)}, options=at(8001))[0]
+
+
+AZURE = {
+    "content": "Opens at 7.",
+    "title": "Hours",
+    "url": "https://x/hours",
+    "chunk_id": "0",
+    "filepath": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("context", "passages"),
+    [
+        (citing({"context": {"citations": [AZURE], "intent": "[]"}}), [("Hours", "Opens at 7.")]),
+        (
+            citing(search_results=[{"title": "T", "url": "https://x", "snippet": "At 7.", "date": None}]),
+            [("T", "At 7.")],
+        ),
+        (citing(citations=["https://x", {"text": "At 7.", "url": "https://y"}]), [("https://y", "At 7.")]),
+        (
+            citing(
+                {
+                    "annotations": [
+                        {"type": "url_citation", "url_citation": {"url": "https://x", "content": "At 7."}}
+                    ]
+                }
+            ),
+            [("https://x", "At 7.")],
+        ),
+    ],
+    ids=["azure", "search results", "citations", "annotations"],
+)
+async def test_texts_that_a_completion_cites_are_passages(
+    context: ChatbotContext, passages: list[tuple[str, str]]
+) -> None:
+    reply = await make_chatbot("endpoint", context).reply(LATER)
+    assert [(one.document, one.text) for one in reply.passages] == passages
+    assert (reply.text, lacks_evidence(reply)) == ("It opens at 7.", False)
+
+
+@pytest.mark.parametrize(
+    "cited", [{"citations": ["https://x"]}, {"search_results": [{"url": "https://x", "snippet": " "}]}]
+)
+async def test_addresses_alone_are_no_passages_and_this_is_said(cited: dict[str, Any]) -> None:
+    reply = await make_chatbot("endpoint", citing(**cited)).reply(LATER)
+    assert (reply.passages, lacks_evidence(reply)) == ((), True)
+    assert [step.text for step in reply.steps if step.name == "cited"] == [
+        "Addresses without their texts are no passages: https://x"
+    ]
+
+
+@pytest.mark.parametrize("cited", ["x", {"citations": "x"}, [3, None], [{"url": 3}], {"citations": [[]]}])
+async def test_what_is_cited_in_another_form_is_left_alone(cited: Any) -> None:
+    reply = await make_chatbot("endpoint", citing({"context": cited}, citations=cited)).reply(LATER)
+    assert (reply.passages, [step.name for step in reply.steps]) == ((), ["evidence"])
+
+
+class Router(httpx2.AsyncBaseTransport):
+    """Answers by another model each time."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        await request.aread()
+        self.asked += 1
+        return httpx2.Response(200, json=completion(f"Answer {self.asked}.", f"model-{self.asked}"))
+
+
+async def test_several_models_may_answer_for_a_bot_under_test() -> None:
+    pool = ModelPool({"default": Endpoint("m", "http://127.0.0.1:9/v1")}, transport=Router())
+    context = ChatbotContext(models=pool, knowledge=Shelf(), scenario=SCENARIO, options=at(8001))
+    bot = make_chatbot("endpoint", context)
+    assert [(await bot.reply(said)).text for said in (ASKED, LATER)] == ["Answer 1.", "Answer 2."]
+    await pool.close()
+
+
+async def test_one_model_answers_for_everybody_else() -> None:
+    pool = ModelPool({"default": Endpoint("m", "http://127.0.0.1:9/v1")}, transport=Router())
+    context = ChatbotContext(models=pool, knowledge=Shelf(), scenario=SCENARIO)
+    bot = make_chatbot("endpoint", context)
+    await bot.reply(ASKED)
+    with pytest.raises(ChatbotError, match="it is from the model 'model-2', earlier ones from 'model-1'"):
+        await bot.reply(LATER)
+    await pool.close()
