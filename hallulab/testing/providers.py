@@ -305,5 +305,5 @@ class ProviderModel(ScriptedModel):
         if isinstance(answer, httpx2.Response):
             return answer
         if isinstance(answer, Mapping) and not read.get("logprobs"):
-            answer = max(answer, key=lambda word: answer[word])
+            answer = max(answer, key=answer.__getitem__)
         return httpx2.Response(200, json=self._provider.change(read, completion(answer, body["model"])))
