@@ -263,10 +263,7 @@ def describe_redirect(status: int, location: str, asked: str) -> str:
 def find_unread_packing(headers: httpx2.Headers) -> str | None:
     """Return how an answer is packed, if in a way that is not read here; None if it can be read."""
     packed = [one.strip().lower() for one in headers.get("content-encoding", "").split(",")]
-    return next((one[:20] for one in packed if one not in _READ_PACKINGS), None)
-
-
-_READ_PACKINGS = frozenset({"", "identity", "gzip", "deflate"})
+    return next((one[:20] for one in packed if one not in ("", "identity", "gzip", "deflate")), None)
 
 
 def _plain(name: str) -> str:
@@ -326,8 +323,8 @@ def _append(words: str, further: str) -> str:
 
 def _join_named(body: Mapping[str, Any]) -> str:
     """Return the complaints of an object of them by field: `{"seed": ["is not allowed"]}`."""
-    lists = [(name, texts) for name, texts in body.items() if isinstance(texts, list) and texts]
-    told = [f"{name}: {texts[0].strip()}" for name, texts in lists if isinstance(texts[0], str)]
+    lists = [(name, texts[0]) for name, texts in body.items() if isinstance(texts, list) and texts]
+    told = [f"{name}: {text.strip()}" for name, text in lists if isinstance(text, str)]
     return "; ".join(told[:_MOST_PARTS])
 
 
