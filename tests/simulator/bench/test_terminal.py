@@ -224,7 +224,7 @@ def test_conversations_fit_eighty_columns() -> None:
     said = lines_of(evaluation(replies, judged((0, 5)), judged(), judged()))
     lines = [" ".join(line.split()) for line in said]
     at = lines.index("Means over conversations. Counted are hallucinations: flagged spans that meet")
-    assert lines[at + 4] == "d 2 1.000 1 0.500 2"
+    assert lines[at + 4] == "d 2 1.000 1 0.500 2 0.667"
 
 
 def test_cut_replies_and_quotations_that_are_nowhere_are_told() -> None:
