@@ -68,6 +68,7 @@ class PreparedBot:
     def __init__(self, bot: Bot) -> None:
         self.bot = bot
         self._forks: PreparedWorker | None = None
+        self._has_learnt = False
         try:
             if CAN_FORK:
                 self._forks = _prepare(bot)
@@ -86,6 +87,12 @@ class PreparedBot:
             with suppress(OSError):  # somebody has killed the prepared process
                 return self._forks.fork()
         return WorkerProcess([self.bot.python, str(LOOP), str(WORKER)], os.environ)
+
+    def learn(self, imports: object) -> None:
+        """Have a library's modules imported before the next forks that the first reply has imported."""
+        if self._forks is not None and isinstance(imports, list) and imports and not self._has_learnt:
+            self._has_learnt = True
+            self._forks.teach([name for name in imports if isinstance(name, str)])
 
     def _try_out(self) -> None:
         process = BotProcess(self)
@@ -197,6 +204,7 @@ class BotProcess:
             raise ChatbotError(f"{self._bot.target}: {error}.") from error
         if message.get("id") != request["id"]:
             raise ChatbotError(f"{self._bot.target}: its worker answered out of turn.")
+        self._prepared.learn(message.get("imported"))
         if "answer" not in message:
             raise ChatbotError(f"{self._bot.target} raised {message.get('error')}")
         return message["answer"]

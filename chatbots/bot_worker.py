@@ -7,7 +7,7 @@ Needs the standard library only; runs on Python 3.9 and later.
 | us, first | `{"kind": "callable" or "autogen", "target": "module:attribute", "here": DIR}` |
 | worker | `{"ready": true}`, or `{"fatal": "why"}` |
 | us | `{"id", "dialogue": [{"role", "content"}, …]}` |
-| worker | `{"id", "answer": VALUE}`, or `{"id", "error": "Type: message"}` |
+| worker | `{"id", "answer": VALUE}`, the first one with `imported`, or `{"id", "error": "Type: message"}` |
 
 `VALUE` is what the bot returned. An object that JSON lacks becomes `{"python object": repr, "type": class}`.
 """
@@ -69,9 +69,13 @@ class Worker:
         else:
             self._bot = AutoGen(self._agent(configuration["target"], found)).reply
 
+        self._known: frozenset[str] | None = frozenset(sys.modules)
+
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the bot's answer to a dialogue."""
-        return {"answer": make_plain(keep_essentials(self._done(self._bot(request["dialogue"]))))}
+        answer = make_plain(keep_essentials(self._done(self._bot(request["dialogue"]))))
+        known, self._known = self._known, None
+        return {"answer": answer} if known is None else {"answer": answer, "imported": list_imported(known)}
 
     def _done(self, value: Any) -> Any:
         """Return the value; await it if it is awaitable."""
@@ -92,6 +96,17 @@ class Worker:
             what = f"is a {type(found).__name__}" if made is found else f"makes a {type(made).__name__}"
             raise NoBot(f"{target}: {what}, not an AutoGen agent or team, or a function that makes one.")
         return made
+
+
+def list_imported(known: frozenset[str]) -> list[str]:
+    """Return the modules that libraries have imported since then: parts of those that were known.
+
+    A library that the bot imports later, perhaps after it has set something, is left to it.
+    """
+    roots = {name.partition(".")[0] for name in known}
+    new = [name for name in list(sys.modules) if name not in known and name.partition(".")[0] in roots]
+    files = {name: str(getattr(sys.modules[name], "__file__", "")) for name in new}
+    return [name for name in new if "site-packages" in files[name] or "dist-packages" in files[name]]
 
 
 class AutoGen:

@@ -9,6 +9,7 @@ Runs as a script on Python 3.9 and later. `WORKER.py` is as `worker_loop.py` say
 |---|---|
 | us, first | the configuration, JSON |
 | the script, on standard output | `{"ready": true, "shares": ["what", …]}`, or `{"fatal": "why"}` |
+| us, at most once | `{"imports": ["module", …]}`: what a worker has imported since, and all will |
 | us, for each fresh worker | a byte, with four descriptors: for its input, output and errors, and a socket |
 
 The fresh worker goes on in `worker_loop.py` as if it had been started by itself. The process between plays
@@ -24,6 +25,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import importlib
 import importlib.util
 import json
 import os
@@ -74,7 +76,10 @@ def main(loop: str, worker: str) -> None:
     gc.collect()
     gc.freeze()  # a fork that collects garbage would else copy all that the import made
     while True:
-        _, given, _, _ = socket.recv_fds(asked, 1, 4)
+        packet, given, _, _ = socket.recv_fds(asked, LONGEST_PACKET, 4)
+        if packet.startswith(b"{"):
+            _import_all(json.loads(packet)["imports"])
+            continue
         if len(given) < 4:
             return
         _reap()
@@ -89,6 +94,28 @@ def main(loop: str, worker: str) -> None:
                 return
         for each in given:
             os.close(each)
+
+
+def _import_all(names: list[str]) -> None:
+    """Import modules, if a fork shows that this leaves nothing that forks would share."""
+
+    def import_here() -> None:
+        for name in names:
+            with contextlib.suppress(Exception):  # whoever needs it learns of that
+                importlib.import_module(name)
+
+    tried = os.fork()
+    if tried == 0:
+        code = 1
+        with contextlib.suppress(BaseException):
+            stock = Stock()
+            import_here()
+            code = 1 if stock.list_shared() else 0
+        os._exit(code)
+    if os.waitpid(tried, 0)[1] == 0:
+        import_here()
+        gc.collect()
+        gc.freeze()
 
 
 class Stock:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any, cast
@@ -63,6 +63,11 @@ class PreparedWorker:
         with suppress(OSError):  # an ended process is noticed when its answer is read
             self._asks.send(json.dumps(configuration).encode("ascii"))
         return self._process.receive(LOADING_SECONDS)
+
+    def teach(self, imports: Sequence[str]) -> None:
+        """Have modules imported that a worker has imported since it was forked, so that others need not."""
+        with self._handover, suppress(OSError):  # it has ended, or there are too many of them
+            self._asks.send(json.dumps({"imports": list(imports)}).encode("ascii"))
 
     def fork(self) -> Worker:
         """Return a fresh worker.

@@ -151,3 +151,29 @@ async def test_the_prepared_process_ends_with_its_run() -> None:
     supervisor = str(bot._bot._forks._process._process._process.pid)
     del bot, run
     wait(lambda: not is_running(supervisor))
+
+
+LAZY = """
+    import sys
+    sys.path.append("lib/site-packages")
+    import library
+    def reply(history):
+        import library.part
+        return str(library.part.LOADED_IN == __import__("os").getpid())
+"""
+
+
+async def test_what_a_library_loads_for_the_first_reply_is_there_for_the_next_conversations() -> None:
+    write("lib/site-packages/library/__init__.py", "")
+    write("lib/site-packages/library/part.py", "import os\nLOADED_IN = os.getpid()")
+    write("my_bot.py", LAZY)
+    run = run_of()
+    assert [await said(made(run)), await said(made(run))] == ["True", "False"]
+
+
+async def test_what_it_loads_is_left_to_each_if_forks_would_share_it() -> None:
+    write("lib/site-packages/library/__init__.py", "")
+    write("lib/site-packages/library/part.py", "import os\nLOADED_IN = os.getpid()\nheld = open(__file__)")
+    write("my_bot.py", LAZY)
+    run = run_of()
+    assert [await said(made(run)), await said(made(run))] == ["True", "True"]
