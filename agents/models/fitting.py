@@ -122,7 +122,11 @@ class Fitting:
         Args:
             seed: whether a refused seed is told, too; else the abilities tell it.
         """
-        return tuple(need.told for need in self._needs if seed or need.name != "no_seed")
+        return tuple(
+            need.told
+            for name, need in ALL_NEEDS.items()
+            if need in self._needs and (seed or name != "no_seed")
+        )
 
     def _take(self, need: Need) -> None:
         if need.ability is not None:

@@ -294,7 +294,13 @@ class Session:
         """Ask for a text; return all that came with it. Arguments and errors as of `text`."""
         sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": self.seed + sample}
         given = {name: value for name, value in sampling.items() if value is not None}
-        return await self.complete(step, encode_messages(messages), given)
+        completion = await self.complete(step, encode_messages(messages), given)
+        if not completion.text.strip() and completion.finish_reason == "length":
+            raise ModelError(
+                f"{step}: the model used up its limit of tokens before it said anything. Give it room for "
+                "its thoughts (`thoughts`), or switch them off (`extra`)."
+            )
+        return completion
 
     async def structured(
         self,

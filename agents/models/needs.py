@@ -116,6 +116,7 @@ def _find(pattern: str) -> re.Pattern[str]:
 
 _TOO_LOW = (
     r"positive|greater|larger|at least|minimum|below|>|≥|too (?:small|low)|non-?zero|\bzero\b|less than"
+    r"|higher|was reached"
 )
 
 NEEDS: tuple[Need, ...] = (

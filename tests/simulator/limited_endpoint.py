@@ -31,6 +31,35 @@ def ignoring(*names: str) -> Limit:
     return lambda request: {name: value for name, value in request.items() if name not in names}
 
 
+def thinking() -> Limit:
+    """Takes what OpenAI's reasoning models take."""
+
+    def limit(request: Request) -> str | Request:
+        if "max_tokens" in request:
+            return "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+        if request.get("temperature", 1) != 1:
+            return "Unsupported value: 'temperature' does not support 0.0. Only the default (1) is supported."
+        if "logprobs" in request:
+            return "You are not allowed to request logprobs from this model"
+        return {**request, "max_tokens": request["max_completion_tokens"], "temperature": 0.0}
+
+    return limit
+
+
+def plain(*others: str) -> Limit:
+    """Takes no roles but those of the two speakers, no names, no log-probabilities and none of the others."""
+
+    def limit(request: Request) -> str | Request:
+        roles = [message["role"] for message in request["messages"]]
+        if not {*roles} <= {"user", "assistant", "tool"}:
+            return "System role not supported"
+        if any("name" in message for message in request["messages"]):
+            return "messages.0.name: Extra inputs are not permitted"
+        return refusing("logprobs", *others)(request)
+
+    return limit
+
+
 @contextmanager
 def limited_endpoint(limit: Limit, word: Callable[[str], str] | None = None) -> Iterator[str]:
     """Serve a model called `stub`; gives the base URL.

@@ -17,7 +17,7 @@ from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.transport import CallRecord
 from hallulab.agents.models.wire_settings import WireSettings
 from hallulab.scenarios.errors import UsageError
-from hallulab.testing.scripted import Script, ScriptedTransport
+from hallulab.testing.scripted import Script, ScriptedTransport, completion
 from tests.agents.models.endpoints import LOCAL, QUESTION, refusal
 
 AZURE = "https://example.openai.azure.com/openai/deployments/gpt-4o"
@@ -156,3 +156,11 @@ async def test_bots_at_one_address_that_headers_tell_apart_have_answers_of_their
         told.append((await client.create(asked, {}, CallRecord())).text)
     assert told == ["1", "2", "1"]
     assert [request.headers["X-Bot"] for request in transport.heard] == ["a", "b"]
+
+
+async def test_a_model_that_thinks_until_its_limit_is_told_how_to_get_room() -> None:
+    silent = completion("")
+    silent["choices"][0]["finish_reason"] = "length"
+    pool, _ = pool_with(lambda _: httpx2.Response(200, json=silent))
+    with pytest.raises(ModelError, match=r"used up its limit of tokens .* thoughts \(`thoughts`\)"):
+        await pool.session("chatbot").text("reply", QUESTION)

@@ -12,7 +12,15 @@ from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.fuzz.promises import ended
 from tests.simulator.command_line import Ended
-from tests.simulator.limited_endpoint import Limit, ignoring, limited_endpoint, printed_word, refusing
+from tests.simulator.limited_endpoint import (
+    Limit,
+    ignoring,
+    limited_endpoint,
+    plain,
+    printed_word,
+    refusing,
+    thinking,
+)
 
 ALL = {
     "model": "stub",
@@ -64,6 +72,24 @@ def run(pack: Path, url: str, out: Path, *more: str | Path) -> Ended:
             ignoring("response_format"),
             {"json": "asked for in the prompt"},
             "log-probabilities, JSON asked for in the prompt, seed kept.",
+        ),
+        (
+            thinking(),
+            {
+                "decisions": "printed word",
+                "asked_with": ["no temperature", "max_completion_tokens in place of max_tokens"],
+            },
+            "printed word, JSON schema, seed kept; it was asked with: no temperature, max_completion_tokens in "
+            "place of max_tokens.",
+        ),
+        (
+            plain("seed"),
+            {
+                "decisions": "printed word",
+                "seed": "refused",
+                "asked_with": ["no names of messages", "the system's text in the user's message"],
+            },
+            "printed word, JSON schema, seed refused; it was asked with: ",
         ),
         (
             refusing("logprobs", "seed", "response_format"),
