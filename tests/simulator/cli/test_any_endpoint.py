@@ -79,8 +79,8 @@ def run(pack: Path, url: str, out: Path, *more: str | Path) -> Ended:
                 "decisions": "printed word",
                 "asked_with": ["no temperature", "max_completion_tokens in place of max_tokens"],
             },
-            "printed word, JSON schema, seed kept; it was asked with: no temperature, max_completion_tokens in "
-            "place of max_tokens.",
+            "printed word, JSON schema, seed kept; it was asked with: no temperature, "
+            "max_completion_tokens in place of max_tokens.",
         ),
         (
             plain("seed"),
