@@ -117,16 +117,12 @@ class Fitting:
                 raise LackingAbility(f"{where} got {need.told} from some time on.", 400, need.ability)
 
     def tell_needs(self, seed: bool) -> tuple[str, ...]:
-        """Return what the endpoint needs, in words.
+        """Return what the endpoint needs, in words, whichever was found out first.
 
         Args:
             seed: whether a refused seed is told, too; else the abilities tell it.
         """
-        return tuple(
-            need.told
-            for name, need in ALL_NEEDS.items()
-            if need in self._needs and (seed or name != "no_seed")
-        )
+        return tuple(sorted(need.told for need in self._needs if seed or need.name != "no_seed"))
 
     def _take(self, need: Need) -> None:
         if need.ability is not None:

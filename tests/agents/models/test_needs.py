@@ -145,8 +145,8 @@ async def test_a_reasoning_models_endpoint_needs_several_things_at_once() -> Non
     await pool.check()
     assert await pool.session("judge").choose("decide", QUESTION, ("Yes", "No")) == pytest.approx(YES)
     assert pool.read_how[0].asked_with == (
-        "no temperature",
         "max_completion_tokens in place of max_tokens",
+        "no temperature",
     )
 
 

@@ -77,10 +77,10 @@ def run(pack: Path, url: str, out: Path, *more: str | Path) -> Ended:
             thinking(),
             {
                 "decisions": "printed word",
-                "asked_with": ["no temperature", "max_completion_tokens in place of max_tokens"],
+                "asked_with": ["max_completion_tokens in place of max_tokens", "no temperature"],
             },
-            "printed word, JSON schema, seed kept; it was asked with: no temperature, "
-            "max_completion_tokens in place of max_tokens.",
+            "printed word, JSON schema, seed kept; it was asked with: "
+            "max_completion_tokens in place of max_tokens, no temperature.",
         ),
         (
             plain("seed"),
