@@ -220,9 +220,11 @@ async def _ask_when_ready(
         except RefusedRequest as error:
             if error.status not in _BUSY and "loading" not in str(error).lower():
                 raise
-            if time.perf_counter() + pause > until:
+            # Where the status says so, the client has waited, unless no waiting helps.
+            if error.status in _BUSY or time.perf_counter() + pause > until:
                 raise OperationalError(
-                    f"{error}. It stays busy: ask again later, or raise --timeout."
+                    f"{str(error).removesuffix('.')}. It stays busy, or its quota is used up: ask again "
+                    "later, or raise --timeout."
                 ) from error
         await asyncio.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE_S)

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from tenacity import wait_fixed
 
 from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.endpoints import Endpoint
@@ -280,7 +281,7 @@ async def test_an_endpoint_that_loads_its_model_is_waited_for() -> None:
             return refusal(503, "Model is loading")
         return refusal(400, "logprobs is not supported") if "logprobs" in body else able(body)
 
-    pool, _ = scripted_pool(answer, timeout_s=120.0)
+    pool, _ = scripted_pool(answer, timeout_s=120.0, attempts=None, backoff=wait_fixed(1))
     await pool.check()
     assert (pool.get().abilities.asked, pool.get().abilities.log_probabilities) == (True, False)
 
@@ -289,7 +290,8 @@ async def test_an_endpoint_that_loads_its_model_is_waited_for() -> None:
 async def test_an_endpoint_that_stays_busy_ends_the_check_with_a_reason() -> None:
     pool, _ = scripted_pool(lambda _: refusal(503, "Model is loading"), timeout_s=20.0)
     with pytest.raises(
-        OperationalError, match=r"status 503: Model is loading\. It stays busy: ask again later"
+        OperationalError,
+        match=r"status 503: Model is loading\. It stays busy, or its quota is used up: ask again later",
     ):
         await pool.check()
 
