@@ -55,8 +55,8 @@ _CHANNEL = re.compile(r"<\|channel\|>\s*(analysis|commentary|final|thought)\b([^
 _CODE = re.compile(r"^[ \t]*```.*?^[ \t]*```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 _MARK = re.compile(r"<\|(?:start|end|return|call|channel|message|constrain)\|>", re.IGNORECASE)
 _UNMARKED = re.compile(r"\s*(?:assistant)?(?:analysis|commentary)(?=[A-Z\"'*(<]|\s*to=|[a-z]{0,20} )")
-_UNMARKED_FINAL = re.compile(r"assistant\s?final")
-_UNMARKED_CALL = re.compile(r"assistant\s?commentary\s+to=\w|\A\s*commentary\s+to=\w")
+_UNMARKED_FINAL = re.compile(r"assistantfinal")
+_UNMARKED_CALL = re.compile(r"assistantcommentary\s+to=\w|\A\s*commentary\s+to=\w")
 _GRANITE = re.compile(r"\s*here(?:'s| is) my thought process:", re.IGNORECASE)
 _GRANITE_ANSWER = re.compile(r"here(?:'s| is) my response:", re.IGNORECASE)
 

@@ -110,7 +110,7 @@ def test_nothing_is_left_of_a_thought_alone_even_without_its_end(form: str) -> N
         '{"form": "<think>The model should always think first</think>"}',
         "Dear Sir, I write about <reason>. Thank you.",
         "The analysis is done, and assistant final reviews are due.",
-        "analysis of the fee: 3 €",
+        "analysis of the fee: the assistant final word is 3 €",
         "Analysis: it costs 3 €.",
         "In my thought process: 3 €.",
         "Its template begins with `<|channel|>analysis<|message|>`.",
