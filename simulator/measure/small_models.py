@@ -1,8 +1,8 @@
 """Signs that the model behind a printed-word reading is too small for it, by the verdicts alone.
 
 The catalogue says of few models that they are small. Of any other model the answers tell. Two signs were
-measured, with the default 1.5B model on ten replies (`python -m benchmarks.readings`), and with a strong
-general-purpose language model:
+measured, with the default 1.5B model on ten replies, and with a strong general-purpose language model
+(`tests/benchmarks/test_small_model_signs.py` counts them in both recordings):
 
 | sign | 1.5B | strong model |
 |---|---|---|

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from benchmarks import readings
-from benchmarks.capable_model import Judging, judge
-from hallulab.agents.models.recording import Recording
-from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
-from hallulab.scenarios.transcript import Judgement, Unit
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.models import open_pool
+from hallulab.scenarios.transcript import Unit
 from hallulab.simulator.measure.small_models import SignCount, find_signs
-from tests.places import ROOT
 
 
 def fact(**said: str) -> Unit:
@@ -67,49 +58,3 @@ def test_the_1_5b_model_looks_small_and_the_strong_one_does_not() -> None:
 def test_few_answers_tell_nothing() -> None:
     assert not SignCount(met=9, seen=9).is_small("agrees with opposites")
     assert not SignCount(met=13, seen=13).is_small("filters nothing")
-
-
-def count(judgements: Sequence[Judgement]) -> dict[str, tuple[int, int]]:
-    """How often each sign was met, and could have been."""
-    seen, met = Counter[str](), Counter[str]()
-    for judgement in judgements:
-        for sign, is_met in find_signs(judgement.units):
-            seen[sign] += 1
-            met[sign] += is_met
-    return {sign: (met[sign], seen[sign]) for sign in seen}
-
-
-@pytest.mark.parametrize(
-    ("kind", "counts"),
-    [
-        ("metarag", {"agrees with opposites": (10, 19)}),
-        ("halludetect", {"filters nothing": (13, 14)}),
-    ],
-)
-async def test_the_recorded_1_5b_model_shows_the_signs(
-    kind: str, counts: dict[str, tuple[int, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    experiment = load_experiment(None, {"model": DEFAULT_CPU_MODEL})
-    async with open_pool(experiment, Recording.replay(readings.RECORDING)) as pool:
-        await pool.check()
-        found = await readings.measured(pool, kind, "word")
-    assert count(found.judgements) == counts
-
-
-@pytest.mark.parametrize(
-    ("judging", "counts"),
-    [
-        (
-            Judging("gold", "a model", "gold", "metarag", limit=16),
-            {"agrees with opposites": (0, 50)},
-        ),
-        (Judging("gold", "a model", "gold", "halludetect"), {"filters nothing": (75, 88)}),
-    ],
-    ids=["metarag", "halludetect"],
-)
-async def test_the_recorded_strong_model_does_not(
-    judging: Judging, counts: dict[str, tuple[int, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    assert count((await judge(judging)).judgements) == counts
