@@ -33,7 +33,8 @@ from hallulab.simulator.experiment.run import run_experiment
 from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing.tiny_pack import make_pack
 
-CONVERSATIONS, TURNS, CONCURRENCY = 80, 3, 16
+CONVERSATIONS, TURNS, CONCURRENCY = 120, 3, 16
+"""So many make the start of a run weigh no more than in a real one."""
 ROUNDS = 5
 
 SYSTEM = "You answer visitors of a tea house. " * 30

@@ -120,8 +120,7 @@ def read_citations(bot: str, sources: Mapping[str, Any]) -> tuple[tuple[Passage,
         cited += _list_objects(context.get("citations") if isinstance(context, Mapping) else None)
     for one in _list_objects(sources.get("annotations")):
         cited += _list_objects([one.get("url_citation", one) if isinstance(one, Mapping) else one])
-    passages: list[Passage] = []
-    addresses = dict[str, None]()
+    passages, addresses = list[Passage](), dict[str, None]()
     for one in cited:
         known = {} if isinstance(one, str) else {key: one[key] for key in one.keys() & _CITED}
         name = next((key for key in TEXTS if isinstance(known.get(key), str) and known[key].strip()), None)

@@ -22,6 +22,7 @@ forked, and the script ends.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import gc
@@ -34,10 +35,11 @@ import select
 import signal
 import socket
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -91,7 +93,6 @@ def main(loop: str, worker: str) -> None:
                 asked.close()
                 told.close()
                 _start_worker(given, frame, worker)
-                return
         for each in given:
             os.close(each)
 
@@ -191,8 +192,8 @@ def _is_of_no_library(frame: FrameType | None) -> bool:
     return False
 
 
-def _start_worker(given: list[int], frame: ModuleType, worker: str) -> None:
-    """Fork the worker, and end with it. Returns in the worker, once that is through."""
+def _start_worker(given: list[int], frame: ModuleType, worker: str) -> NoReturn:
+    """Fork the worker, and end when it has ended."""
     above, alive = os.getpid(), given[3]
     _set_of_linux(PR_SET_CHILD_SUBREAPER, 1)
     _set_of_linux(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -207,7 +208,7 @@ def _start_worker(given: list[int], frame: ModuleType, worker: str) -> None:
             os.dup2(descriptor, place)
             os.close(descriptor)
         frame.main(worker)
-        return
+        _leave()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     for each in given[:3]:
@@ -216,6 +217,16 @@ def _start_worker(given: list[int], frame: ModuleType, worker: str) -> None:
     code = _end_all(made)
     with contextlib.suppress(OSError):  # nobody may want to know
         os.write(alive, str(code if code >= 0 else 128 - code).encode())
+    os._exit(0)
+
+
+def _leave() -> NoReturn:
+    """End as programs do, but without taking all modules apart, which takes longer than a short talk."""
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads that are no daemons
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the worker may have put anything there
+            stream.flush()
     os._exit(0)
 
 
