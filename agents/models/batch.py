@@ -115,7 +115,7 @@ class BatchTransport(PatientTransport):
         asked = Asked(str(request.url), json.loads(request.read()))
         result = self._store.get(asked.id)
         if result is None and self._urls:
-            key = request.headers["Authorization"].removeprefix("Bearer ")
+            key = request.headers.get("Authorization", "").removeprefix("Bearer ")
             addressee = _Addressee(base_url, str(asked.body.get("model")), key)
             result = await self._wait(asked, addressee)
         if result is not None:
@@ -124,7 +124,7 @@ class BatchTransport(PatientTransport):
 
     def _keep(self, asked: Asked, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """Keep the answer to a question before the waves, if it is a JSON object without a key."""
-        key = request.headers["Authorization"].removeprefix("Bearer ")
+        key = request.headers.get("Authorization", "").removeprefix("Bearer ")
         try:
             body = read_json(response.text)
         except ValueError:

@@ -244,7 +244,9 @@ class ModelClient:
             except APIStatusError as error:
                 if final:
                     raise
-                async with self._diagnosing:
+                with waiting_for_model():  # so that a wave is sent, which another one may wait for here
+                    await self._diagnosing.acquire()
+                try:
                     if self.fitting.state == known:
                         if not self.fitting.expects(error, call.body):
                             raise
@@ -254,6 +256,8 @@ class ModelClient:
                             raise
                     refusal = self._refusal(error, call.record)
                     self.fitting.require(call.body, str(refusal), refusal.status)
+                finally:
+                    self._diagnosing.release()
 
     async def _post(
         self, url: httpx2.URL, call: ModelCall, tries: Tries, again: Callable[[BaseException], bool]

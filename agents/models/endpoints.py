@@ -111,7 +111,7 @@ def _without_secrets(url: str) -> str:
     if "@" in url or "?" in url:
         raise ValueError(
             "a URL with `@` or `?` may hold a password, and it stands in the report; put the key into an "
-            "environment variable and name that in `api_key_env`"
+            "environment variable and name that in `api_key_env`, and what is no secret into `query`"
         )
     return url
 

@@ -175,3 +175,20 @@ def test_a_share_of_printed_words_is_asked_for_in_the_experiment(pack: Path, tmp
         said = run(pack, url, tmp_path / "run", "-c", config, "--chatbots", "vanilla")
     assert said.code == 0
     assert "stub was read by: share of 3 printed words, JSON schema" in " ".join(said.out.split())
+
+
+def test_a_bot_that_refuses_an_argument_is_asked_without_it_and_the_report_says_so(
+    pack: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "experiment.yaml"
+    with limited_endpoint(ignoring()) as url, limited_endpoint(refusing("seed")) as bot:
+        options = f"{{base_url: {bot}, model: theirs, max_tokens: 60, temperature: 0.0}}"
+        config.write_text(f"chatbots: [{{name: mine, kind: endpoint, options: {options}}}]\n")
+        said = run(pack, url, tmp_path / "run", "-c", config, "--detectors", "lexical")
+    assert said.code == 0
+    assert f"From here on, model 'theirs' at {bot} gets no seed" in said.err
+    report = json.loads((tmp_path / "run" / "report.json").read_text())
+    assert ("theirs", ["no seed"], True) in [
+        (one["model"], one["asked_with"], one["under_test"]) for one in report["read_how"]
+    ]
+    assert "theirs was asked with: no seed." in " ".join(said.out.split())

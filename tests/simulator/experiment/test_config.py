@@ -203,7 +203,7 @@ def test_no_chatbot_is_too_few() -> None:
 SECRET_URLS = ("http://bob:s3cret@host/v1", "http://bob:s3/cret@host/v1", "http://host/v1?key=s3cret")
 NO_SECRETS = (
     "a URL with `@` or `?` may hold a password, and it stands in the report; put the key into an environment "
-    "variable and name that in `api_key_env`."
+    "variable and name that in `api_key_env`, and what is no secret into `query`."
 )
 
 
