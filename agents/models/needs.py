@@ -37,6 +37,10 @@ MOST_IN_VAIN = 3
 """Refusals without a reason that are looked into in vain, for one model. Later ones are taken as they are."""
 
 
+MOST_SIGNS = 12
+"""Different refusals that are looked into in vain, for one model: some repeat a number of the request."""
+
+
 @dataclass(frozen=True)
 class Need:
     """A need of an endpoint."""
@@ -245,6 +249,8 @@ class Diagnosis:
     def expects(self, error: APIStatusError, body: Body) -> bool:
         """Return whether there is something to try: the same refusal was not looked into in vain."""
         if not is_about_request(error.status_code) or self._sign(error, body) in self._in_vain:
+            return False
+        if len(self._in_vain) >= MOST_SIGNS:
             return False
         return self._suspect(body, [], _read_words(error), error.status_code) is not None
 

@@ -173,6 +173,15 @@ async def test_what_nothing_explains_is_not_looked_into_again() -> None:
     assert len(transport.requests) <= 12
 
 
+async def test_refusals_that_differ_each_time_are_not_looked_into_for_ever() -> None:
+    ids = count()
+    pool, transport = scripted_pool(lambda _: refusal(500, f"seed {hex(next(ids) + 160)} failed"), attempts=2)
+    for sample in range(20):
+        with pytest.raises(ModelError, match="status 500: seed 0x"):
+            await pool.session("chatbot").text("reply", QUESTION, sample=sample)
+    assert len(transport.requests) < 20 * 2 + 40
+
+
 @pytest.mark.parametrize("reason", ["Prompt too long", "blocked by our content policy", "quota exceeded"])
 async def test_a_refusal_of_something_else_is_taken_as_it_is(reason: str) -> None:
     pool, transport = scripted_pool(lambda _: refusal(400, reason))
