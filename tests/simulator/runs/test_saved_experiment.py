@@ -160,7 +160,7 @@ def test_an_attack_on_users_alone_makes_another_experiment(tmp_path: Path) -> No
 async def test_a_fresh_start_without_a_knowledge_base_leaves_the_old_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def served(pool: ModelPool) -> None:
+    async def served(pool: ModelPool, names: object) -> None:
         pass
 
     monkeypatch.setattr(ModelPool, "check", served)
