@@ -64,6 +64,7 @@ def naming(url: str, how: str) -> dict[str, Any]:
         "model": {
             "base_url": url,
             "models": {"judge": {"model": "stub", "base_url": url, "api_key_env": VARIABLE}},
+            "roles": {"detector": "judge"},
         },
         "key of a model": {
             "base_url": url,
