@@ -211,8 +211,8 @@ def describe_no_completion(status: int, body: Any, text: str) -> str:
     where = "Does the base URL end where an OpenAI-compatible API begins (usually /v1)?"
     if status == 202:
         return (
-            "accepted the request (status 202) and gave no reply. hallulab asks for the result of a job later "
-            "only of a bot of the kind `http`."
+            "accepted the request (status 202) and gave no reply. hallulab asks for the result of a job "
+            "later only of a bot of the kind `http`."
         )
     if not text.strip():
         return f"gave an empty answer (status {status}). {where}"

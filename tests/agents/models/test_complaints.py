@@ -150,8 +150,8 @@ WHERE = " Does the base URL end where an OpenAI-compatible API begins (usually /
         (
             202,
             '{"job_id": "j1"}',
-            "accepted the request (status 202) and gave no reply. hallulab asks for the result of a job later "
-            "only of a bot of the kind `http`.",
+            "accepted the request (status 202) and gave no reply. hallulab asks for the result of a job "
+            "later only of a bot of the kind `http`.",
         ),
         (204, "", f"gave an empty answer (status 204).{WHERE}"),
         (
