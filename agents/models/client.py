@@ -13,7 +13,13 @@ from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpe
 from tenacity.wait import wait_base
 
 from hallulab.agents.models.abilities import Capabilities, ReadHow
-from hallulab.agents.models.answers import Completion, ModelError, RefusedRequest, read_completion
+from hallulab.agents.models.answers import (
+    BrokenAnswer,
+    Completion,
+    ModelError,
+    RefusedRequest,
+    read_completion,
+)
 from hallulab.agents.models.complaints import is_retryable, put_in_one_line, read_complaint, read_pause
 from hallulab.agents.models.endpoints import NO_KEY, Endpoint
 from hallulab.agents.models.fitting import Fitting, identify_asked
@@ -48,6 +54,17 @@ PLAIN: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 1}
 
 _LONGEST_ROOT = 4096
 """Characters of a `root` at most."""
+
+_NO_LIST = (
+    APIConnectionError,
+    APIStatusError,
+    BrokenAnswer,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
+"""Errors of an endpoint that gives no list of models, or no answer."""
 
 _parse_url = lru_cache(maxsize=64)(httpx2.URL)
 
@@ -325,7 +342,7 @@ class ModelClient:
             if told is None:
                 raise ValueError("no JSON")
             roots = {str(entry["id"]): entry.get("root") for entry in told["data"]}
-        except (APIConnectionError, APIStatusError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except _NO_LIST as error:
             if (sentence := find_no_handle(error)) is not None:
                 raise ModelError(f"{self._where} was not asked: {sentence}") from error
             if not isinstance(error, APIConnectionError) and not is_busy(error) and await self._answers():

@@ -87,6 +87,9 @@ _STATUS_OF_NAME: Sequence[tuple[str, int]] = (
 )
 """Parts of errors' names → the HTTP status that such an error has elsewhere."""
 
+WHERE = "Does the base URL end where an OpenAI-compatible API begins (usually /v1)?"
+"""What to look at where an answer has an unknown form."""
+
 _QUOTA = re.compile(
     r"insufficient[_ ](?:quota|balance|credit|fund)|current quota|billing|credit balance|out of credit"
     r"|no credits|more credits|payment required",
@@ -98,6 +101,9 @@ _DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 """Client errors worth another try, besides 5xx."""
+
+BUSY_STATUS = frozenset({429, 503, 529})
+"""Statuses of an endpoint that is busy or loads its model."""
 
 PAUSE_HEADERS = ("retry-after-ms", "retry-after")
 """Headers that say when to come again, the finer one first."""
@@ -194,7 +200,10 @@ def find_told_error(body: Any) -> ToldError | None:
         if found is None:
             return None
         alone = {"error": found}
-        return ToldError(_find_status(alone), read_complaint(found), alone)
+        status = _find_status(alone)
+        if status is not None and status >= 500 and status not in BUSY_STATUS:
+            status = None  # the answer had begun, so it broke off: perhaps it does so each time
+        return ToldError(status, read_complaint(found), alone)
     if not _tells_an_error(body):
         return None
     return ToldError(_find_status(body), read_complaint(body), body)
@@ -208,17 +217,16 @@ def describe_no_completion(status: int, body: Any, text: str) -> str:
         body: its JSON object, or what stands for it.
         text: its text, perhaps cut.
     """
-    where = "Does the base URL end where an OpenAI-compatible API begins (usually /v1)?"
     if status == 202:
         return (
             "accepted the request (status 202) and gave no reply. hallulab asks for the result of a job "
             "later only of a bot of the kind `http`."
         )
     if not text.strip():
-        return f"gave an empty answer (status {status}). {where}"
+        return f"gave an empty answer (status {status}). {WHERE}"
     if _PAGE.match(text):
         title = put_in_one_line(text) if _TITLE.search(text) else ""
-        return f"gave a web page{f' ({title[:80]!r})' if title else ''} and no chat completion. {where}"
+        return f"gave a web page{f' ({title[:80]!r})' if title else ''} and no chat completion. {WHERE}"
     first = _first_choice(body)
     if first is not None and isinstance(first.get("text"), str) and "message" not in first:
         return (
@@ -227,7 +235,7 @@ def describe_no_completion(status: int, body: Any, text: str) -> str:
         )
     if isinstance(body, dict) and body.get("choices") == []:
         return "gave a chat completion without choices."
-    return f"gave an answer that is no chat completion: {text[:120]!r}. {where}"
+    return f"gave an answer that is no chat completion: {text[:120]!r}. {WHERE}"
 
 
 def is_broken(status: int, body: Any, text: str) -> bool:

@@ -66,13 +66,15 @@ _TABLE: Mapping[str, Ending] = {
 
 
 def read_ending(reason: str | None) -> Ending:
-    """Return how an answer ended by its `finish_reason`. An empty reason is that of an answer under way."""
+    """Return how an answer ended by its `finish_reason`.
+
+    Many small servers give an empty reason with each whole answer. That of a stream which is not at its end
+    is empty, too: see `says_why`.
+    """
     if reason is None:
         return "unknown"
     word = _plain(reason).removeprefix("finishreason") or _plain(reason)
-    if not word:
-        return "broken"
-    if word in _UNTOLD:
+    if not word or word in _UNTOLD:
         return "unknown"
     if word in _TABLE:
         return _TABLE[word]

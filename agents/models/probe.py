@@ -23,6 +23,7 @@ from hallulab.agents.models.answers import (
     RefusedRequest,
     describe_schema,
 )
+from hallulab.agents.models.complaints import BUSY_STATUS
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.transport import CallRecord, WireMessage, asking_before_the_run
 from hallulab.scenarios.errors import OperationalError, ReplayMiss
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 _REFUSALS = frozenset({400, 404, 422, 501})
 """Statuses of endpoints that do not know an argument; routers to many models answer 404."""
 
-_BUSY = frozenset({429, 503, 529})
-"""Statuses of endpoints that are busy, or not ready yet."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 15.0
 """Seconds between two tries to ask such an endpoint; each is twice as long as the one before."""
 
@@ -218,10 +217,10 @@ async def _ask_when_ready(
         try:
             return await client.create(messages, extra, CallRecord())
         except RefusedRequest as error:
-            if error.status not in _BUSY and "loading" not in str(error).lower():
+            if error.status not in BUSY_STATUS and "loading" not in str(error).lower():
                 raise
             # Where the status says so, the client has waited, unless no waiting helps.
-            if error.status in _BUSY or time.perf_counter() + pause > until:
+            if error.status in BUSY_STATUS or time.perf_counter() + pause > until:
                 raise OperationalError(
                     f"{str(error).removesuffix('.')}. It stays busy, or its quota is used up: ask again "
                     "later, or raise --timeout."

@@ -66,7 +66,7 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
 
     Raises:
         ModelError: it has more than `LARGEST` bytes, cannot be unpacked, or redirects.
-        BrokenAnswer: it tells an error without saying which, with a status of success.
+        BrokenAnswer: it breaks off, or tells an error without saying which, with a status of success.
     """
     read, status = bytearray(), response.status_code
     try:
@@ -88,6 +88,8 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
                 )
     except httpx2.DecodingError as error:
         raise ModelError(f"{asked} gave an answer that cannot be unpacked. Correct --base-url.") from error
+    except (httpx2.ReadError, httpx2.RemoteProtocolError) as error:
+        raise BrokenAnswer(f"{asked}: the connection broke off before the answer was whole.") from error
     finally:
         await response.aclose()
     text = read.decode(json.detect_encoding(read), "replace")

@@ -17,6 +17,8 @@ from typing import Any
 
 import httpx2
 
+from hallulab.agents.models.answers import BrokenAnswer, ModelError
+from hallulab.agents.models.complaints import WHERE, find_told_error
 from hallulab.agents.models.finish_reasons import says_why
 from hallulab.agents.models.redaction import Redaction
 from hallulab.agents.models.watching import find_text_listener
@@ -55,7 +57,9 @@ class StreamingSender:
     def __init__(self, largest: int) -> None:
         self._largest = largest
         self._whole: set[str] = set()
-        """Addresses that were found to give whole answers only."""
+        """Addresses that were found to give whole answers only, or streams that break off."""
+        self._broken: set[str] = set()
+        """Addresses whose last stream broke off."""
 
     async def send(
         self, inner: httpx2.AsyncBaseTransport, request: httpx2.Request, redaction: Redaction
@@ -71,7 +75,10 @@ class StreamingSender:
             The endpoint's answer; of a stream, the completion that its pieces are of.
 
         Raises:
-            httpx2.RequestError: there is no answer, or a stream broke off.
+            httpx2.RequestError: there is no answer.
+            BrokenAnswer: a stream broke off. Where one did that was asked for, the next but one answer is
+                asked for as a whole.
+            ModelError: the endpoint streams unasked, in no form that is known.
         """
         listener, url = find_text_listener(), str(request.url)
         body = None if listener is None or url in self._whole else _read_text_request(request)
@@ -83,10 +90,17 @@ class StreamingSender:
             text = _GrowingText(listener, redaction)
             try:
                 answer = await self._join(response, request, text.add)
+            except BrokenAnswer:
+                self._note_break(url)
+                raise
             finally:
                 text.close()
                 await response.aclose()
-            if answer is not None:
+            if answer is not None and "choices" in answer:
+                if find_told_error(answer) is not None:
+                    self._note_break(url)
+                else:
+                    self._broken.discard(url)
                 text.tell_whole()
                 return httpx2.Response(200, content=json.dumps(answer).encode())
         elif response.status_code < 400 or response.status_code in _NOT_ABOUT_STREAMS:
@@ -99,6 +113,10 @@ class StreamingSender:
             self._whole.add(url)
         return whole
 
+    def _note_break(self, url: str) -> None:
+        """Note that a stream broke off; after the second one running, ask for whole answers there."""
+        (self._whole if url in self._broken else self._broken).add(url)
+
     async def _join_unasked(self, response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
         """Return an answer, joined where the endpoint streams unasked, or because it gives nothing else."""
         if response.status_code >= 400 or not _is_stream(response):
@@ -108,23 +126,31 @@ class StreamingSender:
         finally:
             await response.aclose()
         if answer is None:
-            raise httpx2.RemoteProtocolError("a stream in no form that can be joined", request=request)
+            raise ModelError(f"{request.url} gave a stream of events in no form that is known. {WHERE}")
         return httpx2.Response(200, content=json.dumps(answer).encode())
 
     async def _join(
         self, response: httpx2.Response, request: httpx2.Request, tell: Callable[[str], None]
     ) -> dict[str, Any] | None:
-        """Return the completion of a stream; None: it is none that can be joined."""
+        """Return the completion of a stream, or the error that it tells; None: it is none that can be joined.
+
+        Raises:
+            BrokenAnswer: it broke off.
+        """
         joined = JoinedCompletion()
         try:
             async for data in read_events(response, self._largest):
                 if data == _DONE:
                     return joined.build()
                 tell(joined.add(read_json(data, str)))
+                if joined.has_failed:
+                    return joined.build()
         except (ValueError, httpx2.DecodingError):
             return None
+        except (httpx2.ReadError, httpx2.RemoteProtocolError) as error:
+            raise BrokenAnswer(f"{request.url}: the stream broke off before its end.") from error
         if not joined.is_finished:
-            raise httpx2.RemoteProtocolError("the stream broke off", request=request)
+            raise BrokenAnswer(f"{request.url}: the stream broke off before its end.")
         return joined.build()
 
 
@@ -138,6 +164,12 @@ class JoinedCompletion:
         self._texts: dict[str, list[str]] = {}
         self._logprobs: list[Any] | None = None
         self._begun = False
+        self._failure: dict[str, Any] | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the endpoint told an error in place of a further piece."""
+        return self._failure is not None
 
     @property
     def is_finished(self) -> bool:
@@ -150,13 +182,16 @@ class JoinedCompletion:
         Raises:
             ValueError: it is in no form that we know.
         """
+        if isinstance(chunk, dict) and "choices" not in chunk and find_told_error(chunk) is not None:
+            self._failure = chunk
+            return ""
         if not isinstance(chunk, dict) or not isinstance(choices := chunk.get("choices"), list):
             raise ValueError("an event without choices")
         self._answer |= {key: chunk[key] for key in _KEPT if chunk.get(key) is not None}
         if not choices:  # the last one, with the usage
             return ""
         [choice] = choices
-        if not isinstance(choice, dict) or not isinstance(delta := choice.get("delta"), dict):
+        if not isinstance(choice, dict) or not isinstance(delta := _read_delta(choice), dict):
             raise ValueError("a choice without pieces")
         self._begun = True
         self._choice |= {
@@ -185,19 +220,29 @@ class JoinedCompletion:
         self._logprobs += tokens
 
     def build(self) -> dict[str, Any]:
-        """Return the completion in the form in which it comes as a whole.
+        """Return the completion, or an error in place of it, in the form in which it comes as a whole.
 
         Raises:
             ValueError: there was no piece, or no reason why they ended.
         """
-        if not self._begun:
+        if self._failure is not None:
+            if not self._begun:
+                return self._failure
+            self._answer["error"] = self._failure.get("error") or self._failure
+        elif not self._begun:
             raise ValueError("a stream without pieces")
-        if not self.is_finished:
+        elif not self.is_finished:
             raise ValueError("a stream without its end")
         texts = {key: "".join(pieces) for key, pieces in self._texts.items()}
         logprobs = {} if self._logprobs is None else {"logprobs": {"content": self._logprobs}}
         choice = {**self._choice, "message": {**self._message, **texts}, **logprobs}
         return {**self._answer, "object": "chat.completion", "choices": [choice]}
+
+
+def _read_delta(choice: Mapping[str, Any]) -> Any:
+    """Return a choice's pieces. Some servers give none in the last one, which says why the answer ends."""
+    delta = choice.get("delta")
+    return {} if delta is None and says_why(choice.get("finish_reason")) else delta
 
 
 class _GrowingText:

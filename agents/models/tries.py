@@ -15,7 +15,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_ran
 from tenacity.wait import wait_base
 
 from hallulab.agents.models.answers import BrokenAnswer
-from hallulab.agents.models.complaints import is_out_of_quota, is_retryable, read_pause
+from hallulab.agents.models.complaints import BUSY_STATUS, is_out_of_quota, is_retryable, read_pause
 from hallulab.agents.models.receiving import read_object
 from hallulab.agents.models.transport import CallRecord, is_before_the_run
 from hallulab.agents.models.unreachable import name_trouble
@@ -26,9 +26,6 @@ LEAST_LEFT = 0.01
 FEW = 4
 """Tries of what is tried a few times only: an answer that comes broken, an address where nobody has answered
 yet, a question before the run."""
-
-_BUSY = frozenset({429, 503, 529})
-"""Statuses of an endpoint that is busy or loads its model."""
 
 
 class Outage:
@@ -79,7 +76,7 @@ class Tries:
         self._total_s, self._record, self._outage = total_s, record, outage
         self._backoff = backoff or wait_random_exponential(multiplier=0.5, max=20)
         self._attempts = attempts
-        self._crowded = 0
+        self._crowded = self._broken = 0
         self._down_s: float | None = None
         """Seconds for which nobody has answered there, at the last failure."""
 
@@ -101,6 +98,7 @@ class Tries:
     def _note(self, error: BaseException) -> bool:
         """Note what a failure says of the endpoint."""
         self._down_s = None
+        self._broken += isinstance(error, BrokenAnswer)
         if isinstance(error, APIStatusError):
             self.refused = error
         if isinstance(error.__cause__, httpx2.ConnectError):
@@ -123,9 +121,9 @@ class Tries:
         if self._down_s is not None and self._down_s + state.upcoming_sleep > self._total_s:
             return True
         nobody = isinstance(error, APIConnectionError) and not self._outage.has_answered
-        waits = isinstance(error, APIStatusError) and error.status_code in _BUSY
-        few = nobody or isinstance(error, BrokenAnswer) or (is_before_the_run() and not waits)
-        if few and self._are_used_up(FEW, state):
+        waits = isinstance(error, APIStatusError) and error.status_code in BUSY_STATUS
+        few = nobody or (is_before_the_run() and not waits)
+        if self._broken >= FEW or (few and self._are_used_up(FEW, state)):
             return True
         return _read_wish(state) is None and self._are_used_up(self._attempts, state)
 

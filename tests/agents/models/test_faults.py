@@ -21,7 +21,7 @@ TOLD = {
     "429 with Retry-After": "refused the request with status 429: not now, empty",
     "500": "refused the request with status 500: not now, empty",
     "hang": "did not answer in time",
-    "cut in the body": "cannot be reached: the connection broke off before the answer was whole",
+    "cut in the body": "completions: the connection broke off before the answer was whole",
     "invalid JSON": "gave an answer that is no chat completion",
     "no such model": "refused the request with status 404: not now, empty",
     "wrong model": "it is from the model 'another', earlier ones from 'stub'",

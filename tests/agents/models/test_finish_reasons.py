@@ -38,7 +38,7 @@ def ended(reason: Any, text: str = "A lost item is replaced by", **choice: Any) 
         *((word, "cut", "length") for word in ("ERROR_LIMIT", "incomplete", "output_token_limit_reached")),
         *(
             (word, "unknown", "unknown")
-            for word in (None, "null", "None", "qwerty", "FINISH_REASON_UNSPECIFIED", "完")
+            for word in (None, "", " ", "null", "None", "qwerty", "FINISH_REASON_UNSPECIFIED", "完")
         ),
     ],
 )
@@ -49,7 +49,7 @@ def test_a_word_is_read_and_named(reason: str | None, ending: str, named: str) -
 @pytest.mark.parametrize(
     "reason",
     [
-        *("", " ", "error", "content_filter", "SAFETY", "RECITATION", "abort", "cancelled", "canceled"),
+        *("error", "content_filter", "SAFETY", "RECITATION", "abort", "cancelled", "canceled"),
         *(
             "insufficient_system_resource",
             "network_error",
@@ -107,7 +107,7 @@ async def test_a_broken_answer_is_asked_again_and_not_recorded(tmp_path: Path) -
     recording = Recording.record(tmp_path / "r.jsonl")
     script = in_turn(
         httpx2.Response(200, json=ended("error", error={"message": "dropped"})),
-        httpx2.Response(200, json=ended("")),
+        httpx2.Response(200, json=ended("abort")),
         "A lost item is replaced by the reader.",
     )
     pool, transport = scripted_pool(script, recording=recording)
@@ -117,6 +117,13 @@ async def test_a_broken_answer_is_asked_again_and_not_recorded(tmp_path: Path) -
     assert len(transport.requests) == 3
     assert "replaced by the reader" in (tmp_path / "r.jsonl").read_text(encoding="utf-8")
     assert "dropped" not in (tmp_path / "r.jsonl").read_text(encoding="utf-8")
+
+
+async def test_an_endpoint_that_gives_an_empty_reason_with_whole_answers_is_read() -> None:
+    pool, _ = scripted_pool(lambda _: httpx2.Response(200, json=ended("", text="Keep it for three weeks.")))
+    session = pool.session("chatbot")
+    assert await session.text("generate", QUESTION) == "Keep it for three weeks."
+    assert [call.finish_reason for call in session.calls] == ["unknown"]
 
 
 async def test_an_answer_that_breaks_off_every_time_is_a_failure_that_names_model_and_reason() -> None:

@@ -15,6 +15,7 @@ import pytest
 from pydantic import BaseModel
 from tenacity import wait_none
 
+from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
@@ -264,6 +265,73 @@ async def test_a_stream_that_ends_with_an_error_is_tried_again() -> None:
     transport = BreaksOnce([])
     assert (await ask(watched(transport)))[0] == "Water."
     assert transport.asked == [True, True]
+
+
+async def test_after_two_streams_that_broke_off_whole_answers_are_asked_for() -> None:
+    transport = Streams([*format_events([empty_reason("Water "), empty_reason("boi")])][:2])
+    pool = watched(transport)
+    answer, _ = await ask(pool)
+    assert "Complaint" in answer
+    assert transport.asked == [True, True, False]
+
+
+async def test_after_two_streams_that_end_with_an_error_whole_answers_are_asked_for() -> None:
+    error = {"code": 502, "message": "dropped"}
+    end = {"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "error", "error": error}]}
+    transport = Streams([*format_events([delta("Wat"), end])])
+    answer, _ = await ask(watched(transport))
+    assert "Complaint" in answer
+    assert transport.asked == [True, True, False]
+
+
+@pytest.mark.parametrize("pieces", [{"delta": None}, {}])
+async def test_the_last_choice_needs_no_pieces(pieces: dict[str, None]) -> None:
+    end = {"model": "m", "choices": [{"index": 0, "finish_reason": "stop", **pieces}]}
+    transport = Streams([*format_events([delta("Water."), end])])
+    assert (await ask(watched(transport)))[0] == "Water."
+    assert transport.asked == [True]
+
+
+async def test_an_error_in_place_of_a_further_piece_breaks_the_answer_off() -> None:
+    error = {"error": {"message": "Provider disconnected", "code": 502}}
+
+    class BreaksOnce(Streams):
+        async def _read(self) -> AsyncIterator[bytes]:
+            for one in format_events(
+                [delta("Wat"), error] if len(self.asked) == 1 else [delta("Water."), END]
+            ):
+                yield one
+
+    transport = BreaksOnce([])
+    assert (await ask(watched(transport)))[0] == "Water."
+    assert transport.asked == [True, True]
+
+
+class OnlyStreams(Streams):
+    """Answers each request with a stream."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.asked.append(bool(json.loads(await request.aread())["stream"]))
+        return httpx2.Response(200, headers={"Content-Type": self._kind}, content=self._read())
+
+
+@pytest.mark.parametrize(
+    ("events", "told", "tries"),
+    [
+        ([delta("Wat")], "completions: the stream broke off before its end.", 4),
+        ([delta("Wat"), {"error": {"message": "dropped", "code": 502}}], "and an error: dropped", 4),
+        ([{"error": {"message": "too long", "code": 400}}], "with status 400: too long", 1),
+        ([{"type": "message_start", "message": {}}], "gave a stream of events in no form that is known", 1),
+    ],
+)
+async def test_a_stream_that_comes_unasked_and_breaks_off_is_told(
+    events: list[dict[str, Any]], told: str, tries: int
+) -> None:
+    transport = OnlyStreams([f"data: {json.dumps(one)}\n\n".encode() for one in events])
+    pool = ModelPool({"default": Endpoint("m", LOCAL)}, transport=transport, backoff=wait_none())
+    with pytest.raises(ModelError, match=told):
+        await pool.session("chatbot").text("generate", QUESTION)
+    assert transport.asked == [False] * tries
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
