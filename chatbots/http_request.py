@@ -1,6 +1,6 @@
 """The request to a bot over HTTP: templates, filled in with what was said.
 
-Templates are Jinja's, in its sandbox. They know `message` (the user's last message), `history` (a list of
+Templates (`hallulab.chatbots.templates`) know `message` (the user's last message), `history` (a list of
 `{"role", "content"}`) and `session` (another text for each conversation). What fills them in is text: it is
 no template, and no variable of the environment is put in its place.
 """
@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
 from hallulab.agents.models.wire_settings import HEADER, VARIABLE, read_secret
+from hallulab.chatbots.templates import evaluate, fill_in_text
 from hallulab.scenarios.transcript import Message
 
 _EXPRESSION = re.compile(r"\{\{((?:(?!\}\}|\{\{).)*)\}\}", re.DOTALL)
@@ -57,21 +54,13 @@ class Said:
         return {"message": self.message, "history": list(self.history), "session": self.session}
 
 
-@cache
-def _make_environment() -> ImmutableSandboxedEnvironment:
-    # Bodies are JSON or other text, never HTML; `tojson` escapes what stands in JSON.
-    return ImmutableSandboxedEnvironment(
-        autoescape=False, undefined=StrictUndefined, keep_trailing_newline=True
-    )
-
-
 def render(template: str, said: Said) -> str:
     """Fill in a template.
 
     Raises:
         ValueError: the template is wrong; says why.
     """
-    return str(_fill(lambda: _make_environment().from_string(template).render(said.variables)))
+    return fill_in_text(template, said.variables)
 
 
 def fill_in(value: Any, said: Said) -> Any:
@@ -84,15 +73,10 @@ def fill_in(value: Any, said: Said) -> Any:
         alone = _EXPRESSION.fullmatch(value.strip())
         if alone is None:
             return render(value, said)
-        return _fill(partial(_evaluate, alone[1], said))
+        return evaluate(alone[1], said.variables)
     if isinstance(value, Mapping):
         return {name: fill_in(item, said) for name, item in value.items()}
     return [fill_in(item, said) for item in value] if isinstance(value, list) else value
-
-
-def _evaluate(expression: str, said: Said) -> Any:
-    found = _make_environment().compile_expression(expression, undefined_to_none=False)(said.variables)
-    return str(found) if isinstance(found, StrictUndefined) else found  # as a text, it is an error
 
 
 def build_body(body: Any, said: Said, as_json: bool) -> str:
@@ -149,14 +133,3 @@ def build_headers(headers: Mapping[str, str], said: Said, address: str) -> tuple
         if not made[name].isascii() or not made[name].isprintable():
             raise ValueError(f"the header `{name}` would have letters beyond ASCII or line ends in it")
     return made, secrets
-
-
-def _fill(make: Callable[[], Any]) -> Any:
-    try:
-        return make()
-    except TemplateError as error:
-        said = " ".join(str(error).split())
-        raise ValueError(f"a template is wrong: {said[:200]}") from error
-    except Exception as error:
-        said = " ".join(str(error).split())
-        raise ValueError(f"a template is wrong: {type(error).__name__}: {said[:200]}") from error
