@@ -13,10 +13,13 @@ import httpx2
 from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.complaints import describe_redirect, find_unread_packing, read_pause
 from hallulab.agents.models.receiving import LARGEST
-from hallulab.agents.models.redaction import make_redaction
+from hallulab.agents.models.redaction import Redaction, make_redaction
 from hallulab.scenarios.files.data_files import read_json
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
+
+_MOST_EVENTS = 100_000
+"""Events of an answer at most: each takes time, and a reply has a tenth of so many tokens."""
 
 _DONE = "[DONE]"
 """Data of the last event of many services."""
@@ -30,6 +33,8 @@ class HttpAnswer:
     """The HTTP status."""
     text: str
     """It as a text."""
+    redaction: Redaction
+    """Removes what was sent in headers: also from texts that are made of its pieces."""
     value: Any = None
     """It as JSON; None: it is none, or null."""
     is_json: bool = False
@@ -37,7 +42,7 @@ class HttpAnswer:
     events: tuple[Any, ...] | None = None
     """The data of its server-sent events, JSON where that is expected; None: it is no stream."""
     location: str | None = None
-    """Its header `Location`."""
+    """Its header `Location`, as it came."""
     pause: float | None = None
     """Seconds after which it wants to be asked again; None: it does not say."""
 
@@ -56,13 +61,17 @@ async def receive_answer(
     Raises:
         ModelError: it is too long, redirects, or is packed in a way that nobody asked for.
     """
+    redaction = make_redaction(*secrets)
     try:
         location, status = response.headers.get("Location"), response.status_code
         pause = read_pause(response.headers)
         if 300 <= status < 400:
-            raise ModelError(f"{url} {_clean(describe_redirect(status, location or '', url), secrets)}")
+            raise ModelError(
+                f"{url} {redaction.text(describe_redirect(status, redaction.text(location or ''), url))}"
+            )
         if (packing := find_unread_packing(response.headers)) is not None:
-            raise ModelError(f"{url} gave an answer packed with {packing!r}, which was not asked for.")
+            told = redaction.text(packing)[:20]
+            raise ModelError(f"{url} gave an answer packed with {told!r}, which was not asked for.")
         streams = response.headers.get("Content-Type", "").lower().startswith("text/event-stream")
         read = bytearray()
         async for chunk in response.aiter_bytes():
@@ -74,43 +83,43 @@ async def receive_answer(
     finally:
         await response.aclose()
     if streams:
-        events = tuple(_iterate_events(read.decode("utf-8", "replace"), url, secrets, json_events))
-        return HttpAnswer(status, "", events=events, location=location, pause=pause)
-    text = _clean(read.decode(json.detect_encoding(read), "replace"), secrets)
+        events = tuple(_iterate_events(read.decode("utf-8", "replace"), url, redaction, json_events))
+        return HttpAnswer(status, "", redaction, events=events, location=location, pause=pause)
+    text = redaction.text(read.decode(json.detect_encoding(read), "replace"))
     try:
-        value, is_json = _read_value(text, secrets), True
+        value, is_json = _read_value(text, redaction), True
     except ValueError:
         value, is_json = None, False
-    return HttpAnswer(status, text, value, is_json, location=location, pause=pause)
+    return HttpAnswer(status, text, redaction, value, is_json, location=location, pause=pause)
 
 
-def _iterate_events(text: str, url: str, secrets: Sequence[str], as_json: bool) -> Iterator[Any]:
+def _iterate_events(text: str, url: str, redaction: Redaction, as_json: bool) -> Iterator[Any]:
     """Yield the data of server-sent events up to `[DONE]`: objects and lists as such, other data as a text.
 
     White space counts: it stands between the pieces of a reply. Source: HTML standard, section 9.2.6.
     """
     data: list[str] = []
+    events = 0
     for line in (*_LINE_END.split(text.removeprefix("\ufeff")), ""):
         name, _, value = line.partition(":")
         if name == "data":
             data.append(value.removeprefix(" "))
         elif not line and data:
-            whole, data = "\n".join(data), []
+            whole, data, events = "\n".join(data), [], events + 1
+            if events > _MOST_EVENTS:
+                raise ModelError(f"{url} gave an answer of more than {_MOST_EVENTS:,} events.")
             if whole.strip() == _DONE:
                 return
             try:
-                found = _read_value(whole, secrets)
+                found = _read_value(whole, redaction)
             except ValueError as error:
                 if as_json:
-                    raise ModelError(f"{url} sent an event that is no JSON: {whole[:80]!r}.") from error
+                    told = redaction.text(whole)[:80]
+                    raise ModelError(f"{url} sent an event that is no JSON: {told!r}.") from error
                 found = None
-            yield found if as_json or isinstance(found, dict | list) else _clean(whole, secrets)
+            yield found if as_json or isinstance(found, dict | list) else redaction.text(whole)
 
 
-def _read_value(text: str, secrets: Sequence[str]) -> Any:
+def _read_value(text: str, redaction: Redaction) -> Any:
     """Read JSON, with bounded depth; secrets may be escaped in its texts."""
-    return make_redaction(*secrets).value(read_json(text, make_redaction(*secrets).text))
-
-
-def _clean(text: str, secrets: Sequence[str]) -> str:
-    return make_redaction(*secrets).text(text)
+    return redaction.value(read_json(text, redaction.text))

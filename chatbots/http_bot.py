@@ -8,8 +8,10 @@ its result where it says, at the same host.
 from __future__ import annotations
 
 import asyncio
+import math
+import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urljoin
 
@@ -42,15 +44,36 @@ RECORDED = "http bot"
 _PAUSE_S = 0.5
 """First pause before a job is asked for again, or a busy bot; each is twice as long as the one before."""
 _LONGEST_PAUSE_S = 8.0
+_SHORTEST_PAUSE_S = 0.1
+"""A bot that wants to be asked at once, again and again, would keep this machine busy."""
+
+
+_LONGEST_PATH = 1_000
+"""Characters of a JMESPath at most: one is read by recursion."""
+_MOST_COPIES = 64
+"""Copies of an answer at most that the lists in a JMESPath make."""
 
 
 def _check_path(path: str) -> str:
+    if len(path) > _LONGEST_PATH:
+        raise ValueError(f"a JMESPath of more than {_LONGEST_PATH:,} characters is not read")
     try:
-        jmespath.compile(path)
-    except JMESPathError as error:
-        said = " ".join(str(error).split())
-        raise ValueError(f"{path!r} is no JMESPath: {said[:120]}") from error
+        copies = _count_copies(jmespath.compile(path).parsed)
+    except (JMESPathError, ValueError, RecursionError) as error:
+        said = "too deep" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        raise ValueError(f"{path[:200]!r} is no JMESPath: {said[:120]}") from error
+    if copies > _MOST_COPIES:
+        raise ValueError(f"{path[:200]!r} makes {copies:,} copies of an answer; shorten its lists")
     return path
+
+
+def _count_copies(node: Mapping[str, Any]) -> int:
+    """Return how many times as large as its value the result of an expression may be."""
+    inner = [_count_copies(one) for one in node.get("children", ()) if isinstance(one, Mapping)]
+    own = (
+        len(inner) if node["type"] in ("multi_select_list", "multi_select_dict", "function_expression") else 1
+    )
+    return max(own, 1) * math.prod(inner)
 
 
 JmesPath = Annotated[str, AfterValidator(_check_path)]
@@ -188,7 +211,7 @@ class HttpBot:
             answer = await self._send(request, secrets)
             if self._options.stateful or answer.status not in _BUSY:
                 return answer
-            await asyncio.sleep(pause if answer.pause is None else answer.pause)
+            await asyncio.sleep(_choose_pause(answer, pause))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
 
     async def _wait_for_job(
@@ -199,7 +222,7 @@ class HttpBot:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _OF_BODY}
         while answer.status == 202 or self._is_waiting(answer):
             place = self._find_result(answer, place, first=place == str(request.url))
-            await asyncio.sleep(pause if answer.pause is None else answer.pause)
+            await asyncio.sleep(_choose_pause(answer, pause))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
             answer = await self._send(httpx2.Request("GET", place, headers=headers), secrets)
         return answer
@@ -225,11 +248,15 @@ class HttpBot:
                 f"{self._options.url} accepted the request (status {answer.status}) and does not say where "
                 f"its result will be: there is {where}. Name the place in the option `job`."
             )
-        place = urljoin(asked, told)
+        try:
+            place = urljoin(asked, told)
+        except ValueError:  # no address at all
+            place = told
         if _get_origin(place) != _get_origin(self._options.url):
+            shown = _PRIVATE.sub("", answer.redaction.text(place))
             raise ChatbotError(
                 f"{self._options.url} says that its result is at another host "
-                f"({put_in_one_line(place)[:80]}), which is not asked."
+                f"({put_in_one_line(shown)[:80]}), which is not asked."
             )
         return place
 
@@ -264,7 +291,8 @@ class HttpBot:
                 raise ChatbotError(f"{options.url}: its answer has no text at {place}: {shown!r}.")
         if options.passages is not None and answer.events is None:
             passages = _search(options.passages, answer.value)
-        reply = validate_reply(options.url, text)
+        # Once more, because a key may have come in pieces, or with a thought amid it.
+        reply = answer.redaction.text(validate_reply(options.url, text))
         return reply, None if passages is None else read_passages(options.url, passages)
 
     def _read_text(self, answer: HttpAnswer) -> str:
@@ -295,8 +323,16 @@ def _search(path: str, value: Any) -> Any:
     """Return what stands in a value at a path; None: nothing."""
     try:
         return jmespath.search(path, value)
-    except JMESPathError:  # a function that does not take such a value
+    except Exception:  # noqa: BLE001 - a function that does not take such a value: ceil("Infinity")
         return None
+
+
+_PRIVATE = re.compile(r"(?<=//)[^/]*@|\?.*", re.DOTALL)
+"""User name, password and query of an address."""
+
+
+def _choose_pause(answer: HttpAnswer, usual: float) -> float:
+    return usual if answer.pause is None else max(answer.pause, _SHORTEST_PAUSE_S)
 
 
 def _get_origin(url: str) -> tuple[str, str, int | None]:

@@ -269,9 +269,9 @@ def describe_redirect(status: int, location: str, asked: str) -> str:
 
 
 def find_unread_packing(headers: httpx2.Headers) -> str | None:
-    """Return how an answer is packed, if in a way that is not read here; None if it can be read."""
-    packed = [one.strip().lower() for one in headers.get("content-encoding", "").split(",")]
-    return next((one[:20] for one in packed if one not in ("", "identity", "gzip", "deflate")), None)
+    """Return how an answer is packed, as it says, if in a way that is not read here; else None."""
+    packed = [one.strip() for one in headers.get("content-encoding", "").split(",")]
+    return next((one for one in packed if one.lower() not in ("", "identity", "gzip", "deflate")), None)
 
 
 def _plain(name: str) -> str:

@@ -35,6 +35,9 @@ common word (`none`, `test`); it is removed only after `Bearer`."""
 _HOLDS_A_KEY = re.compile(r"(?:\w*_)?(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD)S?", re.IGNORECASE)
 """Names of environment variables whose values count as keys."""
 
+_SCHEMES = frozenset({"bearer", "basic", "token", "key", "apikey", "api-key"})
+"""First words of headers before a secret."""
+
 PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 """Names of environment variables, in small letters, with addresses of proxies, which may hold passwords."""
 
@@ -88,9 +91,10 @@ def make_redaction(*keys: str) -> Redaction:
 
 
 def _read_password(address: str) -> str:
-    """Return the password in an address; empty: it has none."""
+    """Return the password in an address, or a user name that stands for one; empty: it has neither."""
     try:
-        return unquote(urlsplit(address).password or "")
+        parts = urlsplit(address)
+        return unquote(parts.password or parts.username or "")
     except ValueError:
         return ""
 
@@ -102,7 +106,25 @@ def _holds_a_key(name: str) -> bool:
 
 @lru_cache(maxsize=8)
 def _redaction(keys: frozenset[str]) -> Redaction:
-    return Redaction(keys)
+    return Redaction({part for key in keys for part in (key, *_list_parts(key))})
+
+
+def _list_parts(value: str) -> Iterator[str]:
+    """Yield the secrets within the value of a header: without its scheme, of cookies, of `Basic`."""
+    scheme, _, rest = value.partition(" ")
+    bare = rest.strip() if scheme.lower() in _SCHEMES else value
+    named = [part.partition("=")[2] for part in re.split("[;,]", bare) if not part.endswith("=")]
+    told = [bare, *named, *_read_basic(bare)]
+    yield from (part.strip().strip('"') for part in told if len(part.strip()) >= SHORTEST)
+
+
+def _read_basic(value: str) -> tuple[str, ...]:
+    """Return user and password together, and the password, that base64 stands for; nothing if it does not."""
+    try:
+        told = base64.b64decode(value, validate=True).decode("ascii")
+    except ValueError:
+        return ()
+    return (told, told.partition(":")[2]) if ":" in told and told.isprintable() else ()
 
 
 class Redaction:

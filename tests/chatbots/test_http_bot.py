@@ -12,6 +12,7 @@ import pytest
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
+from hallulab.chatbots import http_answer
 from hallulab.chatbots.evidence import lacks_evidence
 from hallulab.chatbots.http_bot import HttpBot
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, has_memory
@@ -325,3 +326,99 @@ def test_who_gets_texts_and_keys_is_known() -> None:
     asked = [(one.address, one.variable) for one in list_asked(experiment)]
     assert asked[1:] == [(URL, "SHOP_KEY"), (URL, "SHOP_TENANT"), (URL, None)]
     assert len(list_asked(experiment, chatbots=False)) == 1
+
+
+SECRET = "zq-98765432109876543210zz"
+
+
+def say(*data: str) -> httpx2.Response:
+    content = "".join(f"data: {one}\n\n" for one in data)
+    return httpx2.Response(200, headers={"Content-Type": "text/event-stream"}, content=content.encode())
+
+
+async def hear(answer: httpx2.Response, **options: Any) -> str:
+    """What comes of an answer that repeats the secret of a header: the reply, or an error."""
+    try:
+        return (await ask(Service(answer), headers={"x-one": "${MY_HEADER}"}, **options)).model_dump_json()
+    except ChatbotError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(
+    ("answer", "options"),
+    [
+        (httpx2.Response(202, headers={"Location": f"http://evil.example/?k={SECRET}"}), {}),
+        (httpx2.Response(202, headers={"Location": f"http://evil.example/{SECRET}"}), {}),
+        (httpx2.Response(302, headers={"Location": f"http://{SECRET}.example/"}), {}),
+        (httpx2.Response(200, headers={"Content-Encoding": SECRET}), {}),
+        (say(SECRET), {"event": "text"}),
+        (say(SECRET[:9], SECRET[9:]), {"reply": None}),
+        (say(f'{{"t": "{SECRET[:9]}"}}', f'{{"t": "{SECRET[9:]}"}}'), {"event": "t"}),
+    ],
+)
+async def test_a_secret_of_a_header_comes_back_nowhere(
+    answer: httpx2.Response, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_HEADER", SECRET)
+    heard = await hear(answer, **options)
+    assert [part for part in (SECRET, SECRET[:12], SECRET[9:]) if part in heard.lower()] == []
+
+
+async def test_a_secret_comes_back_without_the_scheme_that_it_was_sent_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MY_HEADER", f"Bearer {SECRET}")
+    said = httpx2.Response(400, json={"error": f"the key {SECRET} is wrong"})
+    assert await hear(said) == f"{URL} refused the request with status 400: the key [key] is wrong"
+
+
+@pytest.mark.parametrize("place", ["http://[", "http://127.0.0.1:99999999/", "/" + "x" * 70_000])
+async def test_a_place_of_a_result_that_is_no_address_is_told(place: str) -> None:
+    with pytest.raises(ChatbotError, match="its result is at another host"):
+        await ask(Service(accepted(Location=place), OPENS))
+
+
+async def test_the_place_of_a_result_is_told_without_password_and_query() -> None:
+    place = "http://anna:geheim@evil.example/jobs/1?key=k"
+    with pytest.raises(ChatbotError, match=r"\(http://evil.example/jobs/1\)"):
+        await ask(Service(accepted(Location=place), OPENS))
+
+
+async def test_more_events_than_a_reply_can_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_answer, "_MOST_EVENTS", 2)
+    with pytest.raises(ChatbotError, match="more than 2 events"):
+        await ask(Service(say("x", "y", "z")), reply=None)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("[" * 900, "too deep|is no JMESPath"),
+        ("a" + ".a" * 600, "more than 1,000 characters"),
+        ("|".join(["[@, @][]"] * 20), "makes 1,048,576 copies"),
+    ],
+)
+def test_a_path_that_would_take_the_memory_is_refused(path: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        make(Service(), reply=path)
+
+
+@pytest.mark.parametrize(
+    "path", ["ceil(to_number(answer.text))", "answer.text[::0]", "contains(answer.text, `1`)"]
+)
+async def test_a_function_that_does_not_take_the_value_finds_nothing(path: str) -> None:
+    with pytest.raises(ChatbotError, match="its answer has no text at"):
+        await ask(Service({"answer": {"text": "Infinity"}}), reply=path)
+
+
+async def test_a_bot_that_wants_to_be_asked_at_once_is_not_asked_without_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    paused: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        paused.append(seconds)
+
+    monkeypatch.setattr("hallulab.chatbots.http_bot.asyncio.sleep", pause)
+    await ask(Service(accepted(**{"Location": "/jobs/1", "Retry-After": "0"}), OPENS))
+    assert paused == [0.1]
