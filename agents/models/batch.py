@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 import httpx2
 
 from hallulab.agents.models.complaints import PAUSE_HEADERS
-from hallulab.agents.models.endpoints import normal
+from hallulab.agents.models.endpoints import NO_KEY, normal
 from hallulab.agents.models.receiving import LARGEST
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.agents.models.transport import PatientTransport
@@ -115,7 +115,7 @@ class BatchTransport(PatientTransport):
         asked = Asked(str(request.url), json.loads(request.read()))
         result = self._store.get(asked.id)
         if result is None and self._urls:
-            key = request.headers.get("Authorization", "").removeprefix("Bearer ")
+            key = _read_key(request)
             addressee = _Addressee(base_url, str(asked.body.get("model")), key)
             result = await self._wait(asked, addressee)
         if result is not None:
@@ -124,7 +124,7 @@ class BatchTransport(PatientTransport):
 
     def _keep(self, asked: Asked, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """Keep the answer to a question before the waves, if it is a JSON object without a key."""
-        key = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        key = _read_key(request)
         try:
             body = read_json(response.text)
         except ValueError:
@@ -211,6 +211,10 @@ class BatchTransport(PatientTransport):
     async def aclose(self) -> None:
         """Close what the runner has open."""
         await self.runner.aclose()
+
+
+def _read_key(request: httpx2.Request) -> str:
+    return request.headers.get("Authorization", f"Bearer {NO_KEY}").removeprefix("Bearer ")
 
 
 async def _read_whole(response: httpx2.Response) -> httpx2.Response:

@@ -16,7 +16,7 @@ from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.participants import Participants
-from hallulab.simulator.experiment.recipients import collect_endpoints
+from hallulab.simulator.experiment.recipients import collect_endpoints, list_bot_endpoints
 from hallulab.simulator.options.groups import BatchService
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ def make_waves(experiment: Experiment, service: BatchService | None) -> BatchTra
 def _require_no_limits(experiment: Experiment) -> None:
     if len(experiment.base_urls) > 1:
         raise UsageError("--batch: a wave goes to one endpoint. Give one --base-url.")
-    if any(one.settings.headers or one.settings.query for one in collect_endpoints(experiment).values()):
+    endpoints = [*collect_endpoints(experiment).values()]
+    endpoints += [one for bot in experiment.chatbots for one in list_bot_endpoints(bot)]
+    if any(one.settings.headers or one.settings.query for one in endpoints):
         raise UsageError("--batch: waves are sent without `headers` and `query`. Leave these or --batch out.")
     if experiment.endpoint_limits is not None:
         raise UsageError(

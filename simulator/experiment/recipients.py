@@ -57,6 +57,8 @@ class Recipient:
     """The address in its usual form; of other people's components, what they are."""
     variable: str | None
     """Environment variable with the key that it gets; None: it gets none."""
+    request: str = ""
+    """Digest of what it is sent, where that is up to whoever names it; empty: a model is asked as usual."""
 
     @property
     def gets_a_key(self) -> bool:
@@ -65,13 +67,14 @@ class Recipient:
 
     @property
     def mark(self) -> str:
-        """Return what a confirmation sends back: it stands for exactly this address and variable."""
-        return digest([self.address, self.variable])[:32]
+        """Return what a confirmation sends back: it stands for exactly this address, variable and request."""
+        return digest([self.address, self.variable, *filter(None, [self.request])])[:32]
 
     def describe(self) -> str:
         """Say who gets what, in a line."""
         key = "" if self.variable is None else f" and the key in {self.variable}"
-        return render_one_line(f"{self.address} gets texts{key}")
+        what = "requests of any form" if self.request else "texts"
+        return render_one_line(f"{self.address} gets {what}{key}")
 
 
 def collect_endpoints(experiment: Experiment) -> dict[str, Endpoint]:
@@ -102,7 +105,7 @@ def list_asked(experiment: Experiment, chatbots: bool = True) -> tuple[Recipient
     """
     endpoints = list(collect_endpoints(experiment).values())
     for bot in experiment.chatbots if chatbots else ():
-        endpoints += _list_endpoints(bot)
+        endpoints += list_bot_endpoints(bot)
     several = [_normalize(url) for url in experiment.base_urls]
     over_http = [one for bot in experiment.chatbots for one in _list_http_bots(bot)] if chatbots else []
     asked = (
@@ -130,7 +133,8 @@ def list_foreign(experiment: Experiment, chatbots: bool = True) -> tuple[Recipie
 def list_unnamed(recipients: Sequence[Recipient], named: Collection[Recipient]) -> tuple[Recipient, ...]:
     """Return the recipients that nobody may ask as they are: the user has not named them, and it matters.
 
-    It does where a key would be sent, and beyond this machine, where texts would.
+    It does where a key would be sent; beyond this machine, where texts would; and on it, where whoever names
+    a server also says what is sent: it may be one that obeys whoever is here.
 
     Args:
         recipients: those that would be asked.
@@ -140,7 +144,8 @@ def list_unnamed(recipients: Sequence[Recipient], named: Collection[Recipient]) 
     return tuple(
         one
         for one in recipients
-        if one not in own and (one.gets_a_key or not (one.address in known or is_loopback(one.address)))
+        if one not in own
+        and (one.gets_a_key or one.request or not (one.address in known or is_loopback(one.address)))
     )
 
 
@@ -209,8 +214,8 @@ def _unfold(what: str, kind: str, options: Mapping[str, Any]) -> Iterator[tuple[
                 yield from _unfold(name, str(part.get("kind")), inner if isinstance(inner, Mapping) else {})
 
 
-def _list_endpoints(bot: Component) -> Iterator[Endpoint]:
-    """Yield the endpoints that the options of a chatbot name."""
+def list_bot_endpoints(bot: Component) -> Iterator[Endpoint]:
+    """Yield the endpoints that the options of a chatbot name, also of the parts of a guarded one."""
     for _, _, options in _unfold("chatbot", bot.kind, bot.options):
         address, variable, headers = (options.get(name) for name in ("base_url", "api_key_env", "headers"))
         if isinstance(address, str):
@@ -219,7 +224,10 @@ def _list_endpoints(bot: Component) -> Iterator[Endpoint]:
                 if isinstance(headers, Mapping)
                 else {}
             )
-            settings = WireSettings.model_construct(headers=told)
+            query = options.get("query")
+            settings = WireSettings.model_construct(
+                headers=told, query=query if isinstance(query, dict) else {}
+            )
             yield Endpoint("", address, variable if isinstance(variable, str) else None, settings)
 
 
@@ -230,7 +238,8 @@ def _list_http_bots(bot: Component) -> Iterator[Recipient]:
         if kind == HTTP and isinstance(address, str):
             texts = iterate_inner(headers, str)
             variables = [name for text in texts for name in VARIABLE.findall(text)]
-            yield from (Recipient(_normalize(address), variable) for variable in variables or [None])
+            request = digest(options)
+            yield from (Recipient(_normalize(address), variable, request) for variable in variables or [None])
 
 
 def _list_foreign(what: str, component: Component) -> Iterator[Recipient]:
