@@ -14,8 +14,9 @@ from functools import cache, partial
 from typing import Any, NoReturn
 
 from jinja2 import StrictUndefined, TemplateError, nodes
+from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 _ALLOWANCE = 1 << 26
