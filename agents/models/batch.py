@@ -73,6 +73,11 @@ class _Addressee(NamedTuple):
 
 _Waiting = dict[str, tuple[Asked, _Addressee, asyncio.Future[WaveResult]]]
 
+_PLAIN_HEADERS = frozenset(
+    {"accept", "accept-encoding", "content-length", "content-type", "host", "user-agent"}
+)
+"""Headers of our own; others may hold keys."""
+
 
 class BatchTransport(PatientTransport):
     """Collects requests to models and sends them in waves; before `sending_waves`, one by one.
