@@ -38,8 +38,8 @@ def leave_evidence(history: Sequence[Message]) -> tuple[str, tuple[Step, ...]]:
 
 
 def lacks_evidence(made: Reply | Turn) -> bool:
-    """Return whether the passages of a reply are still to be searched."""
-    return any(step.name == STEP and step.text == LATER for step in made.steps)
+    """Return whether the passages of a reply are still to be searched: there is a query for them."""
+    return made.query is not None and any(step.name == STEP and step.text == LATER for step in made.steps)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class EvidenceSource:
             UsageError: the embedding model does not exist.
             OperationalError: its weights cannot be fetched, or the disk is full.
         """
-        if not lacks_evidence(made) or made.query is None:
+        if made.query is None or not lacks_evidence(made):
             return made
         passages = await self.retriever.search(made.query, self.top_k)
         steps = tuple(

@@ -104,3 +104,14 @@ def test_simulating_with_an_own_bot_loads_no_embedding_model(tmp_path: Path) -> 
         check=True,
     )
     assert done.stdout.strip() == ""
+
+
+def test_a_reply_without_a_query_lacks_no_evidence_and_its_folder_stays_as_it_is(run: RunFolder) -> None:
+    journal = run.path / "conversations.jsonl"
+    held = json.loads(journal.read_text())
+    held["turns"][0]["query"] = None  # as nobody but a stranger writes it
+    journal.write_text(json.dumps(held) + "\n")
+    before = journal.read_bytes()
+    with words_for_vectors():
+        find_late_evidence(run)
+    assert journal.read_bytes() == before
