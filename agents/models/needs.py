@@ -120,7 +120,7 @@ def _find(pattern: str) -> re.Pattern[str]:
 
 _TOO_LOW = (
     r"positive|greater|larger|at least|minimum|below|>|≥|too (?:small|low)|non-?zero|\bzero\b|less than"
-    r"|higher|was reached"
+    r"|higher|was reached|[(\]]0(?:\.0+)?, ?"
 )
 
 NEEDS: tuple[Need, ...] = (

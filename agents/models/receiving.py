@@ -88,7 +88,9 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
                     "Correct --base-url."
                 )
     except httpx2.DecodingError as error:
-        raise ModelError(f"{asked} gave an answer that cannot be unpacked. Correct --base-url.") from error
+        raise ModelError(
+            f"{asked} gave an answer that cannot be unpacked. Look at the endpoint, or at a proxy before it."
+        ) from error
     except (httpx2.ReadError, httpx2.RemoteProtocolError) as error:
         raise BrokenAnswer(f"{asked}: the connection broke off before the answer was whole.") from error
     finally:

@@ -77,6 +77,10 @@ RULES: list[tuple[Rule, str]] = [
         "the temperature 0.01 in place of 0",
     ),
     (
+        lambda body: "temperature must be in (0, 1]" if body.get("temperature") == 0 else None,
+        "the temperature 0.01 in place of 0",
+    ),
+    (
         lambda body: (
             "messages.0.user.name Extra inputs are not permitted"
             if any("name" in message for message in body["messages"])

@@ -299,7 +299,9 @@ async def test_an_answer_that_is_not_packed_as_it_says_is_an_error() -> None:
     wire = _wire(Server(lambda _: httpx2.Response(200, stream=Broken(), headers=headers)))
     with pytest.raises(ModelError) as caught:
         await _post(wire, {"n": 1})
-    assert str(caught.value) == f"{URL} gave an answer that cannot be unpacked. Correct --base-url."
+    assert str(caught.value) == (
+        f"{URL} gave an answer that cannot be unpacked. Look at the endpoint, or at a proxy before it."
+    )
 
 
 class Endless(httpx2.AsyncByteStream):
