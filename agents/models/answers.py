@@ -125,6 +125,16 @@ def is_completion(body: Mapping[str, Any]) -> bool:
     )
 
 
+def order_choices(body: Any) -> Any:
+    """Return an answer with its choices by their `index`, as far as they have one: the first one is read."""
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if not isinstance(choices, list) or not all(
+        isinstance(choice, dict) and type(choice.get("index")) is int for choice in choices
+    ):
+        return body
+    return {**body, "choices": sorted(choices, key=lambda choice: int(choice["index"]))}
+
+
 def read_completion(
     body: Mapping[str, Any], *, tools_offered: bool = False, begins_in_thought: bool = False
 ) -> Completion:
@@ -178,7 +188,9 @@ def _object(value: Any) -> Mapping[str, Any]:
 def _said(choice: Mapping[str, Any], tools_offered: bool, begins_in_thought: bool) -> str:
     message = choice["message"]
     content = message.get("content") or message.get("refusal") or ""
-    if isinstance(content, list) and all(isinstance(part, dict) for part in content):
+    if isinstance(content, dict):
+        content = [content]
+    if isinstance(content, list) and all(isinstance(part, dict | str) for part in content):
         content = _join_parts(content)
     if not isinstance(content, str):
         raise ModelError(f"the model's answer is a {type(content).__name__} and no text.")
@@ -194,9 +206,13 @@ def _said(choice: Mapping[str, Any], tools_offered: bool, begins_in_thought: boo
     return spoken.text
 
 
-def _join_parts(parts: Sequence[Mapping[str, Any]]) -> str:
+def _join_parts(parts: Sequence[Mapping[str, Any] | str]) -> str:
     """Return the texts of an answer's parts; other parts, such as thoughts, are left out."""
-    texts = [part.get("text") for part in parts if part.get("type", "text") in ("text", "output_text")]
+    texts = [
+        part if isinstance(part, str) else part.get("text")
+        for part in parts
+        if isinstance(part, str) or part.get("type", "text") in ("text", "output_text")
+    ]
     return "".join(text for text in texts if isinstance(text, str))
 
 

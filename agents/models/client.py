@@ -43,7 +43,7 @@ from hallulab.agents.models.tries import (
     is_busy,
     is_transient,
 )
-from hallulab.agents.models.unreachable import find_no_handle, name_trouble
+from hallulab.agents.models.unreachable import THROUGH, find_no_handle, name_trouble
 from hallulab.agents.models.work import waiting_for_model
 from hallulab.scenarios.files.data_files import repair_value
 from hallulab.scenarios.files.json_text import digest
@@ -352,6 +352,8 @@ class ModelClient:
                 f"{_name_remedy(error, self.endpoint.variable)}"
             ) from error
         name = find_served_name(self.endpoint.model, roots)
+        if not roots and await self._answers():
+            return
         if name is None:
             raise ModelError(
                 f"{self.endpoint.base_url} does not serve model {self.endpoint.model!r}; "
@@ -436,8 +438,10 @@ def _name_remedy(error: Exception, key_variable: str | None) -> str:
     """Return what to do where there is no list of models."""
     if isinstance(error, APIStatusError) and error.status_code in (401, 403) and key_variable:
         return f"Look at the key in {key_variable}, or correct --base-url."
-    if isinstance(error, APIConnectionError) and (trouble := name_trouble(error)).lasts:
-        return trouble.remedy
+    if isinstance(error, APIConnectionError):
+        trouble = name_trouble(error)
+        if trouble.lasts or trouble.reason.startswith(THROUGH):
+            return trouble.remedy
     return "Start a server (hallulab serve MODEL) or correct --base-url."
 
 

@@ -227,6 +227,8 @@ def describe_no_completion(status: int, body: Any, text: str) -> str:
     if _PAGE.match(text):
         title = put_in_one_line(text) if _TITLE.search(text) else ""
         return f"gave a web page{f' ({title[:80]!r})' if title else ''} and no chat completion. {WHERE}"
+    if text.lstrip().startswith(("data:", "event:")):
+        return "gave a stream of events that it does not call one (its content type is no text/event-stream)."
     first = _first_choice(body)
     if first is not None and isinstance(first.get("text"), str) and "message" not in first:
         return (

@@ -21,6 +21,7 @@ import httpcore2
 import httpx2
 
 from hallulab.agents.models.endpoints import is_loopback
+from hallulab.agents.models.unreachable import CORRECT_PROXY, THROUGH
 from hallulab.scenarios.errors import UsageError
 
 
@@ -58,9 +59,7 @@ class Network(httpx2.AsyncHTTPTransport):
         try:
             return await self._through[proxy].handle_async_request(request)
         except (httpx2.ProxyError, httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            raise type(error)(
-                f"through the proxy {_hide_password(proxy)}: {error}", request=request
-            ) from error
+            raise type(error)(f"{THROUGH}{_hide_password(proxy)}: {error}", request=request) from error
 
     def _connect_through(self, proxy: str) -> httpx2.AsyncHTTPTransport:
         try:
@@ -70,8 +69,7 @@ class Network(httpx2.AsyncHTTPTransport):
         except (ValueError, httpx2.InvalidURL, ImportError) as error:
             lacking = " Install the package socksio." if isinstance(error, ImportError) else ""
             raise UsageError(
-                f"the proxy {_hide_password(proxy)} cannot be used.{lacking} Correct HTTPS_PROXY, "
-                "HTTP_PROXY or ALL_PROXY, or name the endpoint's host in NO_PROXY."
+                f"the proxy {_hide_password(proxy)} cannot be used.{lacking} {CORRECT_PROXY}"
             ) from error
 
     async def aclose(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from hallulab.agents.models.answers import BrokenAnswer, ModelError
+from hallulab.agents.models.answers import BrokenAnswer, ModelError, order_choices
 from hallulab.agents.models.complaints import (
     describe_redirect,
     find_told_error,
@@ -97,7 +97,7 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
         await response.aclose()
     text = read.decode(json.detect_encoding(read), "replace")
     try:
-        value = redaction.value(read_json(text, redaction.text))
+        value = order_choices(redaction.value(read_json(text, redaction.text)))
     except ValueError:
         value = None
     told = find_told_error(value) if status < 300 else None

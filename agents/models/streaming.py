@@ -164,6 +164,7 @@ class JoinedCompletion:
         self._texts: dict[str, list[str]] = {}
         self._logprobs: list[Any] | None = None
         self._begun = False
+        self._index: Any = None
         self._failure: dict[str, Any] | None = None
 
     @property
@@ -190,7 +191,10 @@ class JoinedCompletion:
         self._answer |= {key: chunk[key] for key in _KEPT if chunk.get(key) is not None}
         if not choices:  # the last one, with the usage
             return ""
-        [choice] = choices
+        ours = [one for one in choices if self._is_ours(one)]
+        if not ours:
+            return ""
+        [choice] = ours
         if not isinstance(choice, dict) or not isinstance(delta := _read_delta(choice), dict):
             raise ValueError("a choice without pieces")
         self._begun = True
@@ -210,6 +214,13 @@ class JoinedCompletion:
             elif value is not None:
                 self._message[key] = value
         return delta.get("content") or ""
+
+    def _is_ours(self, choice: Any) -> bool:
+        """Return whether a piece is of the choice whose piece came first."""
+        index = choice.get("index") if isinstance(choice, dict) else None
+        if self._index is None:
+            self._index = index
+        return index is None or index == self._index
 
     def _add_logprobs(self, found: Any) -> None:
         if found is None:

@@ -30,6 +30,12 @@ _CERTIFICATE = {
 
 _TRUST = "Name the file of its authority in the environment variable SSL_CERT_FILE, or correct the address."
 
+THROUGH = "through the proxy "
+"""How the text of an error begins that happened on the way to a proxy, or at it; its address follows."""
+
+CORRECT_PROXY = "Correct HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, or name the endpoint's host in NO_PROXY."
+"""What to do then."""
+
 _NO_WAY = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ETIMEDOUT})
 
 
@@ -47,6 +53,16 @@ class Unreachable:
 
 def name_trouble(error: BaseException) -> Unreachable:
     """Return why a request got no answer, by the errors that caused this one."""
+    trouble = _name_cause(error)
+    told = str(error.__cause__ or "")
+    if not told.startswith(THROUGH):
+        return trouble
+    proxy, _, own = told.removeprefix(THROUGH).partition(": ")
+    return Unreachable(f"{THROUGH}{proxy}: {trouble.reason or own}", CORRECT_PROXY, trouble.lasts)
+
+
+def _name_cause(error: BaseException) -> Unreachable:
+    """Return what the errors that caused this one say."""
     for cause in _iter_causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             reason = _CERTIFICATE.get(cause.verify_code, "its certificate cannot be verified")

@@ -51,6 +51,8 @@ def test_what_has_no_message_is_no_completion(body: dict[str, Any]) -> None:
             {"content": "Reason before </think>. The courier pays."},
             "Reason before </think>. The courier pays.",
         ),
+        ({"content": {"type": "text", "text": "The courier pays."}}, "The courier pays."),
+        ({"content": ["The courier ", {"text": "pays."}]}, "The courier pays."),
         ({"content": None, "refusal": "I cannot tell."}, "I cannot tell."),
         ({"content": None}, ""),
         ({}, ""),
@@ -66,7 +68,7 @@ def test_what_is_said_to_the_user(message: dict[str, Any], text: str) -> None:
         ({"content": "<think>He wants"}, "nothing but its reasoning"),
         ({"content": "<think>He wants money.</think>"}, "nothing but its reasoning"),
         ({"content": None, "reasoning_content": "He wants money."}, "nothing but its reasoning"),
-        ({"content": ["Hello"]}, "is a list and no text"),
+        ({"content": ["Hello", 7]}, "is a list and no text"),
         ({"content": '{"name": "search", "arguments": {"query": "fee"}}'}, "wrote the call of a tool"),
         ({"content": "<|channel|>commentary to=functions.search<|message|>{}<|call|>"}, "wrote the call"),
         ({"content": None, "tool_calls": [{"id": "c1"}]}, "called a tool"),
@@ -82,6 +84,12 @@ def test_an_end_of_thoughts_counts_anywhere_where_the_model_is_known_to_begin_in
     body = answer({"content": "He wants money.</think>The courier pays."})
     assert read_completion(body, begins_in_thought=True).text == "The courier pays."
     assert read_completion(body).text == "He wants money.</think>The courier pays."
+
+
+async def test_the_choice_with_the_lowest_index_is_the_answer() -> None:
+    body = completion("Keep it for three weeks.")
+    other = {"index": 1, "message": {"role": "assistant", "content": "WRONG"}, "finish_reason": "stop"}
+    assert await text_of({**body, "choices": [other, *body["choices"]]}) == "Keep it for three weeks."
 
 
 def test_a_filtered_answer_names_the_filter() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.recording import Recording
-from hallulab.testing.scripted import ScriptedTransport, scripted_pool
+from hallulab.testing.scripted import ScriptedTransport, completion, scripted_pool
 from tests.agents.models.endpoints import LOCAL, Dead, pool_at, refusal
 
 
@@ -38,6 +38,26 @@ async def test_check_names_the_models_that_are_served() -> None:
     pool = pool_at(ScriptedTransport(lambda _: "Because.", model="other"))
     with pytest.raises(ModelError, match=r"does not serve model 'm'; it serves: other\. Correct --model\."):
         await pool.check()
+
+
+async def test_an_endpoint_that_lists_nothing_is_asked_for_an_answer() -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request.method)
+        return httpx2.Response(200, json={"data": []} if request.method == "GET" else completion("Yes"))
+
+    await pool_at(httpx2.MockTransport(answer)).check()
+    assert asked[:2] == ["GET", "POST"]
+
+
+async def test_a_list_of_models_that_breaks_off_is_none() -> None:
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET":
+            return httpx2.Response(200, json={"success": False, "message": "no list"})
+        return httpx2.Response(200, json=completion("Yes"))
+
+    await pool_at(httpx2.MockTransport(answer)).check()
 
 
 async def test_check_says_that_nobody_answers() -> None:

@@ -166,6 +166,11 @@ WHERE = " Does the base URL end where an OpenAI-compatible API begins (usually /
             "gave a completion of a text, and no chat completion. Give the base URL of an API that answers "
             "chats at /chat/completions.",
         ),
+        (
+            200,
+            'data: {"choices": []}',
+            "gave a stream of events that it does not call one (its content type is no text/event-stream).",
+        ),
         (200, "OK", f"gave an answer that is no chat completion: 'OK'.{WHERE}"),
         (200, '{"answer": 3}', f"gave an answer that is no chat completion: '{{\"answer\": 3}}'.{WHERE}"),
     ],

@@ -292,6 +292,12 @@ async def test_the_last_choice_needs_no_pieces(pieces: dict[str, None]) -> None:
     assert transport.asked == [True]
 
 
+async def test_pieces_of_another_choice_are_left_out() -> None:
+    pieces = [delta("Water "), delta("WRONG"), delta("boils."), END]
+    pieces[1]["choices"][0]["index"] = 1
+    assert (await ask(watched(Streams([*format_events(pieces)]))))[0] == "Water boils."
+
+
 async def test_an_error_in_place_of_a_further_piece_breaks_the_answer_off() -> None:
     error = {"error": {"message": "Provider disconnected", "code": 502}}
 

@@ -8,8 +8,11 @@ import ssl
 
 import httpx2
 import pytest
+from tenacity import wait_none
 
 from hallulab.agents.models.answers import ModelError
+from hallulab.agents.models.endpoints import Endpoint
+from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.unreachable import Unreachable, find_no_handle, name_trouble
 from tests.agents.models.endpoints import LOCAL, QUESTION, pool_at
 
@@ -94,6 +97,23 @@ async def test_a_certificate_is_told_before_a_run() -> None:
 async def test_a_name_that_is_not_known_is_told_before_a_run() -> None:
     with pytest.raises(ModelError, match=r"\(there is no host of that name\)\. Start a server"):
         await pool_at(Failing(socket.gaierror(socket.EAI_NONAME, "no"))).check()
+
+
+async def test_a_proxy_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Port 9 of this machine, where nobody listens."""
+    monkeypatch.setenv("HTTP_PROXY", "http://user:pass-word-1@127.0.0.1:9")
+    monkeypatch.setenv("KEY", "k")
+    endpoints = {"default": Endpoint("m", "http://models.invalid/v1", "KEY")}
+    pool = ModelPool(endpoints, backoff=wait_none())
+    told = (
+        r"through the proxy 127\.0\.0\.1:9: nobody listens there \(connection refused\)%s\. Correct "
+        r"HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, or name the endpoint's host in NO_PROXY\.$"
+    )
+    with pytest.raises(ModelError, match=told % r"\)"):
+        await pool.check()
+    with pytest.raises(ModelError, match=told % ""):
+        await pool.session("chatbot").text("generate", QUESTION)
+    await pool.close()
 
 
 def test_causes_that_go_round_end() -> None:
