@@ -230,8 +230,11 @@ _ABOUT_ELSE = _find(
 
 
 def is_about_request(status: int) -> bool:
-    """Return whether a refusal with this status may be about an argument of the request."""
-    return status in (500, 501) or (400 <= status < 500 and status not in _NOT_ABOUT_ARGUMENTS)
+    """Return whether a refusal with this status may be about an argument of the request.
+
+    Servers fail at what they do not know (500), and what stands before them then calls them broken (502).
+    """
+    return status in (500, 501, 502) or (400 <= status < 500 and status not in _NOT_ABOUT_ARGUMENTS)
 
 
 class Diagnosis:

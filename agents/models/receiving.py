@@ -75,9 +75,9 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
             to = redaction.text(response.headers.get("Location", ""))
             raise ModelError(f"{asked} {redaction.text(describe_redirect(status, to, str(asked)))}")
         if (packing := find_unread_packing(response.headers)) is not None:
-            packed = redaction.text(packing)[:20]
+            named = redaction.text(packing)[:20]
             raise ModelError(
-                f"{asked} gave an answer packed with {packed!r}, which was not asked for. "
+                f"{asked} gave an answer packed with {named!r}, which was not asked for. "
                 "Switch that off at the endpoint, or at a proxy before it."
             )
         async for chunk in response.aiter_bytes():

@@ -194,7 +194,7 @@ async def test_a_refusal_of_something_else_is_taken_as_it_is(reason: str) -> Non
     assert len(transport.requests) == 1
 
 
-@pytest.mark.parametrize("status", [400, 403, 404, 422, 500, 501])
+@pytest.mark.parametrize("status", [400, 403, 404, 422, 500, 501, 502])
 @pytest.mark.parametrize("reason", ["You are not allowed to request logprobs from this model", "no"])
 async def test_log_probabilities_may_be_refused_with_any_status(status: int, reason: str) -> None:
     pool, _ = scripted_pool(says(lambda body: reason if "logprobs" in body else None, status))
