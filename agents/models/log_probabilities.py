@@ -117,7 +117,7 @@ def _read_likely(found: Mapping[str, Any]) -> Likely:
         raise ValueError(f"a token's number {token}")
     if not math.exp(logprob) <= 1.0 + _ROUNDING:
         raise ValueError(f"a token has the log-probability {logprob}")
-    text = bytes(octets).decode("utf-8", "ignore") if isinstance(octets, list) else str(token)
+    text = bytes(octets).decode("utf-8", "ignore") if isinstance(octets, list) and octets else str(token)
     return Likely(text, logprob)
 
 

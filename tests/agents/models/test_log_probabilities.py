@@ -94,6 +94,13 @@ def test_the_mass_is_added_up_before_it_is_compared() -> None:
     assert (round(found.mass, 6), found.shares) == (0.6, {"Yes": 1.0, "No": 0.0})
 
 
+def test_a_token_without_bytes_is_its_text() -> None:
+    told = {**entry("Yes", 0.9), "bytes": []}
+    tokens = read_first_token(logprobs(told, told))
+    assert tokens is not None
+    assert [one.text for one in tokens] == ["Yes"]
+
+
 @pytest.mark.parametrize("token", ["token_id:9642", 9642])
 def test_numbers_of_tokens_are_no_log_probabilities_and_no_flaw(token: Any) -> None:
     body = completion("Yes")
