@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hallulab.agents.models.redaction import SHORTEST, Redaction, remove_keys
+from hallulab.agents.models.redaction import MARK, SHORTEST, Redaction, remove_keys
 from tests.growth.families import MOST, measure_growth_with
 
 KEY = "sk-canary/Ab+9_0.xyz"
@@ -157,3 +157,27 @@ def test_a_key_that_is_set_later_is_taken_out(monkeypatch: pytest.MonkeyPatch) -
     assert remove_keys("sk-set-later") == "sk-set-later"
     monkeypatch.setenv("OPENAI_API_KEY", "sk-set-later")
     assert remove_keys("sk-set-later") == "[key]"
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ("Bearer hk-1234567890", "hk-1234567890"),
+        ("Token hk-1234567890", "hk-1234567890"),
+        ("session=hk-1234567890; theme=dark", "hk-1234567890"),
+        ("Basic YW5uYTpnZWhlaW0tMTIzNA==", "YW5uYTpnZWhlaW0tMTIzNA=="),
+        ("Basic YW5uYTpnZWhlaW0tMTIzNA==", "geheim-1234"),
+        ("YW5uYTpnZWhlaW0tMTIzNA==", "anna:geheim-1234"),
+    ],
+)
+def test_the_secret_within_the_value_of_a_header_is_found(sent: str, said: str) -> None:
+    assert remove_keys(f"You sent {said}!", sent) == f"You sent {MARK}!"
+
+
+def test_words_of_a_header_that_is_no_secret_stay() -> None:
+    assert remove_keys("An application of the agency", "Example application") == "An application of the agency"
+
+
+def test_a_token_in_place_of_a_proxys_user_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://tk-1234567890@proxy.example:8080")
+    assert remove_keys("407: tk-1234567890 is unknown") == f"407: {MARK} is unknown"

@@ -149,6 +149,21 @@ def test_a_bot_behind_an_endpoint_is_confirmed_too(served: Served, launcher: Lau
     assert launcher.get(run) is None
 
 
+def test_a_request_of_any_form_to_this_machine_is_confirmed(
+    served: Served, launcher: Launcher, endpoint: Recorded, runs: Path
+) -> None:
+    options = {"url": f"{endpoint.url}/anything", "body": {"delete": "all"}, "query": {"q": "{{ message }}"}}
+    run = strangers_run(runs / "theirs", chatbots=[{"name": "vanilla", "kind": "http", "options": options}])
+    page = resume(served, [])
+    assert f"Confirm first that {endpoint.url}/anything gets requests of any form" in page
+    marks = list_marks(served.get(f"/runs/{served.runs.list()[0].id}")[1])
+    changed = json.loads(run.experiment.read_text())
+    changed["experiment"]["chatbots"][0]["options"]["body"] = {"delete": "more"}
+    run.experiment.write_text(json.dumps(changed))
+    assert "Confirm first that" in resume(served, marks)
+    assert (launcher.get(run), endpoint.heads) == (None, [])
+
+
 FORM = {"chatbots": ["vanilla"], "detectors": ["lexical"], "model": "stub", "api_key_env": VARIABLE}
 
 
