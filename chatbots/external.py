@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
@@ -30,9 +31,12 @@ from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.redaction import remove_keys
 from hallulab.agents.models.wire_settings import (
+    ConversationMark,
     Extra,
     Headers,
     Query,
+    SessionHeader,
+    SessionPlace,
     Thoughts,
     WireSettings,
     collect_settings,
@@ -45,6 +49,7 @@ from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, vali
 from hallulab.scenarios.components import LeadsTo, read_options
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Frozen, Message, Passage, Step
 
 
@@ -156,8 +161,8 @@ class AutoGenBot(CallableBot):
     remembers: ClassVar[bool] = True
 
 
-_ADDED = frozenset(WireSettings.model_fields)
-"""Options that add something to requests."""
+_ADDED = frozenset({*WireSettings.model_fields, "session", "stateful"})
+"""Options that add something to requests, or leave something out."""
 
 
 class EndpointOptions(Frozen):
@@ -184,6 +189,10 @@ class EndpointOptions(Frozen):
     """Sampling temperature; None: not sent, so the bot uses its own."""
     max_tokens: int | None = Field(default=None, ge=1)
     """Limit of a reply in tokens; None: not sent."""
+    session: SessionPlace | None = None
+    """Where a conversation's id is sent: in the field `user` of the body, or in a header; None: nowhere."""
+    stateful: bool = False
+    """Whether the bot keeps the conversation by that id and gets the last message alone."""
 
     @model_serializer(mode="wrap")
     def _leave_out_what_is_not_added(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -198,7 +207,28 @@ class EndpointOptions(Frozen):
             raise ValueError("`api_key_env` belongs to a `base_url`, which is not given")
         if self.base_url is None and (given := collect_settings(self).model_dump(exclude_defaults=True)):
             raise ValueError(f"`{next(iter(given))}` belongs to a `base_url`, which is not given")
+        self._check_session()
         return self
+
+    def _check_session(self) -> None:
+        if self.session is None:
+            if self.stateful:
+                raise ValueError(
+                    "a `stateful` bot must be told which conversation a message belongs to; say in `session` "
+                    "where: `user`, or {header: X-Session-Id}"
+                )
+            return
+        if self.base_url is None:
+            raise ValueError("`session` belongs to a `base_url`, which is not given")
+        if self.header is None and "user" in self.extra:
+            raise ValueError("`session` and `extra` both set the field `user`; leave out one")
+        if self.header is not None and collect_settings(self).names_header(self.header):
+            raise ValueError(f"`session` and `headers` both set `{self.header}`; leave out one")
+
+    @property
+    def header(self) -> str | None:
+        """The header that holds a conversation's id; None: there is none."""
+        return self.session.header if isinstance(self.session, SessionHeader) else None
 
 
 _MOST_CITED = 10
@@ -228,21 +258,35 @@ class EndpointBot:
         else:
             self._client = context.models.get(options.model or context.model)
         self._client.check_key()
+        self._id = uuid.uuid4().hex
+        self._has_replied = False
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the bot may remember more of the conversation than it is sent."""
+        return self._options.session is not None
 
     async def reply(self, history: Sequence[Message]) -> Reply:
         """See `Chatbot.reply`."""
         options = self._options
         session = Session(
-            self._context.models, "chatbot", turn_seed(self._context.seed, history), self._client
+            self._context.models,
+            "chatbot",
+            turn_seed(self._context.seed, history),
+            self._client,
+            mark=self._mark(history),
         )
-        messages = [ChatMessage("system", options.system)] if options.system else []
+        instructed = options.stateful and self._has_replied
+        messages = [ChatMessage("system", options.system)] if options.system and not instructed else []
+        told = history[-1:] if options.stateful else history
         with failures_as_chatbot_errors(session.calls):
             answer = await session.answer(
                 "reply",
-                [*messages, *format_chat(history)],
+                [*messages, *format_chat(told)],
                 temperature=options.temperature,
                 max_tokens=options.max_tokens,
             )
+            self._has_replied = True
             name, calls = self._client.endpoint.model, tuple(session.calls)
             text = validate_reply(name, answer.text)
             passages, addresses = read_citations(name, answer.sources)
@@ -256,3 +300,12 @@ class EndpointBot:
                 *steps,
             )
         return Reply(text=text, query=query, steps=steps, calls=calls)
+
+    def _mark(self, history: Sequence[Message]) -> ConversationMark | None:
+        """Return what tells the bot which conversation it is; None: it is not told."""
+        options, context = self._options, self._context
+        if options.session is None:
+            return None
+        said = [[message.role, message.text] for message in history]
+        key = digest([context.conversation, context.seed, said])
+        return ConversationMark(key, self._id, options.header, options.stateful)

@@ -144,7 +144,7 @@ class HttpBot:
         """See `Chatbot.reply`."""
         options, recording = self._options, self._context.models.recording
         said = [[message.role, message.text] for message in history]
-        key = digest([options.model_dump(mode="json"), self._context.seed, said])
+        key = digest([options.model_dump(mode="json"), self._context.conversation, self._context.seed, said])
         kept: Any = recording.get(RECORDED, key) if recording.replaying else None
         if kept is None and recording.replaying:
             raise ReplayMiss(

@@ -108,6 +108,8 @@ class ChatbotContext:
     """Passages to retrieve (HalluDetect section 4.1)."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """The chatbot's own options from the experiment file."""
+    conversation: str = ""
+    """Tells this conversation from the others of a run; empty: there is one."""
     parts: Parts | None = None
     """Makes other chatbots and detectors; `make_chatbot` gives one to a context without."""
 

@@ -19,9 +19,11 @@ ASKED = "How long does a kettle take, and what about cup"
 """How the simulated user's messages begin."""
 
 
-def make_environment(config: pytest.Config, name: str) -> Path:
+def make_environment(config: pytest.Config, name: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the interpreter of an example's environment; skip the test if its packages cannot be had."""
     requirements = ROOT / "examples" / f"{name}.requirements.txt"
+    # uv links files to those that it keeps, which nltk, a part of LlamaIndex, refuses to read.
+    monkeypatch.setenv("UV_LINK_MODE", "copy")
     try:
         return python_environment(
             Path(config.cache.mkdir("example_bots")) / name,  # type: ignore[union-attr]
@@ -40,7 +42,8 @@ def make_environment(config: pytest.Config, name: str) -> Path:
 def test_a_bot_to_copy_reads_documents_and_remembers_the_conversation(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    python, pack, number = make_environment(request.config, name), make_pack(tmp_path / "pack"), count(1)
+    python = make_environment(request.config, name, monkeypatch)
+    pack, number = make_pack(tmp_path / "pack"), count(1)
     asked_by_bot: list[list[tuple[str, str]]] = []
 
     def answer(body: dict[str, Any]) -> dict[str, Any]:

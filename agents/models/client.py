@@ -44,6 +44,7 @@ from hallulab.agents.models.tries import (
     is_transient,
 )
 from hallulab.agents.models.unreachable import THROUGH, find_no_handle, name_trouble
+from hallulab.agents.models.wire_settings import ConversationMark
 from hallulab.agents.models.work import waiting_for_model
 from hallulab.scenarios.files.data_files import repair_value
 from hallulab.scenarios.files.json_text import digest
@@ -131,7 +132,11 @@ class ModelClient:
         )
 
     async def create(
-        self, messages: Sequence[WireMessage], extra: Mapping[str, Any], record: CallRecord
+        self,
+        messages: Sequence[WireMessage],
+        extra: Mapping[str, Any],
+        record: CallRecord,
+        mark: ConversationMark | None = None,
     ) -> Completion:
         """Return one completion. Equal requests are sent once, even while the first is under way.
 
@@ -142,6 +147,8 @@ class ModelClient:
             messages: the prompt.
             extra: further arguments of the request.
             record: filled with data for the ledger.
+            mark: tells a bot under test which conversation it is; equal requests of two conversations are
+                two. None: it is not told.
 
         Raises:
             ReplayMiss: the replayed recording has no answer. It ends the run.
@@ -150,7 +157,7 @@ class ModelClient:
         """
         body = {"model": self.endpoint.model, "stream": False, "messages": list(messages), **extra}
         url = self._url("chat/completions")
-        key = self._make_key(url, body)
+        key = self._make_key(url, body, mark)
         while (shared := self._shared.get(key)) is not None:
             try:
                 with waiting_for_model():
@@ -166,7 +173,9 @@ class ModelClient:
         self._shared[key] = future
         try:
             credentials = self.endpoint.read_credentials
-            call = ModelCall(credentials, key, body, record, keeps_refusal=False, routes=self._routes)
+            call = ModelCall(
+                credentials, key, body, record, keeps_refusal=False, routes=self._routes, mark=mark
+            )
             answer = await self._ask(url, call)
             completion = read_completion(answer, tools_offered="tools" in extra)
         except BaseException as error:
@@ -182,10 +191,14 @@ class ModelClient:
         future.set_result((completion, record))
         return completion
 
-    def _make_key(self, url: httpx2.URL, body: Mapping[str, Any]) -> str:
+    def _make_key(
+        self, url: httpx2.URL, body: Mapping[str, Any], mark: ConversationMark | None = None
+    ) -> str:
         """Return what answers to a request are known by. What the endpoint needs on the wire is not in it."""
         extra = self.endpoint.settings.extra
-        return digest([*self._scope, url.path.rsplit("/v1/", 1)[-1], body, *([extra] if extra else [])])
+        told = [] if mark is None else [["conversation", mark.key]]
+        place = url.path.rsplit("/v1/", 1)[-1]
+        return digest([*self._scope, place, body, *([extra] if extra else []), *told])
 
     async def _ask(self, url: httpx2.URL, call: ModelCall) -> dict[str, Any]:
         """Ask through the client, unless the answer is known, and try again while that makes sense.
@@ -243,20 +256,26 @@ class ModelClient:
             LackingAbility: the question must be another one.
             APIStatusError: the endpoint refuses the request however it is sent.
         """
+        mark = call.mark
+        fields = {} if mark is None else mark.fields
 
         async def send(needs: Sequence[Need]) -> None:
-            trial = replace(call, body=self.fitting.build(call.body, needs), is_trial=True)
-            await self._post(url, trial, tries, _is_overloaded)
+            other = None if mark is None else mark.start_another()
+            body = self.fitting.build(call.body, needs) | ({} if other is None else other.fields)
+            await self._post(url, replace(call, body=body, is_trial=True, mark=other), tries, _is_overloaded)
 
         while True:
             known = self.fitting.state
 
             def is_passing(error: BaseException) -> bool:
                 # A server's own fault may be a refusal: that is found out before the request is tried again.
+                # A bot may have heard a message whose answer did not come.
+                if mark is not None and mark.stateful:
+                    return False
                 return is_transient(error) and (final or not self.fitting.expects(error, call.body))
 
             try:
-                sent = replace(call, body=self.fitting.build(call.body))
+                sent = replace(call, body=self.fitting.build(call.body) | fields)
                 return await self._post(url, sent, tries, is_passing)
             except APIStatusError as error:
                 if final:

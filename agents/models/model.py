@@ -38,6 +38,7 @@ from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.replicas import Limits, Replica, Replicas
 from hallulab.agents.models.transport import CallRecord, ModelTransport, WireMessage
+from hallulab.agents.models.wire_settings import ConversationMark
 from hallulab.scenarios.errors import ReplayMiss, UsageError
 from hallulab.scenarios.transcript import Call
 
@@ -251,6 +252,8 @@ class Session:
     """The model that answers."""
     calls: list[Call] = field(default_factory=list)
     """Every call so far, failed ones included; sessions made with `on` share it."""
+    mark: ConversationMark | None = None
+    """Tells a bot under test which conversation it is; None: it is not told."""
 
     def on(self, model: str | None) -> Session:
         """Return the same session (role, seed, ledger) on another model of the pool."""
@@ -399,7 +402,7 @@ class Session:
         """
         record = CallRecord()
         try:
-            completion = await self.client.create(messages, extra, record)
+            completion = await self.client.create(messages, extra, record, self.mark)
         except ModelError as error:
             self.calls.append(self._call(step, record, None, str(error)))
             raise

@@ -35,6 +35,7 @@ from hallulab.agents.models.redaction import make_redaction
 from hallulab.agents.models.replicas import Replicas, most_tokens
 from hallulab.agents.models.streaming import StreamingSender
 from hallulab.agents.models.token_watch import StalledServer, TokenWatch, read_counts
+from hallulab.agents.models.wire_settings import ConversationMark
 from hallulab.scenarios.errors import ReplayMiss
 
 LASTING_STATUS = frozenset({400, 413, 422})
@@ -93,6 +94,8 @@ class ModelCall:
 
     routes: bool = False
     """Whether several models may answer under one name."""
+    mark: ConversationMark | None = None
+    """Tells which conversation it belongs to; None: the bot is not told."""
 
     @contextmanager
     def under_way(self) -> Iterator[None]:
@@ -197,7 +200,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         """
         call = _call.get()
         if call.key is None:
-            return (await self._timed(_rebuild_request(request, call.credentials()), call))[0]
+            return (await self._timed(_rebuild_request(request, call), call))[0]
         kept = None if call.is_trial else self.find(call)
         if kept is None and self.replaying:
             raise ReplayMiss(
@@ -206,7 +209,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
                 "Run it as then, or record again with --record."
             )
         if kept is None:
-            kept = await self._ask(_rebuild_request(request, call.credentials()), call.key, call)
+            kept = await self._ask(_rebuild_request(request, call), call.key, call)
             call.record.latency_s = float(kept["latency_s"])
         headers = {"Retry-After": str(kept["retry_after"])} if "retry_after" in kept else None
         return httpx2.Response(kept["status"], json=kept["body"], headers=headers)
@@ -214,10 +217,14 @@ class ModelTransport(httpx2.AsyncBaseTransport):
     def find(self, call: ModelCall) -> Mapping[str, Any] | None:
         """Return the known answer to a request, as recordings keep it; None: an endpoint must be asked.
 
+        A bot that is told of conversations must hear each message of a new one, though its answer is known.
+
         Raises:
             ReplayMiss: it is one that no endpoint can have given.
         """
-        kept: Mapping[str, Any] | None = None if call.key is None else self.recording.get("model", call.key)
+        if call.key is None or (call.mark is not None and not self.replaying):
+            return None
+        kept: Mapping[str, Any] | None = self.recording.get("model", call.key)
         if kept is None:
             return None
         if kept["status"] < 400 and not is_completion(kept["body"]):
@@ -368,7 +375,7 @@ def make_network() -> httpx2.AsyncBaseTransport:
     return Network()
 
 
-def _rebuild_request(request: httpx2.Request, credentials: Credentials) -> httpx2.Request:
+def _rebuild_request(request: httpx2.Request, call: ModelCall) -> httpx2.Request:
     """Return the client's request with what goes along, and without what the client tells of this machine.
 
     Its own headers name the system and Python, and organizations that are set for another endpoint.
@@ -378,7 +385,9 @@ def _rebuild_request(request: httpx2.Request, credentials: Credentials) -> httpx
     headers["Accept-Encoding"] = "gzip, deflate"  # without it, any packing may come
     if content:
         headers["Content-Type"] = JSON
-    headers.update(credentials.headers)
+    headers.update(call.credentials().headers)
+    if call.mark is not None:
+        headers.update(call.mark.headers)
     return httpx2.Request(request.method, request.url, content=content or None, headers=headers)
 
 

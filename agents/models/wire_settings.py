@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Annotated, Any, Protocol
+import uuid
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Frozen
@@ -108,6 +110,65 @@ class WireSettings(Frozen):
 
 NO_SETTINGS = WireSettings()
 """Nothing is added."""
+
+
+_NO_SESSION_HEADERS = frozenset({"authorization", "cookie", "accept", "accept-encoding"})
+"""Headers that have a form of their own, which no id has."""
+
+
+def _check_session_header(name: str) -> str:
+    if not _HEADER.fullmatch(name) or name.lower() in _OWN_HEADERS | _NO_SESSION_HEADERS:
+        raise ValueError(f"{name!r} is no header for a session; give one such as X-Session-Id")
+    return name
+
+
+class SessionHeader(Frozen):
+    """A header that holds a conversation's id."""
+
+    header: Annotated[str, AfterValidator(_check_session_header)]
+    """Its name."""
+
+
+def _check_session(value: object) -> object:
+    if isinstance(value, str) and value != "user":
+        raise ValueError(f"{value!r} is no place for a session; give `user`, or {{header: X-Session-Id}}")
+    return value
+
+
+SessionPlace = Annotated[
+    Annotated[Literal["user"], Tag("user")] | Annotated[SessionHeader, Tag("header")],
+    Discriminator(lambda value: "user" if value == "user" else "header"),
+    BeforeValidator(_check_session),
+]
+"""Where a conversation's id is sent: in the field `user` of the body, or in a header."""
+
+
+@dataclass(frozen=True)
+class ConversationMark:
+    """Tells a bot that remembers which conversation a request belongs to."""
+
+    key: str
+    """Stands for the conversation, and what was said in it, in recordings."""
+    id: str
+    """What the bot is sent, on the wire alone."""
+    header: str | None
+    """The header that holds it; None: the field `user` of the body does."""
+    stateful: bool
+    """Whether a request that is sent twice is a message that the bot remembers twice."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that hold the id."""
+        return {} if self.header is None else {self.header: self.id}
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of a body that hold it."""
+        return {"user": self.id} if self.header is None else {}
+
+    def start_another(self) -> ConversationMark:
+        """Return the mark of a conversation that the bot does not know, to try a request out."""
+        return replace(self, id=uuid.uuid4().hex)
 
 
 class _HasSettings(Protocol):

@@ -18,6 +18,7 @@ from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.attacks.retrieval import AttackedRetriever
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona, Reading, Scenario
 from hallulab.scenarios.transcript import Retriever
 from hallulab.simulator.experiment.attacked import SearchNotingChatbot
@@ -33,8 +34,8 @@ class Participants:
 
     make_user: Callable[[Job], User]
     """Makes the simulated user of a job."""
-    make_chatbot: Callable[[Component, int], Chatbot]
-    """Makes a chatbot for a conversation with a seed."""
+    make_chatbot: Callable[[Component, int, str], Chatbot]
+    """Makes a chatbot for a conversation with a seed, and with what tells it from others."""
     detectors: Sequence[Detector]
     """The judges."""
     evidence: EvidenceSource | None
@@ -51,9 +52,9 @@ class Participants:
     limits: AdaptiveLimits | None = None
     """The endpoints' limits, which say how many conversations are held and turns judged; None: `concurrency`
     does."""
-    make_attacked_chatbot: Callable[[Component, int, str], Chatbot] | None = None
-    """Makes a chatbot for a conversation with a seed and a persona, whose searches are attacked; None: none
-    is."""
+    make_attacked_chatbot: Callable[[Component, int, str, str], Chatbot] | None = None
+    """Makes a chatbot for a conversation with a seed, what tells it from others, and a persona, whose
+    searches are attacked; None: none is."""
 
     @property
     def knowledge(self) -> Retriever | None:
@@ -66,9 +67,12 @@ class Participants:
 
     def make_chatbot_for(self, bot: Component, key: ConversationKey) -> Chatbot:
         """Make a chatbot for a conversation."""
+        # Not the identifier, which is another one after each change of our code: a replay would miss.
+        turn = None if key.branch is None else key.branch.turn
+        conversation = digest([key.persona, key.seed, key.chatbot, turn])
         if self.make_attacked_chatbot is None:
-            return self.make_chatbot(bot, key.seed)
-        return self.make_attacked_chatbot(bot, key.seed, key.persona)
+            return self.make_chatbot(bot, key.seed, conversation)
+        return self.make_attacked_chatbot(bot, key.seed, conversation, key.persona)
 
 
 def make_detectors(
@@ -149,7 +153,7 @@ def build_participants(
             user = _simulate_user(experiment, scenario, pool, job.user, job.key)
         return user if job.order is None else InjectingUser(user, job.order)
 
-    def make_bot(chosen: Component, seed: int, searches: Retriever = knowledge) -> Chatbot:
+    def make_bot(chosen: Component, seed: int, conversation: str, searches: Retriever = knowledge) -> Chatbot:
         context = ChatbotContext(
             models=pool,
             model=experiment.roles.get("chatbot"),
@@ -158,19 +162,21 @@ def build_participants(
             seed=seed,
             top_k=experiment.top_k,
             options=experiment.options_of(chosen),
+            conversation=conversation,
             parts=factory,
         )
         with experiment.placing_errors(chosen):
             return make_chatbot(chosen.kind, context)
 
     attack = experiment.attack
-    make_attacked: Callable[[Component, int, str], Chatbot] | None = None
+    make_attacked: Callable[[Component, int, str, str], Chatbot] | None = None
     if attack is not None and attack.retrieval is not None:
         knobs, attack_seed = attack.retrieval, attack.seed
 
-        def make_attacked(chosen: Component, seed: int, persona: str) -> Chatbot:
+        def make_attacked(chosen: Component, seed: int, conversation: str, persona: str) -> Chatbot:
             searches = AttackedRetriever(knowledge, knobs, attack_seed, persona)
-            return SearchNotingChatbot(make_bot(chosen, seed, searches), searches, experiment.top_k)
+            made = make_bot(chosen, seed, conversation, searches)
+            return SearchNotingChatbot(made, searches, experiment.top_k)
 
     return Participants(
         make_user,

@@ -224,6 +224,9 @@ def list_bot_endpoints(bot: Component) -> Iterator[Endpoint]:
                 if isinstance(headers, Mapping)
                 else {}
             )
+            session = options.get("session")
+            if isinstance(session, Mapping) and isinstance(session.get("header"), str):
+                told[session["header"]] = ""  # the conversation's id
             query = options.get("query")
             settings = WireSettings.model_construct(
                 headers=told, query=query if isinstance(query, dict) else {}

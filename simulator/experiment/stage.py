@@ -231,5 +231,5 @@ def build_stage(
         waves,
     )
     bots = experiment.chatbots if request.simulate else ()
-    chatbots = {bot.name: participants.make_chatbot(bot, experiment.seed) for bot in bots}
+    chatbots = {bot.name: participants.make_chatbot(bot, experiment.seed, "") for bot in bots}
     return Stage(request, settings, pool, knowledge, participants, chatbots, workers, waves, limits)

@@ -141,7 +141,7 @@ async def test_a_failed_reply_is_tried_again(tmp_path: Path) -> None:
     [job] = jobs(conversation("c", ["One."]), chatbots=["editor"])
     folder = RunFolder(tmp_path)
     given = replace(cast(), make_user=lambda job: GivenMessage("Hi there"), max_turns=1)
-    broken = replace(given, make_chatbot=lambda chosen, seed: Answerer(ValueError("no")))
+    broken = replace(given, make_chatbot=lambda chosen, seed, conversation: Answerer(ValueError("no")))
     await execute(broken, [job], folder, Listener())
     await execute(given, [job], folder, Listener())
     [held] = folder.read_conversations()

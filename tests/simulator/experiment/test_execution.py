@@ -104,7 +104,7 @@ def cast(*judges: Judge) -> Participants:
 
 def bot(chatbot: Chatbot) -> Participants:
     """A cast with that chatbot, and nobody who judges."""
-    return replace(cast(), make_chatbot=lambda chosen, seed: chatbot)
+    return replace(cast(), make_chatbot=lambda chosen, seed, conversation: chatbot)
 
 
 async def test_every_turn_of_every_conversation_gets_a_verdict(tmp_path: Path) -> None:

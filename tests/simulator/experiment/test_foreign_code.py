@@ -162,7 +162,7 @@ async def test_a_full_disk_stops_the_others_and_is_the_only_error(
 
     folder, stubborn = RunFolder(tmp_path), Stubborn(None)
     bots = iter((stubborn, Answerer()))
-    people = replace(cast(Judge()), make_chatbot=lambda chosen, seed: next(bots))
+    people = replace(cast(Judge()), make_chatbot=lambda chosen, seed, conversation: next(bots))
     monkeypatch.setattr(LineWriter, "append", full)
     with pytest.raises(OperationalError, match=r"^disk full$"):
         await execute(people, [job("a"), job("b")], folder, Listener())

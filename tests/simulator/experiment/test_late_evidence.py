@@ -35,7 +35,7 @@ class Broken:
 
 def people(shelf: Shelf | Broken, *judges: Judge) -> Participants:
     made = cast(*judges)
-    return replace(made, make_chatbot=lambda chosen, seed: Silent(), evidence=EvidenceSource(shelf, 4))
+    return replace(made, make_chatbot=lambda *_: Silent(), evidence=EvidenceSource(shelf, 4))
 
 
 async def hold(folder: RunFolder, shelf: Shelf | Broken, *judges: Judge, again: bool = False) -> None:
