@@ -1,6 +1,7 @@
 """A LlamaIndex bot on a folder of documents, to copy: an index and a chat engine that remembers.
 
-It has an environment of its own, in which hallulab need not be installed:
+It has an environment of its own, in which hallulab need not be installed. With uv in place
+of pip, add `--link-mode copy`, because nltk reads no linked files:
 
     python -m venv bot-env
     bot-env/bin/pip install -r examples/llamaindex_bot.requirements.txt
