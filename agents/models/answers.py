@@ -191,7 +191,7 @@ def _said(choice: Mapping[str, Any], tools_offered: bool, begins_in_thought: boo
     if isinstance(content, dict):
         content = [content]
     if isinstance(content, list) and all(isinstance(part, dict | str) for part in content):
-        content = _join_parts(content)
+        content = join_parts(content)
     if not isinstance(content, str):
         raise ModelError(f"the model's answer is a {type(content).__name__} and no text.")
     if message.get("tool_calls") or message.get("function_call"):
@@ -206,7 +206,7 @@ def _said(choice: Mapping[str, Any], tools_offered: bool, begins_in_thought: boo
     return spoken.text
 
 
-def _join_parts(parts: Sequence[Mapping[str, Any] | str]) -> str:
+def join_parts(parts: Sequence[Mapping[str, Any] | str]) -> str:
     """Return the texts of an answer's parts; other parts, such as thoughts, are left out."""
     texts = [
         part if isinstance(part, str) else part.get("text")

@@ -9,6 +9,7 @@ Source: OpenAI's API reference, "Chat completion chunk object".
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
 import re
 import time
@@ -17,7 +18,7 @@ from typing import Any
 
 import httpx2
 
-from hallulab.agents.models.answers import BrokenAnswer, ModelError
+from hallulab.agents.models.answers import BrokenAnswer, ModelError, join_parts
 from hallulab.agents.models.complaints import WHERE, find_told_error
 from hallulab.agents.models.finish_reasons import says_why
 from hallulab.agents.models.redaction import Redaction
@@ -140,7 +141,7 @@ class StreamingSender:
         joined = JoinedCompletion()
         try:
             async for data in read_events(response, self._largest):
-                if data == _DONE:
+                if data.strip('"') == _DONE:
                     return joined.build()
                 tell(joined.add(read_json(data, str)))
                 if joined.has_failed:
@@ -149,6 +150,8 @@ class StreamingSender:
             return None
         except (httpx2.ReadError, httpx2.RemoteProtocolError) as error:
             raise BrokenAnswer(f"{request.url}: the stream broke off before its end.") from error
+        if joined.is_foreign:
+            return None
         if not joined.is_finished:
             raise BrokenAnswer(f"{request.url}: the stream broke off before its end.")
         return joined.build()
@@ -163,7 +166,7 @@ class JoinedCompletion:
         self._message: dict[str, Any] = {"role": "assistant"}
         self._texts: dict[str, list[str]] = {}
         self._logprobs: list[Any] | None = None
-        self._begun = False
+        self._begun = self._has_others = False
         self._index: Any = None
         self._failure: dict[str, Any] | None = None
 
@@ -171,6 +174,11 @@ class JoinedCompletion:
     def has_failed(self) -> bool:
         """Whether the endpoint told an error in place of a further piece."""
         return self._failure is not None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether there were events, and none was a piece of a chat completion."""
+        return self._has_others and not self._begun
 
     @property
     def is_finished(self) -> bool:
@@ -186,6 +194,9 @@ class JoinedCompletion:
         if isinstance(chunk, dict) and "choices" not in chunk and find_told_error(chunk) is not None:
             self._failure = chunk
             return ""
+        if chunk is None or (isinstance(chunk, dict) and "choices" not in chunk):  # `{"type": "ping"}`
+            self._has_others = True
+            return ""
         if not isinstance(chunk, dict) or not isinstance(choices := chunk.get("choices"), list):
             raise ValueError("an event without choices")
         self._answer |= {key: chunk[key] for key in _KEPT if chunk.get(key) is not None}
@@ -195,9 +206,10 @@ class JoinedCompletion:
         if not ours:
             return ""
         [choice] = ours
-        if not isinstance(choice, dict) or not isinstance(delta := _read_delta(choice), dict):
+        if not isinstance(choice, dict) or not isinstance(delta := self._read_delta(choice), dict):
             raise ValueError("a choice without pieces")
         self._begun = True
+        text = _read_content(delta.get("content"))
         self._choice |= {
             key: value
             for key, value in choice.items()
@@ -206,14 +218,25 @@ class JoinedCompletion:
             and (key != "finish_reason" or says_why(value) or not self.is_finished)
         }
         self._add_logprobs(choice.get("logprobs"))
-        for key, value in delta.items():
+        for key, value in {**delta, "content": text}.items():
             if key in _TEXTS and value is not None:
                 if not isinstance(value, str):
                     raise ValueError("a piece that is no text")
                 self._texts.setdefault(key, []).append(value)
             elif value is not None:
                 self._message[key] = value
-        return delta.get("content") or ""
+        return text or ""
+
+    def _read_delta(self, choice: Mapping[str, Any]) -> Any:
+        """Return a choice's pieces.
+
+        Some servers give none in the last one, which says why the answer ends, or all of the answer in one.
+        """
+        delta = choice.get("delta")
+        if delta is not None or "text" in choice or not says_why(choice.get("finish_reason")):
+            return delta
+        message = choice.get("message")
+        return {} if self._begun or message is None else message
 
     def _is_ours(self, choice: Any) -> bool:
         """Return whether a piece is of the choice whose piece came first."""
@@ -250,10 +273,17 @@ class JoinedCompletion:
         return {**self._answer, "object": "chat.completion", "choices": [choice]}
 
 
-def _read_delta(choice: Mapping[str, Any]) -> Any:
-    """Return a choice's pieces. Some servers give none in the last one, which says why the answer ends."""
-    delta = choice.get("delta")
-    return {} if delta is None and says_why(choice.get("finish_reason")) else delta
+def _read_content(content: Any) -> str | None:
+    """Return the text of a piece; None: it has none.
+
+    Raises:
+        ValueError: it is no text.
+    """
+    if isinstance(content, list) and all(isinstance(part, dict | str) for part in content):
+        return join_parts(content)
+    if content is not None and not isinstance(content, str):
+        raise ValueError("a piece that is no text")
+    return content
 
 
 class _GrowingText:
@@ -359,6 +389,7 @@ class _Event:
 
     def add(self, line: bytes) -> str | None:
         """Add a line; return the event's data if that is whole now."""
+        line = line.removeprefix(codecs.BOM_UTF8)
         if line.startswith(b"data:"):
             data = line.removeprefix(b"data:").decode("utf-8", "replace").strip()
             if not self._data and _is_whole(data):

@@ -292,6 +292,27 @@ async def test_the_last_choice_needs_no_pieces(pieces: dict[str, None]) -> None:
     assert transport.asked == [True]
 
 
+WHOLE = {"index": 0, "message": {"role": "assistant", "content": "Water."}, "finish_reason": "stop"}
+PARTS = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Water."}]
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        [b"\xef", b"\xbb\xbf", *format_events([delta("Water."), END])],
+        list(format_events([{"type": "ping"}, delta("Water."), None, END])),
+        [*list(format_events([delta("Water."), END]))[:2], b'data: "[DONE]"\n\n'],
+        list(format_events([{"model": "m", "choices": [WHOLE]}])),
+        list(format_events([{"model": "m", "choices": [{"index": 0, "delta": {"content": PARTS}}]}, END])),
+    ],
+    ids=["byte order mark", "other events", "quoted end", "a whole answer", "parts"],
+)
+async def test_streams_of_other_habits_are_joined(reads: list[bytes]) -> None:
+    transport = Streams(reads)
+    assert (await ask(watched(transport)))[0] == "Water."
+    assert transport.asked == [True]
+
+
 async def test_pieces_of_another_choice_are_left_out() -> None:
     pieces = [delta("Water "), delta("WRONG"), delta("boils."), END]
     pieces[1]["choices"][0]["index"] = 1
@@ -328,6 +349,7 @@ class OnlyStreams(Streams):
         ([delta("Wat"), {"error": {"message": "dropped", "code": 502}}], "and an error: dropped", 4),
         ([{"error": {"message": "too long", "code": 400}}], "with status 400: too long", 1),
         ([{"type": "message_start", "message": {}}], "gave a stream of events in no form that is known", 1),
+        ([{"choices": [{"text": "Wat", "finish_reason": "stop"}]}], "in no form that is known", 1),
     ],
 )
 async def test_a_stream_that_comes_unasked_and_breaks_off_is_told(
