@@ -131,6 +131,10 @@ class ModelClient:
             under_test=under_test,
         )
 
+    def lose_log_probabilities(self) -> None:
+        """Note that the endpoint took a request for log-probabilities, and gave none."""
+        self.fitting.lose("log_probabilities", self._where)
+
     async def create(
         self,
         messages: Sequence[WireMessage],

@@ -104,6 +104,22 @@ class Fitting:
                 self._recording.put(FOUND, f"{self._identity} {need.name}", True)
         return bool(found)
 
+    def lose(self, ability: Ability, where: str) -> None:
+        """Note that an endpoint left out of an answer what an ability gives, and keep it.
+
+        A replay has the further answers as they were, so there it changes nothing.
+
+        Args:
+            ability: the ability.
+            where: the model and its address, to tell the user what changes.
+        """
+        if self._recording.replaying or not getattr(self.abilities, ability):
+            return
+        need = next(one for one in ALL_NEEDS.values() if one.ability == ability)
+        self._take(need)
+        _log.warning("From here on, %s gets %s, because an answer came without them.", where, need.told)
+        self._recording.put(FOUND, f"{self._identity} {need.name}", True)
+
     def require(self, body: Body, reason: str, status: int) -> None:
         """Raise LackingAbility if a refused request needs an ability that the endpoint lacks."""
         for need in ALL_NEEDS.values():

@@ -26,6 +26,7 @@ from hallulab.agents.models.answers import (
     Completion,
     ModelError,
     UnlikelyOptions,
+    UnparseableAnswer,
     ask_for_json,
     describe_schema,
     parse_answer,
@@ -357,17 +358,19 @@ class Session:
             completion = await self.complete(step, sent, {**DECISION, "seed": self.seed})
         except LackingAbility:
             return await self._choose_by_word(step, sent, options)
+        if completion.first_token is None and completion.text.strip():
+            self.client.lose_log_probabilities()
         try:
             return share_of_tokens(step, completion, options)
-        except UnlikelyOptions as error:
-            unlikely = error
+        except UnparseableAnswer as error:
+            unread = error
         try:
             return await self._choose_by_word(step, sent, options)
         except ReplayMiss:
             # Recordings made before the word was asked for decide as they did then.
-            if unlikely.shares is None:
-                raise unlikely from None
-            return dict(unlikely.shares)
+            if not isinstance(unread, UnlikelyOptions) or unread.shares is None:
+                raise unread from None
+            return dict(unread.shares)
 
     async def _choose_by_word(
         self, step: str, sent: Sequence[WireMessage], options: Sequence[str]

@@ -93,10 +93,27 @@ async def test_no_option_among_the_tokens_is_an_error() -> None:
         await pool.session("d").choose("verify", QUESTION, ("Yes", "No"))
 
 
-async def test_an_endpoint_without_probabilities_is_an_error() -> None:
-    pool, _ = scripted_pool(lambda _: "Yes")
-    with pytest.raises(UnparseableAnswer, match="verify: the endpoint gives no log-probabilities"):
-        await pool.session("d").choose("verify", QUESTION, ("Yes", "No"))
+async def test_an_endpoint_whose_answer_lacks_probabilities_is_asked_for_words_from_there_on(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.jsonl"
+    recording = Recording.record(path)
+    pool, transport = scripted_pool(lambda _: "Yes", recording=recording)
+    decided = [await pool.session("d", seed).choose("verify", QUESTION, ("Yes", "No")) for seed in (1, 2)]
+    recording.close()
+    assert decided == [{"Yes": 1.0, "No": 0.0}] * 2
+    assert ["logprobs" in body for body in transport.requests] == [True, False, False]
+    assert "gets no requests for log-probabilities, because an answer came without them" in caplog.text
+    assert not pool.get().abilities.log_probabilities
+    again, asked = scripted_pool(lambda _: "No", recording=Recording.replay(path))
+    replayed = [await again.session("d", seed).choose("verify", QUESTION, ("Yes", "No")) for seed in (2, 1)]
+    assert (replayed, asked.requests) == (decided, [])
+
+
+async def test_an_empty_answer_without_probabilities_costs_no_ability() -> None:
+    pool, _ = scripted_pool(in_turn("", "Yes"))
+    assert await pool.session("d").choose("verify", QUESTION, ("Yes", "No")) == {"Yes": 1.0, "No": 0.0}
+    assert pool.get().abilities.log_probabilities
 
 
 async def _dialogue(pool: ModelPool) -> tuple[list[Any], list[Any]]:
