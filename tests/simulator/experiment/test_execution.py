@@ -99,7 +99,9 @@ def job(name: str) -> Job:
 
 
 def cast(*judges: Judge) -> Participants:
-    return Participants(lambda job: Asker(), lambda chosen, seed: Answerer(), judges, None, 2, 4)
+    return Participants(
+        lambda job: Asker(), lambda chosen, seed, conversation: Answerer(), judges, None, 2, 4
+    )
 
 
 def bot(chatbot: Chatbot) -> Participants:
@@ -244,7 +246,7 @@ async def test_a_stale_recording_ends_the_run_and_is_no_failed_reply(
     tmp_path: Path, asker: Asker, answerer: Answerer, judge: Judge, held: int
 ) -> None:
     folder = RunFolder(tmp_path)
-    stale = Participants(lambda job: asker, lambda chosen, seed: answerer, [judge], None, 2, 4)
+    stale = Participants(lambda job: asker, lambda chosen, seed, conversation: answerer, [judge], None, 2, 4)
     with pytest.raises(ReplayMiss, match=r"^the recording has no answer\.$"):
         await execute(stale, [job("a")], folder, Listener())
     assert (len(folder.read_conversations()), len(folder.read_journals().verdicts)) == (held, 0)
@@ -253,7 +255,7 @@ async def test_a_stale_recording_ends_the_run_and_is_no_failed_reply(
 async def test_a_chatbot_whose_file_cannot_be_opened_ends_the_run_with_the_systems_reason(
     tmp_path: Path,
 ) -> None:
-    def opens_a_policy(chosen: object, seed: int) -> Chatbot:
+    def opens_a_policy(chosen: object, seed: int, conversation: str) -> Chatbot:
         raise OSError(24, "Too many open files", "policy.yaml")
 
     unopened = Participants(lambda job: Asker(), opens_a_policy, [], None, 2, 4)
@@ -343,3 +345,20 @@ async def test_a_failed_try_leaves_no_turns(tmp_path: Path) -> None:
         assert not folder.turns.exists()
     [held] = folder.read_conversations()
     assert (held.stop_reason, len(held.turns)) == ("error", 1)
+
+
+def test_conversations_of_one_seed_are_told_apart_for_their_chatbots() -> None:
+    told: list[str] = []
+
+    def make(chosen: Component, seed: int, conversation: str) -> Answerer:
+        told.append(conversation)
+        return Answerer()
+
+    people = replace(cast(), make_chatbot=make)
+    key = ConversationKey("id", "s", "ann", "theirs", "m", 0)
+    updated = replace(key, id="of other code", version="2")
+    others = replace(key, persona="bob"), replace(key, seed=1), replace(key, chatbot="ours")
+    for one in (key, updated, *others):
+        people.make_chatbot_for(Component(name="theirs", kind="endpoint"), one)
+    assert told[0] == told[1]
+    assert len(set(told)) == 4
