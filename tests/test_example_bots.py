@@ -26,7 +26,7 @@ def make_environment(config: pytest.Config, name: str, monkeypatch: pytest.Monke
     monkeypatch.setenv("UV_LINK_MODE", "copy")
     try:
         return python_environment(
-            Path(config.cache.mkdir("example_bots")) / name,  # type: ignore[union-attr]
+            Path(config.cache.mkdir("example_bots")) / name,
             requirements.read_text(encoding="utf-8"),
             ["--requirement", str(requirements)],
             owner=name,

@@ -56,7 +56,10 @@ def _require_no_limits(experiment: Experiment) -> None:
     endpoints = [*collect_endpoints(experiment).values()]
     endpoints += [one for bot in experiment.chatbots for one in list_bot_endpoints(bot)]
     if any(one.settings.headers or one.settings.query for one in endpoints):
-        raise UsageError("--batch: waves are sent without `headers` and `query`. Leave these or --batch out.")
+        raise UsageError(
+            "--batch: waves are sent without `headers` and `query`, also that of a `session`. Leave these or "
+            "--batch out."
+        )
     if experiment.endpoint_limits is not None:
         raise UsageError(
             "--batch: `endpoint_limits` are those of requests that are sent one by one. Leave them out; a "

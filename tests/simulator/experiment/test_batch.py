@@ -36,6 +36,20 @@ HERE = "http://127.0.0.1:8000/v1"
             {"models": {"judge": {"model": "big", "base_url": HERE}}},
             f"and `models.judge.base_url` names {HERE}.",
         ),
+        (
+            "api",
+            {
+                "base_url": HERE,
+                "chatbots": [
+                    {
+                        "name": "theirs",
+                        "kind": "endpoint",
+                        "options": {"base_url": HERE, "model": "b", "session": {"header": "X-Session-Id"}},
+                    }
+                ],
+            },
+            "--batch: waves are sent without `headers` and `query`, also that of a `session`.",
+        ),
     ],
 )
 def test_an_experiment_that_asks_for_more_is_refused(

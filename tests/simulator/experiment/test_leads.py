@@ -182,5 +182,6 @@ def test_every_text_declares_where_it_leads_or_is_known_to_lead_nowhere() -> Non
         "MetaRagOptions.verifiers",
         "ModelSettings.extra",
         "ModelSettings.query",
+        "SessionHeader.header",
         "UserSettings.models",
     ]
