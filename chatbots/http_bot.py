@@ -317,6 +317,8 @@ class HttpBot:
 _BUSY = frozenset({429, 503})
 """Statuses of a bot that has not begun with the request."""
 _OF_BODY = frozenset({"content-type", "content-length", "transfer-encoding", "host"})
+_PRIVATE = re.compile(r"(?<=//)[^/]*@|\?.*", re.DOTALL)
+"""User name, password and query of an address."""
 
 
 def _search(path: str, value: Any) -> Any:
@@ -325,10 +327,6 @@ def _search(path: str, value: Any) -> Any:
         return jmespath.search(path, value)
     except Exception:  # noqa: BLE001 - a function that does not take such a value: ceil("Infinity")
         return None
-
-
-_PRIVATE = re.compile(r"(?<=//)[^/]*@|\?.*", re.DOTALL)
-"""User name, password and query of an address."""
 
 
 def _choose_pause(answer: HttpAnswer, usual: float) -> float:

@@ -129,12 +129,12 @@ class BatchTransport(PatientTransport):
 
     def _keep(self, asked: Asked, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """Keep the answer to a question before the waves, if it is a JSON object without a key."""
-        key = _read_key(request)
+        secrets = [value for name, value in request.headers.items() if name.lower() not in _PLAIN_HEADERS]
         try:
             body = read_json(response.text)
         except ValueError:
             return response
-        if isinstance(body, dict) and not make_redaction(key).finds(response.text):
+        if isinstance(body, dict) and not make_redaction(*secrets).finds(response.text):
             self._store.keep(asked.id, WaveResult(response.status_code, body))
         return response
 

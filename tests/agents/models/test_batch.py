@@ -217,3 +217,22 @@ async def test_a_wave_of_a_folder_names_no_address_for_a_key(tmp_path: Path, add
     assert await answers(runner, tmp_path, "one") == ["ONE"]
     assert {url for url, _ in runner.sent} == {LOCAL}
     assert (tmp_path / "wave-0002-output.jsonl").exists() == (address != LOCAL)
+
+
+async def test_no_answer_that_repeats_a_header_is_kept(tmp_path: Path) -> None:
+    class Repeating(Runner):
+        async def ask(self, request: httpx2.Request) -> httpx2.Response:
+            return httpx2.Response(200, json=completion(request.headers["x-key"]), request=request)
+
+    transport = BatchTransport(Repeating(), patience_s=0.5)
+    transport.open(tmp_path, fresh=False)
+    headers = {"x-key": "hk-1234567890", "Content-Type": "application/json"}
+    body = {"model": "m", "messages": []}
+    await transport.handle_async_request(
+        httpx2.Request("POST", f"{LOCAL}/chat/completions", json=body, headers=headers)
+    )
+    assert "hk-1234567890" not in read_all(tmp_path)
+
+
+def read_all(folder: Path) -> str:
+    return "".join(file.read_text() for file in folder.rglob("*") if file.is_file())
