@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from hallulab.chatbots import templates
 from hallulab.chatbots.templates import evaluate, fill_in_text
 
 SAID = {"message": "bye", "history": [{"role": "user", "content": "hi"}, {"role": "user", "content": "bye"}]}
+
+
+@pytest.fixture(autouse=True)
+def less_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(templates, "_ALLOWANCE", 1 << 20)
+
 
 DOUBLED = "{% set x = 'aaaaaaaaaa' %}"
 
