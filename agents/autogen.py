@@ -35,8 +35,8 @@ from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
 from hallulab.agents.models.answers import Completion, describe_schema
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage, format_dialogue, load_prompt
+from hallulab.agents.models.session import Session
 from hallulab.agents.models.transport import WireMessage
 from hallulab.scenarios.packs.pack import Specialist
 from hallulab.scenarios.transcript import Message

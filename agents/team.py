@@ -25,8 +25,8 @@ from autogen_core.tools import FunctionTool
 
 from hallulab.agents.autogen import SessionClient
 from hallulab.agents.models.answers import UnparseableAnswer
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import format_dialogue, load_prompt
+from hallulab.agents.models.session import Session
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Specialist
 from hallulab.scenarios.transcript import Message

@@ -26,6 +26,7 @@ CORE = (
     "hallulab.agents.models.model",
     "hallulab.agents.models.probe",
     "hallulab.agents.models.prompt",
+    "hallulab.agents.models.session",
     "hallulab.agents.models.thoughts",
     "hallulab.agents.models.written_calls",
     "hallulab.agents.retrieval",

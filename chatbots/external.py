@@ -27,9 +27,9 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from hallulab.agents.concurrency import run_in_daemon_thread
 from hallulab.agents.models.complaints import put_in_one_line
 from hallulab.agents.models.endpoints import BaseUrl, Endpoint
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.redaction import remove_keys
+from hallulab.agents.models.session import Session
 from hallulab.agents.models.wire_settings import (
     ConversationMark,
     Extra,

@@ -22,8 +22,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage, load_prompt_at
+from hallulab.agents.models.session import Session
 from hallulab.agents.retrieval.knowledge import reformulate
 from hallulab.agents.served_model import ClaimCheck
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply

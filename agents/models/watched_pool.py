@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hallulab.agents.models.answers import Completion
-from hallulab.agents.models.model import ModelPool, Session
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.session import Session
 from hallulab.agents.models.transport import WireMessage
 from hallulab.agents.models.watching import calling_for
 

@@ -31,9 +31,9 @@ from hallulab.agents.machine.cache import (
     write_checksums,
 )
 from hallulab.agents.models.answers import USED_UP, UnparseableAnswer
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, format_dialogue, load_prompt
 from hallulab.agents.models.recording import Recording
+from hallulab.agents.models.session import Session
 from hallulab.agents.retrieval.embeddings import Batches, Embedder, SentenceEmbedder
 from hallulab.scenarios.errors import NO_HANDLE, OperationalError, ReplayMiss
 from hallulab.scenarios.files.json_text import digest

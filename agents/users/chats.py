@@ -21,8 +21,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from hallulab.agents.models.answers import UnparseableAnswer
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import format_dialogue, load_prompt
+from hallulab.agents.models.session import Session
 from hallulab.agents.users.personas import AGAIN, MANNERS, asked_for, make_goal
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_text

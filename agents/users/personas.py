@@ -21,8 +21,8 @@ import yaml
 from pydantic import Field, TypeAdapter
 
 from hallulab.agents.models.answers import UnparseableAnswer
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.models.session import Session
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.text.wording import render_one_line

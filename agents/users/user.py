@@ -30,8 +30,9 @@ from autogen_core import CancellationToken
 
 from hallulab.agents.autogen import answer_as
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.model import ModelPool, Session
+from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage, format_dialogue, load_prompt
+from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import EVEN_ODDS, find_catalogue_name, read_tuned_number
 from hallulab.agents.users.flaws import MIN_TURNS, USER_PROMPTS, find_message_flaws
 from hallulab.agents.versions import compute_version

@@ -9,8 +9,8 @@ import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.models.session import Session
 from hallulab.chatbots.guarded.policy import Policy, Topic
 from hallulab.scenarios.errors import HallulabError
 from hallulab.scenarios.text.words import TOKEN, read_word

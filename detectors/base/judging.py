@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
+from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import ClaimCheck, find_catalogue_name, identify_model, read_tuned_number
 from hallulab.agents.versions import compute_version, make_plain
 from hallulab.detectors.base.protocol import DetectorContext, ThresholdProtocol

@@ -20,8 +20,8 @@ from importlib.resources import files
 import yaml
 from pydantic import TypeAdapter
 
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
+from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import find_catalogue_name
 from hallulab.scenarios.text.spans import Region, split_sentences, split_words
 from hallulab.scenarios.transcript import Frozen

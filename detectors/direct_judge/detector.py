@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
+from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import EVEN_ODDS
 from hallulab.detectors.base.judging import (
     Abstention,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from hallulab.agents.models.model import Session
+from hallulab.agents.models.session import Session
 from hallulab.agents.retrieval.knowledge import load_reformulation_prompt
 from hallulab.agents.served_model import find_catalogue_name, is_small_model
 from hallulab.detectors.base.judging import (

@@ -17,8 +17,8 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, format_dialogue
+from hallulab.agents.models.session import Session
 from hallulab.agents.retrieval.knowledge import reformulate
 from hallulab.detectors.base.judging import format_evidence
 from hallulab.detectors.base.questions import claims_nothing

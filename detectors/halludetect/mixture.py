@@ -22,7 +22,7 @@ from pathlib import Path
 import yaml
 from pydantic import TypeAdapter
 
-from hallulab.agents.models.model import Session
+from hallulab.agents.models.session import Session
 from hallulab.detectors.base.judging import format_evidence, gather_all
 from hallulab.detectors.base.questions import (
     VERIFICATION,

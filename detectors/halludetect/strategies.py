@@ -15,8 +15,8 @@ from typing import Annotated, Protocol
 from pydantic import Field
 
 from hallulab.agents.models.answers import ModelError, UnparseableAnswer
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
+from hallulab.agents.models.session import Session
 from hallulab.detectors.halludetect.evidence import (
     EvidenceContext,
     gather_grounds,

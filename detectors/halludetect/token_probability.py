@@ -8,8 +8,8 @@ than the same question several times: the probabilities of a one-token answer ar
 from __future__ import annotations
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import find_catalogue_name
 from hallulab.detectors.base.judging import gather_all
 from hallulab.detectors.base.questions import Question, find_calibration, split_statements

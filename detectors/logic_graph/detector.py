@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
+from hallulab.agents.models.session import Session
 from hallulab.detectors.base.judging import Abstention, Scale, ServedDetector, make_flagged_spans
 from hallulab.detectors.base.protocol import DetectorContext, Traits
 from hallulab.detectors.logic_graph.relations import (

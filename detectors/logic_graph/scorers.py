@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage, Prompt, load_prompt
 from hallulab.agents.models.recording import Recording
+from hallulab.agents.models.session import Session
 from hallulab.agents.retrieval.embeddings import Batches, Embedder, SentenceEmbedder
 from hallulab.detectors.base.judging import gather_all
 from hallulab.detectors.base.questions import MIN_WORDS

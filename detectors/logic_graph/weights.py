@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
+from hallulab.agents.models.session import Session
 from hallulab.agents.retrieval.embeddings import without_progress_bars
 from hallulab.detectors.logic_graph.scorers import Pair, word_hypothesis
 from hallulab.detectors.peers.workers.hhem_worker import (

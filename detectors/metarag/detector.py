@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
+from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import find_catalogue_name
 from hallulab.detectors.base.judging import (
     Abstention,

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, create_model
 
 from hallulab.agents.models.answers import UnparseableAnswer
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt, load_prompt
+from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import find_catalogue_name, is_small_model
 from hallulab.detectors.base.judging import gather_all
 from hallulab.detectors.base.questions import (

@@ -13,8 +13,8 @@ from typing import Annotated
 from pydantic import Field, create_model
 
 from hallulab.agents.models.answers import UnparseableAnswer
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import Prompt
+from hallulab.agents.models.session import Session
 from hallulab.detectors.metarag.steps import (
     RETRY_TEMPERATURE,
     Check,

@@ -15,8 +15,8 @@ from pydantic import Field
 
 from hallulab.agents.concurrency import run_in_daemon_thread
 from hallulab.agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import ChatMessage
+from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import ClaimCheck, identify_model
 from hallulab.agents.versions import compute_version, digest_code
 from hallulab.detectors.base.judging import (

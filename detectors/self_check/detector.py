@@ -19,8 +19,8 @@ from statistics import fmean
 from pydantic import Field
 
 from hallulab.agents.models.answers import UnparseableAnswer
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import format_dialogue, load_prompt
+from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import EVEN_ODDS
 from hallulab.detectors.base.judging import (
     Abstention,

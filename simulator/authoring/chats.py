@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 
 from hallulab.agents.models.answers import ModelError, UnparseableAnswer
-from hallulab.agents.models.model import Session
+from hallulab.agents.models.session import Session
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.users.chats import (
     MAX_TOKENS,

@@ -14,7 +14,7 @@ from typing import Any
 
 from hallulab.agents.machine.cache import replacing
 from hallulab.agents.models.answers import UnparseableAnswer
-from hallulab.agents.models.model import Session
+from hallulab.agents.models.session import Session
 from hallulab.agents.progress import bars
 from hallulab.agents.retrieval.embeddings import Embedder, SentenceEmbedder, topics
 from hallulab.agents.retrieval.knowledge import KnowledgeBase

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hallulab.agents.models.answers import UnparseableAnswer
-from hallulab.agents.models.model import Session
+from hallulab.agents.models.session import Session
 from hallulab.agents.retrieval.embeddings import Embedder
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.users.personas import (

@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.model import ModelPool, Session
+from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage, load_prompt
+from hallulab.agents.models.session import Session
 from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.scenarios.text.spans import split_words

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.model import Session
 from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.models.session import Session
 from hallulab.scenarios.text.edits import find_whole_sentences
 from hallulab.scenarios.text.spans import Region, normalize_text, split_sentences, split_words
 from hallulab.simulator.stress.kinds import PlantedError

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.agents.models.model import Session
+from hallulab.agents.models.session import Session
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.logic_graph.detector import LogicGraphDetector
 from hallulab.detectors.logic_graph.scorers import ChunkGroup, Pair
