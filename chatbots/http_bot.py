@@ -27,7 +27,7 @@ from hallulab.agents.models.unreachable import find_no_handle, name_trouble
 from hallulab.agents.models.wire_settings import Headers, Query
 from hallulab.chatbots.evidence import leave_evidence
 from hallulab.chatbots.http_answer import HttpAnswer, receive_answer
-from hallulab.chatbots.http_request import SAMPLE, Said, build_body, build_headers, render
+from hallulab.chatbots.http_request import SAMPLE, TemplateValues, build_body, build_headers, render
 from hallulab.chatbots.passages import read_passages
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, validate_reply
@@ -164,7 +164,9 @@ class HttpBot:
     async def _ask(self, history: Sequence[Message]) -> tuple[str, tuple[Passage, ...] | None]:
         """Return the bot's reply and passages; None: it names none."""
         url, limit = self._options.url, self._context.models.timeout_s
-        request, secrets = self._build_request(Said.make(history, self._session, self._options.stateful))
+        request, secrets = self._build_request(
+            TemplateValues.make(history, self._session, self._options.stateful)
+        )
         try:
             async with asyncio.timeout(limit):
                 answer = await self._send_until_answered(request, secrets)
@@ -177,7 +179,7 @@ class HttpBot:
             raise ChatbotError(f"{url} refused the request with status {answer.status}{told}")
         return self._read(answer)
 
-    def _build_request(self, said: Said) -> tuple[httpx2.Request, list[str]]:
+    def _build_request(self, said: TemplateValues) -> tuple[httpx2.Request, list[str]]:
         options = self._options
         try:
             headers, secrets = build_headers(options.headers, said, options.url)
@@ -201,7 +203,7 @@ class HttpBot:
 
     def _try_out(self) -> None:
         """Check the templates before anything is sent."""
-        said = Said.make([Message(role="user", text=SAMPLE)], self._session, last_only=True)
+        said = TemplateValues.make([Message(role="user", text=SAMPLE)], self._session, last_only=True)
         self._build_request(said)
 
     async def _send_until_answered(self, request: httpx2.Request, secrets: Sequence[str]) -> HttpAnswer:

@@ -25,7 +25,7 @@ SAMPLE = 'It\'s "wet"\\\n{{ message }} ${HOME} \u2028'
 
 
 @dataclass(frozen=True)
-class Said:
+class TemplateValues:
     """What fills templates in."""
 
     message: str
@@ -36,7 +36,7 @@ class Said:
     """Another text for each conversation."""
 
     @classmethod
-    def make(cls, history: Sequence[Message], session: str, last_only: bool) -> Said:
+    def make(cls, history: Sequence[Message], session: str, last_only: bool) -> TemplateValues:
         """Return what a dialogue fills in.
 
         Args:
@@ -54,7 +54,7 @@ class Said:
         return {"message": self.message, "history": list(self.history), "session": self.session}
 
 
-def render(template: str, said: Said) -> str:
+def render(template: str, said: TemplateValues) -> str:
     """Fill in a template.
 
     Raises:
@@ -63,7 +63,7 @@ def render(template: str, said: Said) -> str:
     return fill_in_text(template, said.variables)
 
 
-def fill_in(value: Any, said: Said) -> Any:
+def fill_in(value: Any, said: TemplateValues) -> Any:
     """Fill in the texts of a structure; one that is a single expression becomes its value.
 
     Raises:
@@ -79,7 +79,7 @@ def fill_in(value: Any, said: Said) -> Any:
     return [fill_in(item, said) for item in value] if isinstance(value, list) else value
 
 
-def build_body(body: Any, said: Said, as_json: bool) -> str:
+def build_body(body: Any, said: TemplateValues, as_json: bool) -> str:
     """Return a request's body.
 
     Args:
@@ -107,7 +107,9 @@ def build_body(body: Any, said: Said, as_json: bool) -> str:
     return text
 
 
-def build_headers(headers: Mapping[str, str], said: Said, address: str) -> tuple[dict[str, str], list[str]]:
+def build_headers(
+    headers: Mapping[str, str], said: TemplateValues, address: str
+) -> tuple[dict[str, str], list[str]]:
     """Return a request's headers, and the secrets in them.
 
     Args:

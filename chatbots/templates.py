@@ -83,7 +83,7 @@ def _finish(value: Any) -> Any:
     return value
 
 
-class _Priced(NodeTransformer):
+class _Metered(NodeTransformer):
     """Makes loops and `~`, which the sandbox does not see, go through filters."""
 
     def visit_For(self, node: nodes.For) -> nodes.Node:
@@ -101,7 +101,7 @@ class _Environment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
     def _generate(self, source: nodes.Template, *arguments: Any, **named: Any) -> str:
-        return super()._generate(_Priced().visit(source), *arguments, **named)
+        return super()._generate(_Metered().visit(source), *arguments, **named)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """See `SandboxedEnvironment`."""

@@ -114,8 +114,10 @@ async def _asked(way: str, recording: Recording, transport: httpx2.AsyncBaseTran
         await pool.close()
         recording.close()
     calls = [call.model_dump_json() for call in session.calls]
-    assert len(calls) == 1
-    return json.dumps(told, ensure_ascii=False), calls[0]
+    assert len(calls) == 1 or (
+        way == "choose" and len(calls) == 2
+    )  # an unlikely option is asked for by its word
+    return json.dumps(told, ensure_ascii=False), "".join(calls)
 
 
 def _pool(transport: httpx2.AsyncBaseTransport, recording: Recording) -> ModelPool:

@@ -19,6 +19,7 @@ from hallulab.simulator.bench.hotpotqa_derived import (
     list_left_out,
 )
 from hallulab.testing.scripted import Script, last_user, scripted_pool
+from tests.agents.models.endpoints import refusal
 
 
 def question(**changes: Any) -> HotpotQuestion:
@@ -215,7 +216,7 @@ async def test_what_is_left_out_is_counted() -> None:
 
     def script(body: dict[str, Any]) -> str | httpx2.Response:
         asked.append(last_user(body))
-        return httpx2.Response(400, json={}) if "Broken" in asked[-1] else "Captain"
+        return refusal(400, "too long") if "Broken" in asked[-1] else "Captain"
 
     derived = await built(
         script, question(), question(_id="q2", question="Broken?"), question(_id="q3", type="comparison")

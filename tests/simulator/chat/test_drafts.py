@@ -46,7 +46,8 @@ def script(body: dict[str, Any]) -> Any:
         }
         return json.dumps(known.get(asked["name"], made))
     if body.get("logprobs"):
-        return {"No": 0.9, "Yes": 0.05, "A": 0.05}
+        letter = body["messages"][-1]["content"].endswith("Letter:")
+        return {"A": 0.9, "B": 0.05} if letter else {"No": 0.9, "Yes": 0.05}
     return BETTER if "- Water boils" in str(body["messages"]) else SAID
 
 

@@ -60,7 +60,7 @@ CASES = pytest.mark.parametrize(
                     "# first of all\n        draft = await super()",
                 ),
                 "agents/users/user.py": ('"""Hash what decides', '"""Hash all that decides'),
-                "agents/models/transport.py": ("status >= 500", "status > 499"),
+                "agents/models/transport.py": ("if status < 400", "if status <= 399"),
                 "detectors/lexical/detector.py": ("from __future__", "# a remark\nfrom __future__"),
             },
             {},

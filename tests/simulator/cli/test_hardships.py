@@ -126,7 +126,7 @@ def test_killed_at_any_place_a_run_goes_on_without_loss_or_double(
     assert (out / "report.html").exists()
 
 
-@pytest.mark.parametrize("size", [0, 6_000, 12_000])
+@pytest.mark.parametrize("size", [0, 9_000, 12_000])
 def test_a_full_disk_is_one_sentence_and_room_makes_the_run_whole(
     runs: Runs, tmp_path: Path, size: int
 ) -> None:

@@ -18,6 +18,7 @@ from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing.kill_points import count_differences, journal_lines
 from hallulab.testing.planted_rates import make_planted_script
 from hallulab.testing.scripted import completion
+from tests.agents.models.endpoints import refusal
 from tests.simulator.decide.planted_run import count_talks, read_decision, run_planted
 
 CLEAR = {"careful": 0.0, "careless": 2.0}
@@ -125,7 +126,7 @@ def test_what_was_not_scored_is_not_0(tmp_path: Path) -> None:
 
     def failing(body: dict[str, Any]) -> object:
         answer = planted(body)
-        return httpx2.Response(400) if "bravix" in str(answer) else answer
+        return refusal(400, "too long") if "bravix" in str(answer) else answer
 
     decision = run_planted(tmp_path, CLEAR, {"budget": "4personas"}, script=failing)  # type: ignore[arg-type]
     assert decision["found"]["scored"] == {"careful": 4, "careless": 0}
