@@ -92,38 +92,25 @@ def tiny_minicheck(folder: Path, kind: str) -> Any:
     )
 
     torch.manual_seed(3)
+    sizes: dict[str, Any] = {
+        "vocab_size": len(WORDS),
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "max_position_embeddings": 600,
+        "num_labels": 2,
+        "pad_token_id": WORDS.index("<pad>"),
+    }
     if kind == "t5":
         model: Any = T5ForConditionalGeneration(tiny_t5(folder))
     elif kind == "deberta":
         save_tokenizer(folder)
-        model = DebertaV2ForSequenceClassification(
-            DebertaV2Config(
-                vocab_size=len(WORDS),
-                hidden_size=16,
-                num_hidden_layers=2,
-                num_attention_heads=2,
-                intermediate_size=16,
-                max_position_embeddings=600,
-                relative_attention=True,
-                pooler_hidden_size=16,
-                num_labels=2,
-                pad_token_id=WORDS.index("<pad>"),
-            )
-        )
+        config = DebertaV2Config(**sizes, relative_attention=True, pooler_hidden_size=16)
+        model = DebertaV2ForSequenceClassification(config)
     else:
         save_tokenizer(folder)
-        model = RobertaForSequenceClassification(
-            RobertaConfig(
-                vocab_size=len(WORDS),
-                hidden_size=16,
-                num_hidden_layers=2,
-                num_attention_heads=2,
-                intermediate_size=16,
-                max_position_embeddings=600,
-                num_labels=2,
-                pad_token_id=WORDS.index("<pad>"),
-            )
-        )
+        model = RobertaForSequenceClassification(RobertaConfig(**sizes))
     model.eval().save_pretrained(folder)
     return model
 

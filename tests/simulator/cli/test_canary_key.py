@@ -92,6 +92,7 @@ def assert_nowhere(folder: Path, *said: Ended) -> None:
 def assert_nowhere_after(folder: Path, said: Ended) -> None:
     """The same, also when the run in this folder is reported and exported."""
     if "It stays busy" in said.err:  # so it was before the run, and there is none
+        assert (said.code, (folder / "report.html").exists()) == (1, False)
         assert_nowhere(folder, said)
         return
     assert (folder / "report.html").is_file()
