@@ -1,4 +1,4 @@
-"""Have PDF, HTML and Word documents turned into text by a process that has bounds of memory and time.
+"""Have documents turned into text by a process that has bounds of memory and time.
 
 The packages that read these formats take a hundred times the memory and minutes of time for a few kilobytes
 that were made for it. One process reads all documents of a folder. It starts none itself, gets no key, and
@@ -22,7 +22,8 @@ from typing import IO, Self, cast
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import read_json, replace_surrogates
 from hallulab.scenarios.packs import conversion_worker
-from hallulab.scenarios.packs.conversion_worker import CONVERTERS, LARGEST_TEXT, LONGEST_REASON, OUT_OF_MEMORY
+from hallulab.scenarios.packs.conversion_worker import LARGEST_TEXT, LONGEST_REASON, OUT_OF_MEMORY
+from hallulab.scenarios.packs.kinds import KINDS, Extracted
 from hallulab.scenarios.text.wording import render_one_line
 
 MEMORY = 1 << 30
@@ -75,8 +76,8 @@ class Conversion:
                 stream.close()
         return code
 
-    def read(self, path: Path, content: bytes) -> str:
-        """Return the text of a document.
+    def read(self, path: Path, content: bytes) -> Extracted:
+        """Return what a document says.
 
         Args:
             path: the document; its suffix says how it is read.
@@ -90,12 +91,17 @@ class Conversion:
         self._seconds += SECONDS_EACH + SECONDS_PER_MEGABYTE * len(content) / 1e6
         request = {"suffix": suffix, "bytes": len(content), "seconds": self._seconds}
         try:
-            text = self._exchange(json.dumps(request).encode("ascii") + b"\n" + content)
+            answer = self._exchange(json.dumps(request).encode("ascii") + b"\n" + content)
+            found = Extracted(**json.loads(answer))
         except _Unread as error:
-            kind = CONVERTERS[suffix][0]
-            raise UsageError(f"{path}: cannot be read as {kind} ({error}). {error.remedy}") from error
-        # Broken fonts give lone surrogates.
-        return replace_surrogates(text).replace("\x00", "")
+            raise UsageError(
+                f"{path}: cannot be read as {KINDS[suffix].name} ({error}). {error.remedy}"
+            ) from error
+        return Extracted(
+            _clean(found.text),
+            found.title and _clean(found.title),
+            tuple(render_one_line(note)[:LONGEST_REASON] for note in found.notes),
+        )
 
     def _exchange(self, message: bytes) -> str:
         """Return the text with which the process answers a message."""
@@ -132,6 +138,11 @@ class Conversion:
         else:
             reason = f"its reader ended with code {code}"
         raise _Unread(reason, "Convert it to text, or remove it.")
+
+
+def _clean(text: str) -> str:
+    # Broken fonts give lone surrogates.
+    return replace_surrogates(text).replace("\x00", "")
 
 
 class _Unread(Exception):

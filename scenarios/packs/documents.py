@@ -18,7 +18,7 @@ from hallulab.scenarios.files.data_files import read_bytes, read_text, replace_s
 from hallulab.scenarios.files.opening import name_kind
 from hallulab.scenarios.files.yaml_text import YamlText
 from hallulab.scenarios.packs.conversion import Conversion
-from hallulab.scenarios.packs.conversion_worker import CONVERTERS
+from hallulab.scenarios.packs.kinds import KINDS as CONVERTED
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.transcript import Frozen
 
@@ -77,7 +77,7 @@ SCHEMA = "docs/scenario-packs.md"
 _TEXTS = (".md", ".txt")
 _PDF = ".pdf"
 
-SUFFIXES = (*_TEXTS, *CONVERTERS)
+SUFFIXES = (*_TEXTS, *CONVERTED)
 """Suffixes of the files that are read."""
 
 KINDS = ", ".join(SUFFIXES[:-1]) + f" and {SUFFIXES[-1]}"
@@ -161,8 +161,8 @@ def find_document_files(folder: Path) -> Iterable[Path]:
 
 def _read_document(path: Path, name: str, defaults: DocumentDefaults, conversion: Conversion) -> Document:
     suffix = path.suffix.lower()
-    if suffix in CONVERTERS:
-        labels, body = DocumentLabels(), conversion.read(path, read_bytes(path, LARGEST))
+    if suffix in CONVERTED:
+        labels, body = DocumentLabels(), conversion.read(path, read_bytes(path, LARGEST)).text
     else:
         labels, body = _split_front_matter(path, read_text(path, LARGEST))
     heading = _HEADING.search(body) if suffix not in (_PDF, ".txt") else None

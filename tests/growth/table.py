@@ -16,7 +16,7 @@ from hallulab.detectors.explanations import claim, evidence, explanation, findin
 from hallulab.detectors.features import batch, features, judgements, matching, trained_detector
 from hallulab.scenarios.chats import formats, otel, traces, turns
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
-from hallulab.scenarios.packs.conversion_worker import CONVERTERS
+from hallulab.scenarios.packs.kinds import html
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text import blank, chunking, edits, items, spans, wording, words
 from hallulab.scenarios.transcript import Passage, Span, Turn, TurnView, Verdict
@@ -280,7 +280,7 @@ TABLE: dict[Callable[..., Any], Case] = {
     traces.extract_messages: lambda text: traces.extract_messages([text], "user"),
     turns.extract_evidence: lambda text: list(turns.extract_evidence([text, {"text": text}], "tool")),
     turns.read_content: lambda text: turns.read_content([{"type": "text", "text": text}] * 9, "x"),
-    CONVERTERS[".html"][1]: lambda text: CONVERTERS[".html"][1](f"<p>{text}</p>".encode()),
+    html.read: lambda text: html.read(f"<p>{text}</p>".encode()),
     annotators.list_conflicts: list_conflicts,
     gamma.compute_disorder: lambda text: gamma.compute_disorder(mark_units(text), mark_units(text[3:])),
     hallucinations.count_verdicts: lambda text: hallucinations.count_verdicts(

@@ -118,7 +118,7 @@ def test_a_process_that_does_not_start_is_one_sentence(monkeypatch: pytest.Monke
 def test_one_process_reads_all_documents_and_has_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "canary")
     with Conversion() as process:
-        assert [process.read(*PAGE) for _ in range(3)] == ["Ten cents a day."] * 3
+        assert [process.read(*PAGE).text for _ in range(3)] == ["Ten cents a day."] * 3
         (one,) = list_readers()
         assert "OPENAI_API_KEY" not in one.environ()
     assert not one.is_running()
@@ -131,7 +131,7 @@ def test_after_a_document_that_broke_its_bounds_others_are_read(monkeypatch: pyt
         with pytest.raises(UsageError):
             process.read(*LARGE)
         monkeypatch.undo()
-        assert process.read(*PAGE) == "Ten cents a day."
+        assert process.read(*PAGE).text == "Ten cents a day."
 
 
 def test_no_process_is_left_when_a_command_is_interrupted() -> None:
@@ -151,7 +151,7 @@ def test_a_signal_to_the_group_leaves_the_process_to_ours(number: signal.Signals
         process.read(*PAGE)
         (one,) = list_readers()
         one.send_signal(number)
-        assert process.read(*PAGE) == "Ten cents a day."
+        assert process.read(*PAGE).text == "Ten cents a day."
         assert list_readers() == [one]
 
 

@@ -1,0 +1,46 @@
+"""The kinds of documents that are converted to text: a module for each, which `KINDS` names by suffix.
+
+They run in a process of their own (`conversion_worker`), so they import nothing of ours but each other, and the
+packages that read a format only where they read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import NamedTuple
+
+
+class Extracted(NamedTuple):
+    """What a document says."""
+
+    text: str
+    """Its text, with Markdown's headings, lists and tables where the kind has such."""
+    title: str | None = None
+    """The title that the document gives itself; None: none."""
+    notes: tuple[str, ...] = ()
+    """What was left out or is doubtful, a sentence each: `page 2 has no text`."""
+
+
+class Kind(NamedTuple):
+    """A kind of document."""
+
+    name: str
+    """What the user reads: `Word document`."""
+    module: str
+    """The module of this package whose function `read` turns bytes into what they say."""
+
+    def read(self, content: bytes) -> Extracted:
+        """Return what a document says; raises nearly any exception for a damaged one."""
+        read = import_module(f"{__name__}.{self.module}").read
+        extracted: Extracted = read(content)
+        return extracted
+
+
+KINDS: Mapping[str, Kind] = {
+    ".pdf": Kind("PDF", "pdf"),
+    ".html": Kind("HTML", "html"),
+    ".htm": Kind("HTML", "html"),
+    ".docx": Kind("Word document", "word"),
+}
+"""Suffix, in small letters → kind. A format that stands here is read within the bounds."""
