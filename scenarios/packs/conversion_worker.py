@@ -6,7 +6,7 @@ that it may take at most. `hallulab.scenarios.packs.conversion` starts it and as
 | from | message |
 |---|---|
 | us | a line `{"suffix", "bytes", "seconds"}`, then so many bytes: the document |
-| worker | a line `{"bytes"}`, then so many bytes of UTF-8: what it says, as JSON `{"text", "title", "notes"}`; or a line `{"error"}` |
+| worker | a line `{"bytes"}`, then so many bytes of JSON: `{"text", "title", "notes"}`, or `{"error"}` |
 
 `seconds` is the processor time that the process may have taken in all when the document is read.
 """

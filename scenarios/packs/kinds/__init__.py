@@ -1,7 +1,7 @@
 """The kinds of documents that are converted to text: a module for each, which `KINDS` names by suffix.
 
-They run in a process of their own (`conversion_worker`), so they import nothing of ours but each other, and the
-packages that read a format only where they read it.
+They run in a process of their own (`conversion_worker`), so they import nothing of ours but each other, and
+the packages that read a format only where they read it.
 """
 
 from __future__ import annotations
