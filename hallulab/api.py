@@ -252,7 +252,7 @@ async def _import_chats(options: ImportOptions) -> Run:
     """Write your own chats as a run folder, as `hallulab import` does, and open it."""
     from hallulab.simulator.runs.importing import import_from_options
 
-    folder, _, _ = await import_from_options(options)
+    folder, *_ = await import_from_options(options)
     return Run(folder.path)
 
 

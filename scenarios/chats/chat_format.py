@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import Marked
 from hallulab.scenarios.chats.values import FormatError, read_json_values
 from hallulab.scenarios.transcript import Conversation
@@ -46,8 +47,9 @@ class ChatFormat:
     """What has this format."""
     endings: tuple[str, ...]
     """Endings of the files' names; empty: it is a folder."""
-    read: Callable[[Path], Iterator[ReadChat]]
-    """Yields the conversations of a file in its order; raises UsageError or FormatError."""
+    read: Callable[[Path, Reading], Iterator[ReadChat]]
+    """Yields the conversations of a file in its order, and notes what it took for what; raises UsageError or
+    FormatError."""
     recognize: Callable[[FileStart], bool] | None = None
     """Tells a file of this format by its beginning; None: it must be named."""
     write: Callable[[Path, Iterable[Marked], frozenset[str]], None] | None = None
@@ -60,11 +62,14 @@ class ChatFormat:
     """Whether an export adds a data card, `README.md`, to the folder."""
 
 
-def read_objects(path: Path, read: Callable[[Mapping[str, Any], str], Conversation]) -> Iterator[ReadChat]:
+def read_objects(
+    path: Path, reading: Reading, read: Callable[[Mapping[str, Any], str], Conversation]
+) -> Iterator[ReadChat]:
     """Yield a conversation of each JSON object of a file.
 
     Args:
         path: the file.
+        reading: says how many wrong objects may be left out.
         read: makes a conversation of an object and the name that it has if it names itself not.
 
     Raises:
@@ -75,7 +80,7 @@ def read_objects(path: Path, read: Callable[[Mapping[str, Any], str], Conversati
         try:
             yield ReadChat(f"{path}, {place}", read(require_object(value), f"chat-{number}"))
         except FormatError as error:
-            raise FormatError(str(error), place) from error
+            reading.skip(FormatError(str(error), place), place)
 
 
 def require_object(value: Any) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, write_lines
 from hallulab.scenarios.chats.otel import parse_timestamp
+from hallulab.scenarios.chats.reading import NAMES, Reading, fold_name
 from hallulab.scenarios.chats.record import (
     CHATBOT,
     MODEL,
@@ -38,16 +39,8 @@ from hallulab.scenarios.files.data_files import open_to_read
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Conversation, Turn
 
-QUESTION = ("user", "question", "query", "input", "prompt", "user_message", "user_input")
-"""Names of the column with the user's message; the first that is there counts, as below."""
-REPLY = ("reply", "answer", "response", "output", "assistant", "assistant_message", "completion")
-"""Names of the column with the reply."""
-EVIDENCE = ("passages", "contexts", "context", "retrieved_contexts", "documents", "evidence")
-"""Names of the column with the evidence: a text, or a JSON list of texts or objects."""
-CONVERSATION = ("conversation", "conversation_id", "session_id", "session", "chat_id", "thread_id")
-"""Names of the column that says which rows are one conversation; without it, each row is one."""
-ORDER = ("turn", "position", "timestamp", "time", "created_at")
-"""Names of the column that orders the rows of a conversation; without it, they are in order."""
+FIELDS = ("user", "reply", "passages", "session", "turn", "time", "topic", "chatbot", "model")
+"""What is looked for in tables that we did not write."""
 
 HEADER = (
     "conversation", "turn", "user", "reply", "passages", "query", "steps", "spans", "chatbot", "model",
@@ -90,10 +83,10 @@ def format_csv_line(cells: Sequence[str]) -> str:
 def is_csv(first_line: str) -> bool:
     """Return whether a line is the header of a file that we can read."""
     try:
-        names = {name.strip().lower() for name in next(csv.reader([first_line]), [])}
+        names = {fold_name(name) for name in next(csv.reader([first_line]), [])}
     except csv.Error:
         return False
-    return bool(names & set(QUESTION)) and bool(names & set(REPLY))
+    return all(names & set(map(fold_name, NAMES[field])) for field in ("user", "reply"))
 
 
 def recognize(start: FileStart) -> bool:
@@ -108,7 +101,7 @@ def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
     write_lines(path, map(format_csv_line, chain([HEADER], rows)))
 
 
-def read(path: Path) -> Iterator[ReadChat]:
+def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of a file, however its rows are ordered.
 
     Raises:
@@ -116,9 +109,9 @@ def read(path: Path) -> Iterator[ReadChat]:
         FormatError: a cell is wrong.
     """
     with Groups() as groups:
-        for number, (line, row) in enumerate(_read_rows(path)):
-            name = row.get("conversation") or f"row-{number + 1}"
-            groups.add(name, _read_order(row.get("order"), line), line, row)
+        for number, (line, row) in enumerate(_read_rows(path, reading)):
+            name = row.get("session") or row.get("conversation") or f"row-{number + 1}"
+            groups.add(name, _read_order(row.get("turn") or row.get("time"), line), line, row)
         for name, rows in groups:
             _require_whole_order(name, rows)
             try:
@@ -148,7 +141,7 @@ def _read_order(cell: str | None, line: int) -> float:
 
 def _require_whole_order(name: str, rows: Sequence[GroupedPart]) -> None:
     """Raise FormatError if some rows of a conversation have a turn or time, and others have none."""
-    lacking = [row.line for row in rows if not (row.value.get("order") or "").strip()]
+    lacking = [row.line for row in rows if not (row.value.get("turn") or row.value.get("time") or "").strip()]
     if 0 < len(lacking) < len(rows):
         raise FormatError(
             f"other rows of the conversation {name[:40]!r} have a turn or time, and this one has none. Give "
@@ -157,14 +150,14 @@ def _require_whole_order(name: str, rows: Sequence[GroupedPart]) -> None:
         )
 
 
-def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def _read_rows(path: Path, reading: Reading) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (line, cells by our name of the column) of each row."""
     with open_to_read(path) as file:
         reader = csv.reader(_decode_lines(file, path), strict=True)
         at = 1
         try:
-            header = [name.strip().lower() for name in next(reader, [])]
-            columns = _locate_columns(path, header)
+            header = [name.strip() for name in next(reader, [])]
+            columns = _locate_columns(path, header, reading)
             at = reader.line_num + 1
             for cells in reader:
                 if len(cells) != len(header) and cells:
@@ -191,21 +184,20 @@ def _decode_lines(lines: Iterable[bytes], path: Path) -> Iterator[str]:
             ) from error
 
 
-def _locate_columns(path: Path, header: list[str]) -> dict[str, int]:
+def _locate_columns(path: Path, header: list[str], reading: Reading) -> dict[str, int]:
     """Return where the columns are, by our name for them."""
-    wanted = {
-        "user": QUESTION, "reply": REPLY, "passages": EVIDENCE, "conversation": CONVERSATION, "order": ORDER,
-    }  # fmt: skip
-    wanted |= {name: (name,) for name in ("topic", "query", "steps", "spans", "chatbot", "model", "about")}
-    found = {
-        ours: next(header.index(name) for name in names if name in header)
-        for ours, names in wanted.items()
-        if set(names) & set(header)
-    }
-    for column, names in (("user", QUESTION), ("reply", REPLY)):
-        if column not in found:
+    if set(HEADER) <= set(header):
+        return {name: header.index(name) for name in HEADER}
+    try:
+        chosen = reading.choose(header, *FIELDS)
+    except FormatError as error:
+        raise FormatError(str(error), "line 1") from error
+    found = {field: header.index(name) for field, name in chosen.items()}
+    for field in ("user", "reply"):
+        if field not in found:
             raise UsageError(
-                f"{path}, line 1: no column {' or '.join(names)} among {', '.join(header)}. {_advise(header)}"
+                f"{path}, line 1: no column {' or '.join(NAMES[field])} among {', '.join(header)}. "
+                f"{_advise(header)}"
             )
     if found["user"] == found["reply"]:
         raise UsageError(f"{path}, line 1: one column is message and reply. Give each its own.")

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
+from hallulab.scenarios.chats.reading import Reading, place_in
 from hallulab.scenarios.chats.values import FormatError, read_json_values
 from hallulab.scenarios.components import find_info, import_constants, list_component_names
 from hallulab.scenarios.errors import UsageError
@@ -48,16 +49,21 @@ def find_format(name: str) -> ChatFormat:
     return find_info("format", name, _import_own(), GROUP, ChatFormat)
 
 
-def read_chats(path: Path, format: str) -> Iterator[ReadChat]:
+def read_chats(path: Path, format: str, reading: Reading | None = None) -> Iterator[ReadChat]:
     """Yield the conversations of a file, in the order of the file; those without a reply, too.
+
+    Args:
+        path: the file.
+        format: its format.
+        reading: what the user decided; it notes what was taken for what. None: nothing was decided.
 
     Raises:
         UsageError: there is no such format, or something in the file is wrong; names file, line and remedy.
     """
     try:
-        yield from find_format(format).read(path)
+        yield from find_format(format).read(path, reading or Reading())
     except FormatError as error:
-        raise UsageError(", ".join(filter(None, (str(path), error.place))) + f": {error}") from error
+        raise UsageError(f"{place_in(path, error.place)}: {error}") from error
 
 
 def format_of(path: Path) -> str:

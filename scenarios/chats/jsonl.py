@@ -19,15 +19,16 @@ from hallulab.scenarios.chats.chat_format import (
     read_objects,
     write_lines,
 )
+from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import Marked
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.transcript import Conversation
 
 
-def read(path: Path) -> Iterator[ReadChat]:
+def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversation of each line."""
-    return read_objects(path, read_own)
+    return read_objects(path, reading, read_own)
 
 
 def read_own(value: Mapping[str, Any], name: str) -> Conversation:

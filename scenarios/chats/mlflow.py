@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
 from hallulab.scenarios.chats.otel import read_timestamp
+from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.files.json_text import parse_json
@@ -92,9 +93,9 @@ def _read_text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def read(path: Path) -> Iterator[ReadChat]:
+def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of a file of traces."""
-    return read_traces(path, read_mlflow_spans)
+    return read_traces(path, reading, read_mlflow_spans)
 
 
 def recognize(start: FileStart) -> bool:

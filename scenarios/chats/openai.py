@@ -19,13 +19,14 @@ from hallulab.scenarios.chats.chat_format import (
     write_lines,
 )
 from hallulab.scenarios.chats.messages import build_message_line, collect_messages, read_messages
+from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import Marked
 from hallulab.scenarios.transcript import Conversation
 
 
-def read(path: Path) -> Iterator[ReadChat]:
+def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversation of each line."""
-    return read_objects(path, read_openai)
+    return read_objects(path, reading, read_openai)
 
 
 def read_openai(value: Mapping[str, Any], name: str) -> Conversation:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
+from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces, unpack_json
 from hallulab.scenarios.chats.values import FormatError, list_in
 from hallulab.scenarios.files.json_text import MAX_DEPTH
@@ -255,9 +256,9 @@ def parse_timestamp(value: Any) -> float | None:
     return None
 
 
-def read(path: Path) -> Iterator[ReadChat]:
+def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of a file of traces."""
-    return read_traces(path, read_otel_spans)
+    return read_traces(path, reading, read_otel_spans)
 
 
 def recognize(start: FileStart) -> bool:

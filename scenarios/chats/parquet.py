@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
 from hallulab.scenarios.chats.openai import build_openai_line, read_openai
+from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import KEY, PARTS, Marked, build_chat_context
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
@@ -77,7 +78,7 @@ def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
             writer.write_table(pa.Table.from_pylist(batch, schema=columns))
 
 
-def read(path: Path) -> Iterator[ReadChat]:
+def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield a conversation of each row of a table, or of all tables of a folder.
 
     Raises:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, encode_json
+from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, Marked, build_conversation
 from hallulab.scenarios.chats.values import FormatError, Groups, read_json_values
 from hallulab.scenarios.datasets.ragtruth import RESPONSES, SOURCES
@@ -81,7 +82,7 @@ def recognize(start: FileStart) -> bool:
     return (start.path / RESPONSES).is_file()
 
 
-def read(folder: Path) -> Iterator[ReadChat]:
+def read(folder: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of a folder.
 
     Raises:

@@ -19,15 +19,16 @@ from hallulab.scenarios.chats.chat_format import (
     write_lines,
 )
 from hallulab.scenarios.chats.messages import build_message_line, collect_messages, read_messages
+from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import Marked
 from hallulab.scenarios.transcript import Conversation
 
 _ROLES = {"user": "human", "assistant": "gpt"}
 
 
-def read(path: Path) -> Iterator[ReadChat]:
+def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversation of each line."""
-    return read_objects(path, read_sharegpt)
+    return read_objects(path, reading, read_sharegpt)
 
 
 def read_sharegpt(value: Mapping[str, Any], name: str) -> Conversation:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from hallulab.scenarios.chats.chat_format import ReadChat, require_object
+from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, add_topic, build_conversation
 from hallulab.scenarios.chats.turns import (
     ChatMessageRecord,
@@ -56,28 +57,33 @@ class TraceSpan(Frozen):
     """Topic of the trace."""
 
 
-def read_traces(path: Path, read: Callable[[Mapping[str, Any]], Iterator[TraceSpan]]) -> Iterator[ReadChat]:
+def read_traces(
+    path: Path, reading: Reading, read: Callable[[Mapping[str, Any]], Iterator[TraceSpan]]
+) -> Iterator[ReadChat]:
     """Yield the conversations of a file of traces.
 
     Args:
         path: the file.
+        reading: says how many wrong values may be left out.
         read: yields the spans of a value of the file.
 
     Raises:
         UsageError: the file cannot be read.
         FormatError: a value is wrong.
     """
-    for line, conversation in build_conversations(_read_spans(path, read)):
+    for line, conversation in build_conversations(_read_spans(path, reading, read)):
         yield ReadChat(f"{path}, line {line}", conversation)
 
 
-def _read_spans(path: Path, read: Callable[[Mapping[str, Any]], Iterator[TraceSpan]]) -> Iterator[SpanRef]:
+def _read_spans(
+    path: Path, reading: Reading, read: Callable[[Mapping[str, Any]], Iterator[TraceSpan]]
+) -> Iterator[SpanRef]:
     for place, line, value in read_json_values(path):
         try:
             for span in read(require_object(value)):
                 yield SpanRef(line, span)
         except FormatError as error:
-            raise FormatError(str(error), place) from error
+            reading.skip(FormatError(str(error), place), place)
 
 
 class SpanRef(NamedTuple):

@@ -15,6 +15,7 @@ from hallulab.simulator.cli.options import AsJson, PassingOn, expand_options
 from hallulab.simulator.options.commands import BuildOptions, ImportOptions
 
 if TYPE_CHECKING:
+    from hallulab.scenarios.chats.reading import Reading
     from hallulab.scenarios.labelled import LabelledData
     from hallulab.simulator.runs.importing import ImportCounts
 
@@ -24,25 +25,41 @@ def import_(options: ImportOptions, as_json: AsJson = False) -> None:
     """Write your own chats as a run folder, for `detect`, `report`, `view` and `export`."""
     from hallulab.simulator.runs.importing import import_from_options
 
-    folder, format, counts = run_until_stopped(import_from_options(options))
+    folder, format, counts, reading = run_until_stopped(import_from_options(options))
     if as_json:
-        print_json(json.dumps(_convert_to_json(counts, format), indent=2) + "\n")
+        print_json(json.dumps(_convert_to_json(counts, format, reading), indent=2) + "\n")
     else:
-        _tell(counts, format, folder.path)
+        _tell(counts, format, reading, folder.path)
 
 
-def _convert_to_json(counts: ImportCounts, format: str) -> dict[str, object]:
+def _convert_to_json(counts: ImportCounts, format: str, reading: Reading) -> dict[str, object]:
     numbers = {
         key: value for key, value in dataclasses.asdict(counts).items() if key not in ("chatbots", "seeds")
     }
-    return {"format": format, **numbers, "without_evidence": counts.without_evidence}
+    return {
+        "format": format,
+        **numbers,
+        "without_evidence": counts.without_evidence,
+        "taken": {field: list(names) for field, names in reading.taken.items()},
+        "unread": list(reading.unread),
+        "notes": reading.notes,
+        "skipped": reading.skipped,
+    }
 
 
-def _tell(counts: ImportCounts, format: str, folder: Path) -> None:
+def _tell(counts: ImportCounts, format: str, reading: Reading, folder: Path) -> None:
     from hallulab.scenarios.text.wording import format_count
 
     chats, turns = format_count(counts.conversations, "conversation"), format_count(counts.turns, "turn")
     print_lines(f"{chats} with {turns} imported as {format} to {folder}")
+    if described := reading.describe():
+        print_lines(described)
+    for note in reading.notes:
+        print_lines(note, err=True)
+    if reading.skipped:
+        print_lines(f"{format_count(len(reading.skipped), 'wrong record')} left out:", err=True)
+        for skipped in reading.skipped:
+            print_lines(f"  {skipped}", err=True)
     if counts.without_reply:
         print_lines(
             f"{format_count(counts.without_reply, 'conversation')} left out: nobody replied", err=True

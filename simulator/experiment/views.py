@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, ValidationError, field_validator
 
-from hallulab.scenarios.chats.csv import EVIDENCE, QUESTION, REPLY
+from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.datasets.jsonl import PassageInput, build_input_passages, wrap_texts
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error
@@ -107,6 +108,8 @@ def _read_view(number: int, given: Any) -> TurnView:
         if not hasattr(given, "keys"):
             raise UsageError(f"judge: item {number} of `views` is {_describe_kind(given)}. {_TAKES}.")
         return ViewInput.model_validate(_rename(dict(given))).view()
+    except FormatError as error:
+        raise UsageError(f"judge: item {number} of `views`: {error}") from error
     except ValidationError as error:
         first = choose_main_error(error)
         field = ".".join(str(part) for part in first["loc"])
@@ -118,10 +121,11 @@ def _read_view(number: int, given: Any) -> TurnView:
 def _rename(given: dict[Any, Any]) -> dict[str, Any]:
     """Return the keys by the names of `TurnView`, without what a table calls missing."""
     held = {str(key): value for key, value in given.items() if value is not None and not _is_nan(value)}
-    for name, others in (("question", QUESTION), ("passages", EVIDENCE), ("reply", REPLY)):
-        other = next((one for one in others if one in held), None)
-        if name not in held and other is not None:
-            held[name] = held.pop(other)
+    wanted = {"question": "user", "passages": "passages", "reply": "reply"}
+    fields = [field for name, field in wanted.items() if name not in held]
+    for field, name in Reading().choose(held, *fields).items():
+        ours = next(one for one, other in wanted.items() if other == field)
+        held[ours] = held.pop(name)
     return held
 
 

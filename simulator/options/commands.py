@@ -277,6 +277,15 @@ class ImportOptions:
     scenario: Annotated[
         str | None, Flag("The pack that the chats belong to, whose documents are searched so.")
     ] = None
+    map: Annotated[
+        str | None,
+        Flag(
+            "What stands under which name, where names leave it open: user=question,reply=response.",
+            names=("--map",),
+            metavar="WHAT=NAME,…",
+        ),
+    ] = None
+    skip_bad: Annotated[int, Flag("Leave out up to so many wrong records, and name them.", metavar="N")] = 0
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,6 +42,14 @@ class Imported(Frozen):
     """It, as it was given."""
     format: str
     """Its format."""
+    taken: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    """What was looked for → the names in the file that were taken for it."""
+    unread: tuple[str, ...] = ()
+    """Names in the file that were not read."""
+    notes: tuple[str, ...] = ()
+    """Sentences about what was read."""
+    skipped: tuple[str, ...] = ()
+    """The wrong records that were left out: place and reason."""
     documents: str | None = None
     """Folder of the documents that evidence was searched in, as it was given; the run folder has a copy.
     None: there are none, or they are the scenario's."""

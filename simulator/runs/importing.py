@@ -13,6 +13,7 @@ from pathlib import Path
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.chatbots.evidence import EvidenceSource
 from hallulab.scenarios.chats.formats import format_of, list_formats, read_chats
+from hallulab.scenarios.chats.reading import Reading, parse_mapping
 from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_whole_folder
@@ -100,11 +101,11 @@ def load_imported_scenario(folder: RunFolder) -> Scenario | None:
     return load_imported_documents(documents, Boundary(folder.path))
 
 
-async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, ImportCounts]:
+async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, ImportCounts, Reading]:
     """Write chats as a run folder, with evidence searched where options name documents or a pack.
 
     Returns:
-        The folder, the format that was read, and what was counted.
+        The folder, the format that was read, what was counted, and what was taken for what.
 
     Raises:
         UsageError: an option or something in the file is wrong, or the folder is not empty.
@@ -114,6 +115,9 @@ async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, I
         raise UsageError("--documents and --scenario: give one of them.")
     if options.format is not None and options.format not in list_formats():
         raise UsageError(f"--format {options.format}: unknown. Give one of: {', '.join(list_formats())}.")
+    if options.skip_bad < 0:
+        raise UsageError(f"--skip-bad {options.skip_bad}: must be 0 or more. Correct it.")
+    reading = Reading(parse_mapping(options.map), options.skip_bad)
     file, documents = Path(options.file), to_path(options.documents)
     folder = RunFolder(to_path(options.out) or name_folder_by_time())
     check_outputs({}, inputs=[file], folders={"--out": folder.path})
@@ -124,8 +128,9 @@ async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, I
     format = options.format or format_of(file)
     about = Imported(file=str(file), format=format, documents=None if documents is None else str(documents))
     scenario = SCENARIO if named is None else locate_pack(named)
-    counts = await import_chats(file, format, folder, about, scenario, _build_evidence_source(pack))
-    return folder, format, counts
+    source = _build_evidence_source(pack)
+    counts = await import_chats(file, folder, about, scenario, source, reading)
+    return folder, format, counts, reading
 
 
 def _build_evidence_source(pack: Scenario) -> EvidenceSource | None:
@@ -138,30 +143,30 @@ def _build_evidence_source(pack: Scenario) -> EvidenceSource | None:
 
 async def import_chats(
     path: Path,
-    format: str,
     out: RunFolder,
     about: Imported,
     scenario: str,
     source: EvidenceSource | None = None,
+    reading: Reading | None = None,
 ) -> ImportCounts:
     """Write a run folder with the conversations of a file, whole or not at all.
 
     Args:
         path: the file.
-        format: its format.
         out: the run folder, which must be new or empty.
-        about: what experiment.json says of the import; its documents are copied.
+        about: what experiment.json says of the import, with the format to read; its documents are copied.
         scenario: name or path of the scenario pack; `imported`: none.
         source: where evidence is searched that the file lacks; None: nowhere.
+        reading: what the user decided; it notes what was taken for what.
 
     Raises:
         UsageError: something in the file is wrong, or the folder is not empty.
         OperationalError: the folder cannot be written, or the search failed.
     """
-    counts = ImportCounts()
+    counts, reading = ImportCounts(), reading or Reading()
     with write_whole_folder(out.path) as place:
         beside = RunFolder(place)
-        chats = _read_counted(path, format, counts)
+        chats = _read_counted(path, about.format, counts, reading)
         with beside.open_conversations() as journal:
             while batch := list(islice(chats, _AT_ONCE)):
                 await _write(journal, batch, counts, source)
@@ -174,14 +179,22 @@ async def import_chats(
                 ignore=shutil.ignore_patterns(".*"),
                 copy_function=copy_file,
             )
-        beside.write_experiment(_build_saved_experiment(counts, about, scenario))
+        told = about.model_copy(
+            update={
+                "taken": {field: tuple(names) for field, names in reading.taken.items()},
+                "unread": tuple(reading.unread),
+                "notes": tuple(reading.notes),
+                "skipped": tuple(reading.skipped),
+            }
+        )
+        beside.write_experiment(_build_saved_experiment(counts, told, scenario))
     return counts
 
 
-def _read_counted(path: Path, format: str, counts: ImportCounts) -> Iterator[Conversation]:
+def _read_counted(path: Path, format: str, counts: ImportCounts, reading: Reading) -> Iterator[Conversation]:
     """Yield the conversations with a reply, and count."""
     known: set[str] = set()
-    for place, one in read_chats(path, format):
+    for place, one in read_chats(path, format, reading):
         if not one.turns:
             counts.without_reply += 1
             continue

@@ -26,7 +26,7 @@ from hallulab.scenarios.chats.record import ChatContext, build_conversation
 from hallulab.scenarios.transcript import Turn
 
 
-def read(path):
+def read(path, reading):
     user, reply = path.read_text().removeprefix("TWO ").split("|")
     turns = [Turn(index=0, user=user, reply=reply, passages=())]
     yield ReadChat(str(path), build_conversation(turns, ChatContext(), "chat-1"))

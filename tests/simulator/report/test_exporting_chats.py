@@ -96,7 +96,7 @@ def again(run: RunFolder, format: str, wanted: ExportSelection = ALL) -> list[Co
     export_chats(run, format, wanted, out)
     found = format_of(out)
     assert found == format
-    asyncio.run(import_chats(out, found, back, Imported(file="x", format=found), "imported"))
+    asyncio.run(import_chats(out, back, Imported(file="x", format=found), "imported"))
     return list(back.read_conversations())
 
 

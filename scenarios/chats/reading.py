@@ -1,0 +1,222 @@
+"""What a reading of a file of chats takes for what: by the names in it, never by a guess.
+
+A name counts without case, `_`, `-` and spaces, so `sessionId`, `session_id` and `Session ID` are one. Two
+names that could be the same thing are refused, unless the user says which it is (`hallulab import --map`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from hallulab.scenarios.chats.values import FormatError
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.text.wording import shorten_line
+
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "user": (
+        "user", "question", "query", "input", "prompt", "user_message", "user_input", "user_query",
+        "user_prompt", "human", "instruction", "input_text",
+    ),
+    "reply": (
+        "reply", "answer", "response", "output", "assistant", "assistant_message", "assistant_response",
+        "completion", "actual_output", "model_output", "model_response", "bot_response", "generated_answer",
+        "generated_text", "output_text", "prediction", "ai_response",
+    ),
+    "passages": (
+        "passages", "contexts", "context", "retrieved_contexts", "retrieved_documents", "retrieved_docs",
+        "retrieval_context", "documents", "evidence", "knowledge",
+    ),
+    "session": (
+        "conversation", "conversation_id", "session_id", "session", "chat_id", "thread_id", "dialogue_id",
+        "dialog_id",
+    ),
+    "turn": ("turn", "turn_id", "turn_index", "turn_number", "position", "message_index"),
+    "time": ("timestamp", "time", "created_at", "created", "date", "datetime", "start_time", "create_time"),
+    "role": ("role", "speaker", "sender", "author", "message_type", "sender_type"),
+    "text": ("content", "text", "message", "message_text", "body"),
+    "messages": ("messages", "conversations", "conversation", "dialogue", "dialog", "chat", "turns"),
+    "chatbot": ("chatbot", "bot", "bot_name", "assistant_name"),
+    "model": ("model", "model_name", "model_id"),
+    "topic": ("topic",),
+}  # fmt: skip
+"""What is looked for → the names under which files have it."""
+
+_NO_LETTER = re.compile(r"[\s_-]+")
+
+
+def fold_name(name: str) -> str:
+    """Return a name without what does not count.
+
+    >>> fold_name("sessionId") == fold_name("Session ID") == fold_name("session_id")
+    True
+    """
+    return _NO_LETTER.sub("", name).casefold()
+
+
+_FOLDED = {field: frozenset(map(fold_name, names)) for field, names in NAMES.items()}
+
+
+class Layout(NamedTuple):
+    """Names of a known tool, which leave no doubt together: Ragas' `reference` is no reply."""
+
+    name: str
+    """The tool."""
+    needs: tuple[str, ...]
+    """Names by which it is known."""
+    fields: Mapping[str, str]
+    """What is looked for → its name there; other names are not read."""
+
+
+LAYOUTS: tuple[Layout, ...] = (
+    Layout(
+        "Ragas", ("user_input", "response"),
+        {"user": "user_input", "reply": "response", "passages": "retrieved_contexts"},
+    ),
+    Layout(
+        "DeepEval", ("input", "actual_output"),
+        {"user": "input", "reply": "actual_output", "passages": "retrieval_context"},
+    ),
+)  # fmt: skip
+"""The known tools; the first whose names are all there decides the fields that it names."""
+
+
+class Reading:
+    """One reading of a file: what the user decided, and what was taken, left out and noticed.
+
+    Args:
+        mapping: what is looked for → the name that the user gave for it; others are chosen by `NAMES`.
+        skip_bad: records that may be left out because they are wrong, at most.
+
+    Raises:
+        UsageError: `mapping` names something that is not looked for.
+    """
+
+    def __init__(self, mapping: Mapping[str, str] | None = None, skip_bad: int = 0) -> None:
+        self.mapping = dict(mapping or {})
+        self.skip_bad = skip_bad
+        self.taken: dict[str, dict[str, None]] = {}
+        """What is looked for → the names that were taken for it, in the order in which they were met."""
+        self.unread: dict[str, None] = {}
+        """Names that were not read."""
+        self.notes: list[str] = []
+        """Sentences for the user about what was read; each once."""
+        self.skipped: list[str] = []
+        """The wrong records that were left out: place and reason."""
+        self._chosen: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, str]] = {}
+        if unknown := [field for field in self.mapping if field not in NAMES]:
+            raise UsageError(f"--map {unknown[0]}: unknown. Map one of {', '.join(NAMES)}.")
+
+    def choose(self, names: Iterable[str], *fields: str) -> dict[str, str]:
+        """Return what is looked for → its name in a record or header; what is not there is missing.
+
+        The names are noted as taken, and the others as not read.
+
+        Args:
+            names: those in the file.
+            fields: what is looked for, of `NAMES`.
+
+        Raises:
+            FormatError: two names could be the same, or a name that the user gave is not there.
+        """
+        key = (tuple(names), fields)
+        if key not in self._chosen:
+            chosen = self._choose(*key)
+            for field, name in chosen.items():
+                self.take(field, name)
+            self.leave(name for name in key[0] if name not in chosen.values())
+            self._chosen[key] = chosen
+        return self._chosen[key]
+
+    def _choose(self, names: tuple[str, ...], fields: tuple[str, ...]) -> dict[str, str]:
+        folded = {fold_name(name): name for name in reversed(names)}
+        layout = next((one for one in LAYOUTS if all(fold_name(name) in folded for name in one.needs)), None)
+        chosen = dict[str, str]()
+        for field in fields:
+            if field in self.mapping:
+                given = fold_name(self.mapping[field])
+                if given not in folded:
+                    raise FormatError(
+                        f"--map {field}={self.mapping[field]}: there is no such name among "
+                        f"{shorten_line(', '.join(names))}. Correct it."
+                    )
+                chosen[field] = folded[given]
+            elif layout is not None and field in layout.fields:
+                if (known := folded.get(fold_name(layout.fields[field]))) is not None:
+                    chosen[field] = known
+            else:
+                found = [name for name in names if fold_name(name) in _FOLDED[field]]
+                found = [name for name in found if name not in self.mapping.values()]
+                if len(found) > 1:
+                    raise FormatError(
+                        f"{' and '.join(f'`{name}`' for name in found)} could both be the {field}. "
+                        f"Say which: --map {field}={found[0]}."
+                    )
+                if found:
+                    chosen[field] = found[0]
+        return chosen
+
+    def take(self, field: str, name: str) -> None:
+        """Note that a name was taken for what is looked for; it counts as read from then on."""
+        self.taken.setdefault(field, {})[name] = None
+        self.unread.pop(name, None)
+
+    def leave(self, names: Iterable[str]) -> None:
+        """Note that names were not read, unless they were elsewhere."""
+        read = {name for taken in self.taken.values() for name in taken}
+        self.unread |= dict.fromkeys(name for name in names if name not in read)
+
+    def note(self, sentence: str) -> None:
+        """Keep a sentence for the user."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def skip(self, error: Exception, place: str) -> None:
+        """Leave a wrong record out, if as many may be.
+
+        Args:
+            error: what is wrong with it.
+            place: where it is in the file.
+
+        Raises:
+            Exception: `error` itself: no more may be left out.
+        """
+        if len(self.skipped) >= self.skip_bad:
+            raise error
+        self.skipped.append(f"{place}: {error}")
+
+    def describe(self) -> str:
+        """Return what was taken for what, and what was not read; empty if nothing was noted.
+
+        >>> reading = Reading()
+        >>> _ = reading.choose(("question", "response", "score"), "user", "reply")
+        >>> reading.describe()
+        'user ← question, reply ← response; not read: score'
+        """
+        taken = [f"{field} ← {' and '.join(names)}" for field, names in self.taken.items()]
+        unread = [f"not read: {', '.join(self.unread)}"] if self.unread else []
+        return "; ".join(filter(None, [", ".join(taken), *unread]))
+
+
+def parse_mapping(text: str | None) -> dict[str, str]:
+    """Return what the option `--map` says: `user=question,reply=response`.
+
+    Raises:
+        UsageError: it is no such list.
+    """
+    found = dict[str, str]()
+    for part in filter(None, (text or "").split(",")):
+        field, equals, name = (one.strip() for one in part.partition("="))
+        if not equals or not field or not name:
+            raise UsageError(f"--map {part}: is no pair. Write user=question,reply=response.")
+        if field in found:
+            raise UsageError(f"--map {field}: is given twice. Give it once.")
+        found[field] = name
+    return found
+
+
+def place_in(path: Path, place: str | None) -> str:
+    """Return a place in a file in words, for errors and notes."""
+    return ", ".join(filter(None, (str(path), place)))
