@@ -20,6 +20,7 @@ MODULES = (
     "hallulab.results",
     "hallulab.scenarios.arguments",
     "hallulab.scenarios.packs.pack",
+    "hallulab.scenarios.chats.reading",
     "hallulab.scenarios.text.blank",
     "hallulab.scenarios.text.spans",
     "hallulab.scenarios.text.words",
