@@ -136,6 +136,8 @@ class LabelledData(Sequence[LabelledReply]):
     """The replies that detectors are measured on."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason → number of lines left out."""
+    notes: tuple[str, ...] = ()
+    """Sentences about how the file was read."""
 
     @overload
     def __getitem__(self, index: int) -> LabelledReply: ...

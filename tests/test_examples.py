@@ -21,6 +21,7 @@ MODULES = (
     "hallulab.scenarios.arguments",
     "hallulab.scenarios.packs.pack",
     "hallulab.scenarios.chats.reading",
+    "hallulab.scenarios.datasets.offsets",
     "hallulab.scenarios.text.blank",
     "hallulab.scenarios.text.spans",
     "hallulab.scenarios.text.words",

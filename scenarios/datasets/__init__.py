@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.components import find_info, import_constants, list_component_names
-from hallulab.scenarios.datasets.jsonl import load_jsonl
 from hallulab.scenarios.datasets.loader import DatasetInfo, LoadRequest
+from hallulab.scenarios.datasets.rows import load_rows
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file
 from hallulab.scenarios.labelled import LabelledData
@@ -74,4 +74,4 @@ def load_labelled(
             raise UsageError(f"{flag} {value}: a JSONL file is read whole. Leave {flag} out.")
     if options:
         raise UsageError(f"{dataset}: a JSONL file has no options. Leave {', '.join(options)} out.")
-    return load_jsonl(path)
+    return load_rows(path)

@@ -5,20 +5,14 @@ docs/labelled-data.md describes it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from hallulab.scenarios.datasets.loader import SCHEMA, make_repeated_id_error
-from hallulab.scenarios.files.data_files import read_records, replace_surrogates
 from hallulab.scenarios.files.json_text import digest
-from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply, require_fitting_spans
+from hallulab.scenarios.labelled import GoldSpan, LabelledReply, require_fitting_spans
 from hallulab.scenarios.transcript import Frozen, Message, Passage
-
-_UNLABELLED = "unlabelled"
 
 
 class PassageInput(Frozen):
@@ -87,25 +81,6 @@ class ReplyLine(Frozen):
     def _spans_fit(self) -> Self:
         require_fitting_spans(self.reply, self.label, self.spans)
         return self
-
-
-def load_jsonl(path: Path) -> LabelledData:
-    """Load the labelled replies of a file. Lines with neither label nor spans are left out and counted.
-
-    Raises:
-        UsageError: the file is not there, or a line of it is wrong.
-    """
-    replies: dict[str, LabelledReply] = {}
-    left_out: Counter[str] = Counter()
-    for number, line in read_records(path, ReplyLine, SCHEMA):
-        if line.label is None and line.spans is None:
-            left_out[_UNLABELLED] += 1
-            continue
-        reply = build_labelled_reply(number, line, replace_surrogates(path.stem))
-        if reply.id in replies:
-            raise make_repeated_id_error(path, number, reply.id)
-        replies[reply.id] = reply
-    return LabelledData(tuple(replies.values()), dict(left_out))
 
 
 def build_labelled_reply(number: int, line: ReplyLine, dataset: str) -> LabelledReply:

@@ -17,12 +17,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, RootModel, model_validator
+from pydantic import BeforeValidator, Field, RootModel, model_validator
 
+from hallulab.scenarios.chats.traces import unpack_json
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest, make_repeated_id_error
+from hallulab.scenarios.datasets.offsets import LabelPlace, LocatedLabels, locate_labels
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
@@ -147,6 +149,14 @@ class RagTruthOptions(Frozen):
     """Whether spans count that read a null field of the source as "no"."""
 
 
+def _write_number(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+_Identifier = Annotated[str, Field(min_length=1), BeforeValidator(_write_number)]
+"""An identifier; a number in files that a table has gone through."""
+
+
 class _QaEvidence(Frozen):
     """The evidence of a QA task."""
 
@@ -159,7 +169,7 @@ class _QaEvidence(Frozen):
 class _SharedFields(Frozen):
     """The shared fields of the three kinds of lines in `source_info.jsonl`."""
 
-    source_id: str = Field(min_length=1)
+    source_id: _Identifier
     """Identifier, unique in the file."""
     source: str
     """The collection that it comes from."""
@@ -213,16 +223,16 @@ class _Label(Frozen):
 class _ResponseLine(Frozen):
     """A line of `response.jsonl`."""
 
-    id: str = Field(min_length=1)
+    id: _Identifier
     """Identifier, unique in the file."""
-    source_id: str
+    source_id: _Identifier
     """Identifier of the source."""
     model: str
     """The model that replied."""
     temperature: float | None
     """Sampling temperature; None: not known."""
-    labels: tuple[_Label, ...]
-    """The hallucinations."""
+    labels: Annotated[tuple[_Label, ...], BeforeValidator(unpack_json)]
+    """The hallucinations; as JSON text in copies of the release that are tables."""
     split: str
     """`train` or `test`."""
     quality: str
@@ -232,13 +242,18 @@ class _ResponseLine(Frozen):
 
     @model_validator(mode="after")
     def _labels_fit(self) -> Self:
-        for label in self.labels:
-            if not 0 <= label.start < label.end <= len(self.response):
-                raise ValueError(
-                    f"label [{label.start}, {label.end}) is no stretch of the response, which has "
-                    f"{len(self.response)} characters"
-                )
+        self.locate()
         return self
+
+    def locate(self) -> LocatedLabels:
+        """Return the places of the labels in code points.
+
+        Raises:
+            ValueError: their words stand nowhere there.
+        """
+        return locate_labels(
+            self.response, [LabelPlace(label.start, label.end, label.text) for label in self.labels]
+        )
 
 
 def load_ragtruth(request: LoadRequest) -> LabelledData:
@@ -325,8 +340,8 @@ def _label_response(
     options: RagTruthOptions,
 ) -> LabelledReply:
     spans = tuple(
-        GoldSpan(start=label.start, end=label.end, label=label.label_type)
-        for label in response.labels
+        GoldSpan(start=start, end=end, label=label.label_type)
+        for label, (start, end) in zip(response.labels, response.locate().places, strict=True)
         if (options.implicit_true or not label.implicit_true)
         and (options.due_to_null or not label.due_to_null)
     )

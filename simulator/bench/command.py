@@ -304,6 +304,7 @@ def _describe_data(
         dataset=options.dataset,
         replies=len(data),
         left_out=dict(data.left_out),
+        notes=data.notes,
         split=splits[0].how,
         folds=len(splits) if options.folds is not None else None,
         trained_on=round(statistics.fmean(sizes)),

@@ -178,6 +178,8 @@ class BenchData(Frozen):
     """Number of its labelled replies."""
     left_out: dict[str, int] = Field(default_factory=dict)
     """Lines that no number counts, by reason."""
+    notes: tuple[str, ...] = ()
+    """Sentences about how the file was read."""
     split: str
     """How it was cut into training and test parts."""
     folds: int | None = None

@@ -11,6 +11,7 @@ from hallulab.scenarios.text.wording import (
     choose_noun,
     format_count,
     format_number,
+    render_one_line,
     shorten_line,
 )
 from hallulab.simulator.bench.baselines import FLAG_ALL, MAJORITY, RaterAgreement
@@ -103,7 +104,7 @@ def report_notes(report: BenchReport) -> list[str]:
 
 def render_data_notes(data: BenchData) -> list[str]:
     """Write sentences on replies that are not measured on, and on the training part."""
-    found = []
+    found = [*map(render_one_line, data.notes)]
     if data.left_out:
         reasons = (f"{shorten_line(reason)} ({lines:,})" for reason, lines in data.left_out.items())
         found.append(f"Left out of the data, and in no number: {', '.join(reasons)}.")

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hallulab import Run, UsageError
-from hallulab.scenarios.datasets.jsonl import load_jsonl
+from hallulab.scenarios.datasets.rows import load_rows
 from hallulab.scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Unit, Verdict
 from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.runs.folder import RunFolder
@@ -298,8 +298,8 @@ def test_what_is_exported_can_be_measured_on(
     assert out.exists() == (said.code == 0)
     if said.code == 0:
         check_whole(out)
-        assert sum(load_jsonl(out).left_out.values()) == (0 if detector else _lines_of(out))
-        assert len(load_jsonl(out)) == (_lines_of(out) if detector else 0)
+        assert sum(load_rows(out).left_out.values()) == (0 if detector else _lines_of(out))
+        assert len(load_rows(out)) == (_lines_of(out) if detector else 0)
 
 
 def _lines_of(path: Path) -> int:

@@ -18,7 +18,8 @@ from hallulab.scenarios.labelled import LabelledData
 INFO = DatasetInfo(load=lambda request: LabelledData((), {request.dataset: 3}), levels=("reply",))
 """
 OURS = (
-    "audit-corpus", "begin", "detector-eval", "gold", "halubench", "halueval", "mtrag", "ragtruth", "wice",
+    "audit-corpus", "begin", "detector-eval", "gold", "halubench", "halueval", "lettucedetect", "mtrag",
+    "ragtruth", "triviaplus", "wice",
 )  # fmt: skip
 
 

@@ -196,7 +196,7 @@ def test_a_data_set_without_options_takes_none() -> None:
         ({"id": "1"}, "id: 1 occurs before. Give each line its own id."),
         (
             {"response": "50 m."},
-            "label [6, 10) is no stretch of the response, which has 5 characters. "
+            "the label [6, 10) is no stretch of the reply, which has 5 characters. "
             "Correct it; see docs/labelled-data.md.",
         ),
         (
@@ -227,3 +227,15 @@ def test_a_wrong_response_is_refused(tmp_path: Path, change: dict[str, Any], com
 def test_a_wrong_source_is_refused(tmp_path: Path, source: dict[str, Any], complaint: str) -> None:
     write(tmp_path, [RESPONSE], QA, source)
     assert refused(tmp_path) == f"source_info.jsonl, line 2: {complaint}"
+
+
+def test_offsets_of_a_browser_are_converted_by_the_words_of_the_label(tmp_path: Path) -> None:
+    label = {"start": 3, "end": 10, "text": "9 euros", "label_type": "Evident Conflict"}
+    (reply,) = load(tmp_path, RESPONSE | {"response": "👩 9 euros", "labels": [label]})
+    assert reply.spans is not None
+    assert [(span.start, span.end) for span in reply.spans] == [(2, 9)]
+
+
+def test_numbers_as_identifiers_and_labels_as_text_are_read(tmp_path: Path) -> None:
+    (reply,) = load(tmp_path, RESPONSE | {"id": 7, "labels": "[]"})
+    assert (reply.id, reply.spans) == ("7", ())

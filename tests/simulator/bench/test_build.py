@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hallulab.scenarios.datasets.jsonl import load_jsonl
+from hallulab.scenarios.datasets.rows import load_rows
 from hallulab.scenarios.transcript import Passage
 from hallulab.simulator.bench.build import write_labelled
 from tests.simulator.bench.material import reply
@@ -17,5 +17,5 @@ def test_passages_are_read_back_as_they_were_with_their_topics(tmp_path: Path) -
     )
     written = reply((31, 35), passages=passages)
     write_labelled(tmp_path / "d.jsonl", [written])
-    (read,) = load_jsonl(tmp_path / "d.jsonl")
+    (read,) = load_rows(tmp_path / "d.jsonl")
     assert read.passages == written.passages == passages

@@ -89,7 +89,7 @@ def test_a_detector_that_calls_itself_like_another_is_refused(
 def test_a_reply_without_words_costs_no_warning(
     bench: CommandLine, data: Path, recwarn: pytest.WarningsRecorder
 ) -> None:
-    data.write_text('{"reply": "   ", "passages": ["A."], "label": false, "spans": []}\n')
+    data.write_text('{"reply": "…", "passages": ["A."], "label": false, "spans": []}\n')
     ended = bench("bench", data)
     assert (ended.code, ended.err) == (0, "")
     assert [str(one.message) for one in recwarn if issubclass(one.category, RuntimeWarning)] == []

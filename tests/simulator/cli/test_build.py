@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.datasets.audit_corpus import generate
-from hallulab.scenarios.datasets.jsonl import load_jsonl
+from hallulab.scenarios.datasets.rows import load_rows
 from hallulab.testing.scripted import PROBES, ScriptedTransport, last_user, pool_through
 from tests.simulator.command_line import CommandLine
 
@@ -66,7 +66,7 @@ def test_it_writes_replies_and_says_what_it_left_out(
 ) -> None:
     out = tmp_path / "made" / "derived.jsonl"
     ended = hallulab("build", "hotpotqa-derived", "--data", data, "--out", out, *ENDPOINT)
-    replies = load_jsonl(out)
+    replies = load_rows(out)
     wrong = [reply for reply in replies if reply.label]
     assert (ended.code, ended.out) == (0, f"10 replies written to {out}, {len(wrong)} hallucinated\n")
     assert ended.err == (
@@ -110,9 +110,9 @@ def test_what_was_recorded_is_not_asked_again(
     build = ("build", "hotpotqa-derived", "--data", data, "--out", out, *ENDPOINT)
     record = ("--record", tmp_path / "asked.jsonl")
     few = hallulab(*build, *record, "--limit", "4")
-    assert (few.code, len(transport.requests), len(load_jsonl(out))) == (0, PROBES + 4, 4)
+    assert (few.code, len(transport.requests), len(load_rows(out))) == (0, PROBES + 4, 4)
     hallulab(*build, *record)
-    assert (len(transport.requests), len(load_jsonl(out))) == (PROBES + 10, 10)
+    assert (len(transport.requests), len(load_rows(out))) == (PROBES + 10, 10)
 
 
 def test_without_a_reply_nothing_is_written(hallulab: CommandLine, data: Path, tmp_path: Path) -> None:
@@ -164,4 +164,4 @@ def test_the_audit_corpus_is_written_as_it_is_generated(hallulab: CommandLine, t
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f"840 replies written to {out}, ")
     named = [reply.model_copy(update={"dataset": "audit"}) for reply in generate()]
-    assert list(load_jsonl(out)) == named
+    assert list(load_rows(out)) == named

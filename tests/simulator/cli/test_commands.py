@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
-from hallulab.scenarios.datasets.jsonl import load_jsonl
+from hallulab.scenarios.datasets.rows import load_rows
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Conversation, Passage, Turn
 from hallulab.simulator.experiment.config import Experiment
@@ -233,7 +233,7 @@ def test_what_export_writes_loads_as_labelled_data(hallulab: Hallulab, tmp_path:
     run, out = saved_run(tmp_path / "run"), tmp_path / "data.jsonl"
     ended = hallulab("export", run.path, "--detector", "metarag", "--out", out)
     assert (ended.code, ended.out, ended.err) == (0, f"1 reply written to {out}\n", "")
-    (reply,) = load_jsonl(out)
+    (reply,) = load_rows(out)
     assert (reply.id, reply.reply, reply.label) == ("c-0", "The fee is Rs 500.", True)
     assert [(span.start, span.end) for span in reply.spans or ()] == [(11, 17)]
     assert [passage.id for passage in reply.passages] == ["fees#0"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.scenarios.datasets.jsonl import load_jsonl
+from hallulab.scenarios.datasets.rows import load_rows
 from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
 from tests.places import ROOT
@@ -47,7 +47,7 @@ def test_clean_replies_of_a_run_are_planted_into_and_quotations_of_its_passages(
     run.verdicts.write_text("".join(verdict.model_dump_json() + "\n" for verdict in verdicts))
     plant = ("plant", run.path, "--kinds", "number", "--count", 4, "--out")
     assert hallulab(*map(str, plant), tmp_path / "p").code == 0
-    twins = [reply for reply in load_jsonl(tmp_path / "p" / "planted.jsonl") if not reply.label]
+    twins = [reply for reply in load_rows(tmp_path / "p" / "planted.jsonl") if not reply.label]
     assert {(reply.meta["source"], reply.reply) for reply in twins} == {
         ("c-1", said),
         *((source, FEE) for source in {reply.meta["source"] for reply in twins} - {"c-1"}),
@@ -55,7 +55,7 @@ def test_clean_replies_of_a_run_are_planted_into_and_quotations_of_its_passages(
     assert {reply.meta["source"] for reply in twins} - {"c-1"} <= {"c-0 d#0", "c-1 d#0"}
     run.verdicts.write_text(verdicts[0].model_dump_json() + "\n")
     assert hallulab(*map(str, plant), tmp_path / "q").code == 0
-    twins = [reply for reply in load_jsonl(tmp_path / "q" / "planted.jsonl") if not reply.label]
+    twins = [reply for reply in load_rows(tmp_path / "q" / "planted.jsonl") if not reply.label]
     assert {reply.reply for reply in twins} == {FEE}
 
 
@@ -69,7 +69,7 @@ def test_a_folder_of_documents_needs_no_pack(hallulab: CommandLine, tmp_path: Pa
         "plant", documents, "--out", out, "--kinds", "number", "--count", "4", "--contexts", "1,2"
     )
     assert ended.code == 0
-    replies = load_jsonl(out / "planted.jsonl")
+    replies = load_rows(out / "planted.jsonl")
     assert {reply.group for reply in replies} == {"fees", "hours"}
     (tmp_path / "empty").mkdir()
     ended = hallulab("plant", tmp_path / "empty", "--out", tmp_path / "q")
@@ -120,7 +120,7 @@ def test_a_model_writes_errors_as_when_it_was_recorded(hallulab: CommandLine, tm
     assert (ended.code, ended.out.split(" with ")[0]) == (0, "7 errors")
     assert sum(int(line.split()[1]) for line in ended.err.splitlines()) == 24 - 7
     assert "condition: 4 fewer, as the model wrote no error twice: no error of its kind\n" in ended.err
-    replies = load_jsonl(tmp_path / "p" / "planted.jsonl")
+    replies = load_rows(tmp_path / "p" / "planted.jsonl")
     wrong = [
         (one.meta["kind"], one.reply[span.start : span.end]) for one in replies for span in one.spans or ()
     ]

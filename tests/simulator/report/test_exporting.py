@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.scenarios.datasets.jsonl import load_jsonl
+from hallulab.scenarios.datasets.rows import load_rows
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Passage, Turn, Verdict
@@ -39,14 +39,14 @@ def test_a_reply_that_was_not_scored_is_not_annotated(tmp_path: Path) -> None:
     folder = run(tmp_path, [("One.", PASSAGES), ("Two.", PASSAGES)], scored("c", 0), unscored("c", 1))
     out = tmp_path / "data.jsonl"
     assert export_annotated(folder, "d", out) == ExportCounts(written=1, without_evidence=0, not_scored=1)
-    (reply,) = load_jsonl(out)
+    (reply,) = load_rows(out)
     assert (reply.reply, reply.label, reply.spans, reply.group) == ("One.", False, (), "asha")
 
 
 def test_a_later_turn_carries_the_dialogue_before_it(tmp_path: Path) -> None:
     folder = run(tmp_path, [("One.", PASSAGES), ("Two.", PASSAGES)], scored("c", 1))
     export_annotated(folder, "d", tmp_path / "data.jsonl")
-    (reply,) = load_jsonl(tmp_path / "data.jsonl")
+    (reply,) = load_rows(tmp_path / "data.jsonl")
     assert [(message.role, message.text) for message in reply.history] == [
         ("user", "Question 0?"),
         ("assistant", "One."),
@@ -56,7 +56,7 @@ def test_a_later_turn_carries_the_dialogue_before_it(tmp_path: Path) -> None:
 def test_a_hallucination_without_a_place_does_not_say_that_there_is_none(tmp_path: Path) -> None:
     folder = run(tmp_path, [("One.", PASSAGES)], scored("c", 0, [None]))
     export_annotated(folder, "d", tmp_path / "data.jsonl")
-    (reply,) = load_jsonl(tmp_path / "data.jsonl")
+    (reply,) = load_rows(tmp_path / "data.jsonl")
     assert (reply.label, reply.spans) == (True, None)
 
 
@@ -65,13 +65,13 @@ def test_a_reply_without_evidence_or_words_is_left_out_and_counted(tmp_path: Pat
     folder = run(tmp_path, turns, *(scored("c", turn) for turn in range(3)))
     out = tmp_path / "data.jsonl"
     assert export_annotated(folder, "d", out) == ExportCounts(written=1, without_evidence=2)
-    assert [reply.id for reply in load_jsonl(out)] == ["c-2"]
+    assert [reply.id for reply in load_rows(out)] == ["c-2"]
 
 
 def test_without_a_detector_nothing_is_labelled(tmp_path: Path) -> None:
     out = tmp_path / "data.jsonl"
     assert export_annotated(run(tmp_path, [("One.", PASSAGES)]), None, out).written == 1
-    assert load_jsonl(out).left_out == {"unlabelled": 1}
+    assert load_rows(out).left_out == {"unlabelled": 1}
 
 
 def test_labels_that_somebody_filled_in_are_not_written_over(tmp_path: Path) -> None:
@@ -89,13 +89,13 @@ def test_a_flagged_span_in_a_reply_below_the_threshold_is_a_hallucination(tmp_pa
     below = scored("c", 0, [(0, 3)]).model_copy(update={"score": 0.1, "flagged": False})
     folder = run(tmp_path, [("One.", PASSAGES)], below)
     export_annotated(folder, "d", tmp_path / "data.jsonl")
-    (reply,) = load_jsonl(tmp_path / "data.jsonl")
+    (reply,) = load_rows(tmp_path / "data.jsonl")
     assert (reply.label, len(reply.spans or ())) == (True, 1)
 
 
 def test_a_reply_names_its_conversation_and_its_persona_is_its_group(tmp_path: Path) -> None:
     export_annotated(run(tmp_path, [("One.", PASSAGES)], scored("c", 0)), "d", tmp_path / "data.jsonl")
-    (reply,) = load_jsonl(tmp_path / "data.jsonl")
+    (reply,) = load_rows(tmp_path / "data.jsonl")
     assert (reply.meta["conversation"], reply.group) == ("c", "asha")
 
 
@@ -118,7 +118,7 @@ def test_without_a_reply_nothing_is_written(
 def test_topics_and_the_origin_of_a_reply_are_kept(tmp_path: Path) -> None:
     folder = run(tmp_path, [("One.", PASSAGES)], scored("c", 0))
     export_annotated(folder, "d", tmp_path / "data.jsonl")
-    (reply,) = load_jsonl(tmp_path / "data.jsonl")
+    (reply,) = load_rows(tmp_path / "data.jsonl")
     assert [passage.topic for passage in reply.passages] == ["fees"]
     assert reply.meta == {
         "conversation": "c",

@@ -1,0 +1,255 @@
+"""Labelled replies in files of your own: JSON lines or a JSON list, in our names and types or in others.
+
+A name counts as `hallulab import` counts it (`scenarios.chats.reading`); two that could be the same are
+refused. A label is a truth value, whose meaning its name says (`hallucinated`, `faithful`), or a word that
+says it itself. Nothing is read from a score: where it divides, nobody knows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from hallulab.scenarios.chats.reading import Reading, fold_name
+from hallulab.scenarios.chats.traces import unpack_json
+from hallulab.scenarios.chats.turns import extract_evidence
+from hallulab.scenarios.chats.values import FormatError, read_json_values
+from hallulab.scenarios.datasets.jsonl import PassageInput, ReplyLine, build_labelled_reply
+from hallulab.scenarios.datasets.loader import SCHEMA, make_repeated_id_error
+from hallulab.scenarios.datasets.offsets import LabelPlace, locate_labels
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import check_record, replace_surrogates
+from hallulab.scenarios.labelled import LabelledData, LabelledReply
+from hallulab.scenarios.text.chunking import split_into_chunks
+
+_UNLABELLED, _EMPTY = "unlabelled", "empty reply"
+
+_ASKED = {"user": "question", "reply": "reply", "passages": "passages"}
+"""What a reading looks for → our name."""
+
+_LABELS: Mapping[str, bool] = {
+    **dict.fromkeys(
+        ("label", "hallucinated", "hallucination", "is_hallucinated", "is_hallucination", "has_hallucination",
+         "hallucination_label", "unsupported", "unfaithful"),
+        True,
+    ),
+    **dict.fromkeys(
+        ("faithful", "is_faithful", "supported", "is_supported", "grounded", "is_grounded", "consistent",
+         "attributable", "is_attributable"),
+        False,
+    ),
+}  # fmt: skip
+"""Name of a label → whether its truth value `true` means a hallucination."""
+
+_TRUTH = {
+    **dict.fromkeys(("true", "yes", "1", "1.0"), True),
+    **dict.fromkeys(("false", "no", "0", "0.0"), False),
+}
+
+_WORDS: Mapping[str, bool] = {
+    **dict.fromkeys(
+        ("hallucinated", "hallucination", "unsupported", "not supported", "partially supported", "unfaithful",
+         "not faithful", "contradicted", "contradiction", "contradictory", "refuted", "ungrounded",
+         "not grounded", "baseless", "inconsistent", "fail"),
+        True,
+    ),
+    **dict.fromkeys(
+        ("supported", "fully supported", "faithful", "grounded", "consistent", "entailed", "entailment",
+         "not hallucinated", "no hallucination", "clean", "pass"),
+        False,
+    ),
+}  # fmt: skip
+"""Word of a label → whether it says that the reply is hallucinated."""
+
+_SPANS = ("spans", "labels", "hallucination_spans", "annotations")
+LETTUCEDETECT = frozenset(("prompt", "answer", "labels"))
+"""Keys of a sample of LettuceDetect (`HallucinationSample`, versions 1 and 2)."""
+
+
+def load_rows(path: Path) -> LabelledData:
+    """Load the labelled replies of a file: JSON lines, or a JSON list, in our names or others (`rename_row`).
+
+    Rows with neither label nor spans, and empty replies, are left out and counted.
+
+    Raises:
+        UsageError: the file is not there, or a row of it is wrong.
+    """
+    replies: dict[str, LabelledReply] = {}
+    left_out: Counter[str] = Counter()
+    reading = Reading()
+    for place, _, value in read_json_values(path):
+        row = _rename(value, reading, f"{path}, {place}")
+        if isinstance(row.get("reply"), str) and not row["reply"].strip():
+            left_out[_EMPTY] += 1
+            continue
+        line = check_record(row, ReplyLine, f"{path}, {place}", SCHEMA)
+        if line.label is None and line.spans is None:
+            left_out[_UNLABELLED] += 1
+            continue
+        number = int(place.rpartition(" ")[2])  # of the line, or of the item of a list
+        reply = build_labelled_reply(number, line, replace_surrogates(path.stem))
+        if reply.id in replies:
+            raise make_repeated_id_error(path, number, reply.id)
+        replies[reply.id] = reply
+    return LabelledData(tuple(replies.values()), dict(left_out), _list_notes(reading))
+
+
+def _rename(value: Any, reading: Reading, place: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise UsageError(f"{place}: must be an object. Correct it; see {SCHEMA}.")
+    try:
+        return rename_row(value, reading)
+    except FormatError as error:
+        raise UsageError(f"{place}: {error}") from error
+
+
+def _list_notes(reading: Reading) -> tuple[str, ...]:
+    """Return what was read under other names than ours, and what was not read."""
+    ours = all(set(names) <= set(ReplyLine.model_fields) for names in reading.taken.values())
+    described = () if ours and not reading.unread else (f"Read as: {reading.describe()}.",)
+    return (*described, *reading.notes)
+
+
+def rename_row(row: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
+    """Return a row by the names of `ReplyLine`; it is checked there.
+
+    Args:
+        row: as the file has it.
+        reading: notes what is taken for what, and how labels and offsets were read.
+
+    Raises:
+        FormatError: two names could be the same, or a label or an offset cannot be read.
+    """
+    if row.keys() >= LETTUCEDETECT:
+        row = _rename_lettucedetect(row)
+    ours = {name: value for name, value in row.items() if name in ReplyLine.model_fields}
+    others = [name for name in row if name not in ours or name in _ASKED.values()]
+    for field, name in reading.choose(others, *_ASKED).items():
+        ours[_ASKED[field]] = row[name]
+        if name != _ASKED[field]:
+            ours.pop(name, None)
+    if "passages" in ours:
+        ours["passages"] = _read_passages(ours["passages"])
+    if (label := _find(row, _LABELS, "label")) is not None and not isinstance(row[label], bool):
+        ours["label"] = _read_label(label, row[label], reading)
+    elif label is not None:
+        ours["label"] = row[label] == _means_hallucinated(label)
+    if (spans := _find(row, _SPANS, "spans")) is not None:
+        ours["spans"] = _read_spans(ours.get("reply"), spans, row[spans], reading)
+    for field, taken in (("label", label), ("spans", spans)):
+        if taken is not None and taken != field:
+            reading.take(field, taken)
+    return ours
+
+
+def _rename_lettucedetect(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a sample of LettuceDetect; one of before version 2 has its evidence in the prompt only."""
+    evidence = row.get("context") or row["prompt"]
+    meta = {"split": row.get("split"), "source": row.get("dataset"), "language": row.get("language")}
+    return {
+        "question": row.get("question") or "",
+        "reply": row["answer"],
+        "passages": list(split_into_chunks(evidence)) if isinstance(evidence, str) else evidence,
+        "spans": row["labels"],
+        "task": row.get("task_type") or "qa",
+        "meta": {name: value for name, value in meta.items() if value is not None},
+    }
+
+
+def _read_passages(value: Any) -> Any:
+    """Return passages as our lines have them: texts, or objects with a text; a text alone is one."""
+    found = unpack_json(value)
+    listed = [found] if isinstance(found, str | Mapping) else found
+    ours = set(PassageInput.model_fields)
+    if not isinstance(listed, list) or all(
+        isinstance(one, str) or ours >= one.keys() for one in listed if isinstance(one, str | Mapping)
+    ):
+        return listed
+    return [
+        {"text": one.text, "document": one.document, "id": one.id}
+        for one in extract_evidence(listed, "passage")
+    ]
+
+
+def _find(row: Mapping[str, Any], names: Iterable[str], what: str) -> str | None:
+    """Return the name in a row that is one of `names` and has a value; None: there is none.
+
+    Raises:
+        FormatError: there are several.
+    """
+    folded = {fold_name(name) for name in names}
+    found = [name for name, value in row.items() if fold_name(name) in folded and not _is_missing(value)]
+    if len(found) > 1:
+        raise FormatError(
+            f"{' and '.join(f'`{name}`' for name in found)} could both be the {what}. Delete or rename one."
+        )
+    return found[0] if found else None
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and isnan(value))
+
+
+def _read_label(name: str, value: Any, reading: Reading) -> bool:
+    text = str(value).strip().casefold().replace("_", " ").replace("-", " ")
+    if (said := _WORDS.get(text)) is not None:
+        return said
+    if (truth := _TRUTH.get(text)) is None:
+        raise FormatError(
+            f"{name}: {json.dumps(value, ensure_ascii=False)[:60]} is no label. Give `label`: true for a "
+            "hallucinated reply, else false."
+        )
+    means = _means_hallucinated(name)
+    reading.note(f"`{name}`: true (1, yes) was read as {'' if means else 'not '}hallucinated.")
+    return truth == means
+
+
+def _means_hallucinated(name: str) -> bool:
+    return next(means for known, means in _LABELS.items() if fold_name(known) == fold_name(name))
+
+
+def _read_spans(reply: Any, name: str, value: Any, reading: Reading) -> Any:
+    """Return spans with places in code points; what is no list of objects is left to the check."""
+    listed = unpack_json(value)
+    if not isinstance(reply, str) or not isinstance(listed, list):
+        return listed
+    if not all(isinstance(one, Mapping) and {"start", "end"} <= one.keys() for one in listed):
+        return listed
+    given = [
+        LabelPlace(_read_offset(one["start"]), _read_offset(one["end"]), _get_text(one)) for one in listed
+    ]
+    if not all(type(place.start) is type(place.end) is int for place in given):  # `True` is an int, too
+        return listed
+    try:
+        located = locate_labels(reply, given)
+    except ValueError as error:
+        raise FormatError(f"{name}: {error}. Correct the offsets.") from error
+    if located.unit != "characters":
+        reading.note(f"`{name}`: offsets count {located.unit} where their words say so; they were converted.")
+    elif not any(place.text for place in given) and max(reply, default="") > "\uffff":
+        reading.note(
+            f"`{name}`: offsets were read as characters; some tools count an emoji twice. With the `text` of each "
+            "span they can be checked."
+        )
+    kinds = (next((one[key] for key in _KINDS if isinstance(one.get(key), str)), None) for one in listed)
+    return [
+        {"start": start, "end": end, **({"label": kind} if kind else {})}
+        for (start, end), kind in zip(located.places, kinds, strict=True)
+    ]
+
+
+_KINDS = ("label", "label_type", "type", "category")
+
+
+def _get_text(span: Mapping[str, Any]) -> str | None:
+    text = span.get("text", span.get("quote"))
+    return text if isinstance(text, str) else None
+
+
+def _read_offset(value: Any) -> Any:
+    """Return a whole number that a table has made a float of; another value as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,0 +1,53 @@
+"""Rows of Parquet files, as JSON knows their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.opening import open_file
+
+_BATCH = 500
+
+
+def read_parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table.
+
+    Args:
+        path: the file.
+        columns: those that are needed; None: all.
+
+    Raises:
+        UsageError: it cannot be read, is no Parquet, or lacks a column.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with open_file(path) as opened, parquet.ParquetFile(opened) as file:
+            there = file.schema_arrow.names
+            if missing := [column for column in columns or () if column not in there]:
+                raise UsageError(
+                    f"{path}: no column `{missing[0]}` among {', '.join(there)}. Name the column so."
+                )
+            for batch in file.iter_batches(batch_size=_BATCH, columns=columns):
+                yield from map(_convert_to_json, batch.to_pylist())
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error}). Correct the path, or write it anew.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: a text in it is not UTF-8. Write it anew in UTF-8.") from error
+    except pa.ArrowException as error:
+        raise UsageError(f"{path}: no Parquet ({error}). Write it anew.") from error
+
+
+def _convert_to_json(value: Any) -> Any:
+    """Return a value of a table as JSON knows it: texts in place of times, decimals and bytes."""
+    if isinstance(value, Mapping):
+        return {key: _convert_to_json(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_convert_to_json(one) for one in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

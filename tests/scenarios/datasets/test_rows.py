@@ -1,0 +1,182 @@
+"""Labelled rows as other tools write them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.datasets.offsets import LabelPlace, locate_labels
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.labelled import LabelledData
+
+ROW = {"question": "The fee?", "contexts": ["It is 5 euros."], "answer": "It is 6 euros."}
+WOMAN = "👩"
+"""Two UTF-16 units, four bytes of UTF-8."""
+
+
+def load(folder: Path, *rows: dict[str, Any], name: str = "mine.jsonl") -> LabelledData:
+    path = folder / name
+    text = json.dumps(rows) if name.endswith(".json") else "\n".join(map(json.dumps, rows))
+    path.write_text(text, encoding="utf-8")
+    return load_labelled(str(path))
+
+
+def refuse(folder: Path, *rows: dict[str, Any]) -> str:
+    with pytest.raises(UsageError) as error:
+        load(folder, *rows)
+    return str(error.value).removeprefix(f"{folder / 'mine.jsonl'}, ")
+
+
+def test_a_row_by_its_usual_names_is_read(tmp_path: Path) -> None:
+    data = load(tmp_path, ROW | {"label": True, "score": 0.4})
+    (reply,) = data
+    assert (reply.question, reply.reply, reply.label) == ("The fee?", "It is 6 euros.", True)
+    assert [passage.text for passage in reply.passages] == ["It is 5 euros."]
+    assert data.notes == ("Read as: user ← question, reply ← answer, passages ← contexts; not read: score.",)
+
+
+def test_our_own_names_say_nothing(tmp_path: Path) -> None:
+    row = {"reply": "Yes.", "passages": ["A."], "label": True, "question": "B?", "meta": {"split": "test"}}
+    assert load(tmp_path, row).notes == ()
+
+
+def test_two_names_for_the_reply_are_refused(tmp_path: Path) -> None:
+    said = refuse(tmp_path, ROW | {"response": "It is 5.", "label": True})
+    assert said.startswith("line 1: `answer` and `response` could both be the reply.")
+
+
+def test_two_labels_are_refused(tmp_path: Path) -> None:
+    assert refuse(tmp_path, ROW | {"label": True, "faithful": True}) == (
+        "line 1: `label` and `faithful` could both be the label. Delete or rename one."
+    )
+
+
+@pytest.mark.parametrize(
+    ("label", "hallucinated"),
+    [
+        ({"label": 1}, True),
+        ({"label": "0"}, False),
+        ({"label": 1.0}, True),
+        ({"isHallucinated": "no"}, False),
+        ({"faithful": True}, False),
+        ({"is_supported": 0}, True),
+        ({"label": "SUPPORTED"}, False),
+        ({"label": "not_supported"}, True),
+    ],
+)
+def test_a_label_means_what_its_name_or_its_word_says(
+    tmp_path: Path, label: dict[str, Any], hallucinated: bool
+) -> None:
+    (reply,) = load(tmp_path, ROW | label)
+    assert reply.label is hallucinated
+
+
+def test_how_a_number_was_read_as_a_label_is_told(tmp_path: Path) -> None:
+    assert load(tmp_path, ROW | {"label": 1}, ROW | {"label": 0}).notes[1:] == (
+        "`label`: true (1, yes) was read as hallucinated.",
+    )
+
+
+def test_a_score_is_no_label(tmp_path: Path) -> None:
+    assert refuse(tmp_path, ROW | {"label": 0.7}) == (
+        "line 1: label: 0.7 is no label. Give `label`: true for a hallucinated reply, else false."
+    )
+
+
+def test_a_json_list_is_a_file_of_rows(tmp_path: Path) -> None:
+    data = load(tmp_path, ROW | {"label": True}, ROW | {"label": False}, name="mine.json")
+    assert [reply.id for reply in data] == ["line-1", "line-2"]
+
+
+def test_an_empty_reply_is_left_out_and_counted(tmp_path: Path) -> None:
+    data = load(tmp_path, ROW | {"label": True}, ROW | {"answer": " ", "label": True})
+    assert (len(data), data.left_out) == (1, {"empty reply": 1})
+
+
+def test_a_text_is_one_passage_and_objects_give_their_text(tmp_path: Path) -> None:
+    one = {**ROW, "contexts": "It is 5.", "label": True}
+    other = {**ROW, "contexts": [{"page_content": "It is 7.", "metadata": {"source": "fees"}}], "label": True}
+    first, second = load(tmp_path, one, other)
+    assert [passage.text for passage in first.passages] == ["It is 5."]
+    assert [(passage.document, passage.text) for passage in second.passages] == [("fees", "It is 7.")]
+
+
+@pytest.mark.parametrize(("start", "unit"), [(2, "characters"), (3, "UTF-16 units"), (5, "bytes")])
+def test_the_words_of_a_label_tell_what_its_offsets_count(start: int, unit: str) -> None:
+    located = locate_labels(f"{WOMAN} 9 euros", [LabelPlace(start, start + 7, "9 euros")])
+    assert (located.places, located.unit) == (((2, 9),), unit)
+
+
+def test_converted_offsets_are_told(tmp_path: Path) -> None:
+    row = ROW | {"answer": f"{WOMAN} 9 euros", "spans": [{"start": 3, "end": 10, "text": "9 euros"}]}
+    data = load(tmp_path, row)
+    assert data[0].spans is not None
+    assert [(span.start, span.end) for span in data[0].spans] == [(2, 9)]
+    assert data.notes[1:] == (
+        "`spans`: offsets count UTF-16 units where their words say so; they were converted.",
+    )
+
+
+def test_words_that_stand_elsewhere_are_refused(tmp_path: Path) -> None:
+    assert refuse(tmp_path, ROW | {"spans": [{"start": 0, "end": 2, "text": "6 euros"}]}) == (
+        "line 1: spans: the label [0, 2) has the words '6 euros', and 'It' stands there, counted in "
+        "characters, UTF-16 units or bytes. Correct the offsets."
+    )
+
+
+@given(st.text(min_size=1), st.data())
+def test_labels_with_their_words_are_found_whatever_is_counted(reply: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(reply) - 1))
+    end = data.draw(st.integers(start + 1, len(reply)))
+    sizes = {
+        "characters": len,
+        "UTF-16 units": lambda text: len(text.encode("utf-16-le", "surrogatepass")) // 2,
+        "bytes": lambda text: len(text.encode("utf-8", "surrogatepass")),
+    }
+    for measure in sizes.values():
+        place = LabelPlace(measure(reply[:start]), measure(reply[:end]), reply[start:end])
+        ((found, until),) = locate_labels(reply, [place]).places
+        assert reply[found:until] == reply[start:end]
+
+
+SAMPLE = {
+    "prompt": "User request: The fee?\n\nIt is 5 euros.", "answer": "It is 6 euros.",
+    "labels": [{"start": 6, "end": 7, "label": "evident conflict", "category": "contradiction"}],
+    "split": "dev", "task_type": "qa", "dataset": "ragtruth", "language": "en",
+    "context": "It is 5 euros.", "question": "The fee?", "metadata": {},
+}  # fmt: skip
+
+
+def test_a_sample_of_lettucedetect_is_read_as_it_is(tmp_path: Path) -> None:
+    (reply,) = load(tmp_path, SAMPLE, name="train.json")
+    assert (reply.question, reply.reply, reply.task, reply.label) == (
+        "The fee?", "It is 6 euros.", "qa", True,
+    )  # fmt: skip
+    assert reply.spans is not None
+    assert [(span.start, span.end, span.label) for span in reply.spans] == [(6, 7, "evident conflict")]
+    assert reply.meta == {"split": "dev", "source": "ragtruth", "language": "en"}
+
+
+def test_an_older_sample_has_its_evidence_in_the_prompt(tmp_path: Path) -> None:
+    (reply,) = load(tmp_path, SAMPLE | {"context": None, "question": None, "labels": []})
+    assert ([passage.text for passage in reply.passages], reply.label) == ([SAMPLE["prompt"]], False)
+
+
+def test_a_split_of_lettucedetect(tmp_path: Path) -> None:
+    load(tmp_path, SAMPLE, SAMPLE | {"split": "test"}, name="data.json")
+    data = load_labelled("lettucedetect", tmp_path, "test")
+    assert [(reply.id, reply.dataset) for reply in data] == [("data-line-2", "lettucedetect")]
+
+
+def test_offsets_beside_an_emoji_without_words_are_told(tmp_path: Path) -> None:
+    row = ROW | {"answer": f"{WOMAN} 9 euros", "spans": [{"start": 2, "end": 9}]}
+    assert load(tmp_path, row).notes[1:] == (
+        "`spans`: offsets were read as characters; some tools count an emoji twice. With the `text` of each "
+        "span they can be checked.",
+    )
