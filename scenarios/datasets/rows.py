@@ -232,8 +232,8 @@ def _read_spans(reply: Any, name: str, value: Any, reading: Reading) -> Any:
         reading.note(f"`{name}`: offsets count {located.unit} where their words say so; they were converted.")
     elif not any(place.text for place in given) and max(reply, default="") > "\uffff":
         reading.note(
-            f"`{name}`: offsets were read as characters; some tools count an emoji twice. With the `text` of each "
-            "span they can be checked."
+            f"`{name}`: offsets were read as characters; some tools count an emoji twice. With the "
+            "`text` of each span they can be checked."
         )
     kinds = (next((one[key] for key in _KINDS if isinstance(one.get(key), str)), None) for one in listed)
     return [

@@ -46,7 +46,7 @@ class TriviaPlusOptions(Frozen):
     """Those of people, or one of the four noisy sets, which have no places."""
 
 
-class _Row(Frozen):
+class _TableRow(Frozen):
     """A row of the table."""
 
     source: str
@@ -79,7 +79,7 @@ def load_triviaplus(request: LoadRequest) -> LabelledData:
     replies: list[LabelledReply] = []
     left_out: Counter[str] = Counter()
     for number, (row, place) in enumerate(_read_table(_find_table(request), column), start=1):
-        line = check_record(row, _Row, place, SCHEMA)
+        line = check_record(row, _TableRow, place, SCHEMA)
         collection = line.source.replace("_", "")
         if part not in (None, line.split, collection):
             continue
@@ -126,12 +126,12 @@ def _read_table(path: Path, column: str) -> Iterator[tuple[Mapping[str, Any], st
     Raises:
         UsageError: the file cannot be read, or has no such labels.
     """
-    wanted = (*(name for name in _Row.model_fields if name != "label"), column)
+    wanted = (*(name for name in _TableRow.model_fields if name != "label"), column)
     for number, row in enumerate(read_parquet_rows(path, wanted), start=1):
         yield {**{name: row[name] for name in wanted[:-1]}, "label": row[column]}, f"{path}, row {number}"
 
 
-def _locate_spans(row: _Row) -> tuple[GoldSpan, ...] | None:
+def _locate_spans(row: _TableRow) -> tuple[GoldSpan, ...] | None:
     """Return the places of the wrong sentences; None where one stands nowhere in the reply."""
     sentences = [sentence.strip() for sentence in row.answer_sentence_list]
     places = locate_quotations(row.answer, sentences)
