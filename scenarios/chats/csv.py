@@ -1,46 +1,40 @@
-"""CSV: a row for each message and the reply to it.
+"""Tables as text: with commas, semicolons, tabs or bars between columns, in UTF-8 or UTF-16 (`rows`).
 
 A spreadsheet may take a cell for a formula (`is_formula`), and replies are whatever a model wrote. So what we
 write has an apostrophe before each such cell, and before each cell that begins with an apostrophe; the column
 `escaped` says so, and reading takes the apostrophe away.
-Files without that column are read as they are. (OWASP, CSV Injection.)
+Other tables are read as they are. (OWASP, CSV Injection.)
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, write_lines
 from hallulab.scenarios.chats.otel import parse_timestamp
-from hallulab.scenarios.chats.reading import NAMES, Reading, fold_name
+from hallulab.scenarios.chats.reading import AmbiguousNameError, Reading, is_known
 from hallulab.scenarios.chats.record import (
-    CHATBOT,
-    MODEL,
-    ChatContext,
     Marked,
     TurnAbout,
-    add_topic,
     build_chat_context,
     build_conversation,
     read_about,
 )
-from hallulab.scenarios.chats.turns import build_passages, extract_evidence
-from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups
+from hallulab.scenarios.chats.rows import PlacedRow, find_kind, read_rows
+from hallulab.scenarios.chats.values import FormatError, Groups, open_chats
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.csv_cells import is_formula
-from hallulab.scenarios.files.data_files import open_to_read
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Conversation, Turn
-
-FIELDS = ("user", "reply", "passages", "session", "turn", "time", "topic", "chatbot", "model")
-"""What is looked for in tables that we did not write."""
 
 HEADER = (
     "conversation", "turn", "user", "reply", "passages", "query", "steps", "spans", "chatbot", "model",
@@ -49,6 +43,9 @@ HEADER = (
 """The columns that we write."""
 
 _YES = "yes"
+_START = 4096
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What separates columns → how it is called."""
 csv.field_size_limit(sys.maxsize)
 
 
@@ -80,19 +77,20 @@ def format_csv_line(cells: Sequence[str]) -> str:
     return text.getvalue()
 
 
-def is_csv(first_line: str) -> bool:
-    """Return whether a line is the header of a file that we can read."""
-    try:
-        names = {fold_name(name) for name in next(csv.reader([first_line]), [])}
-    except csv.Error:
-        return False
-    return all(names & set(map(fold_name, NAMES[field])) for field in ("user", "reply"))
-
-
 def recognize(start: FileStart) -> bool:
     """Return whether the file begins with a header that we can read."""
-    text = start.data.decode("utf-8-sig", "replace").lstrip()
-    return text[:1] not in ("{", "[") and is_csv(text.partition("\n")[0])
+    encoding = find_encoding(start.data)
+    text = start.data.decode(encoding, "replace").lstrip()
+    if text[:1] in ("{", "["):
+        return False
+    _, header = find_separator(text.splitlines()[:2])
+    try:
+        find_kind(header, Reading())
+    except AmbiguousNameError:
+        return True  # a table of chats, and reading it says what is wrong
+    except FormatError:
+        return False
+    return len(header) > 1
 
 
 def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
@@ -105,110 +103,127 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of a file, however its rows are ordered.
 
     Raises:
-        UsageError: the file is no CSV in UTF-8, or lacks a column.
-        FormatError: a cell is wrong.
+        UsageError: the file is no table, or in an encoding that is not known.
+        FormatError: a cell is wrong, or a column is missing.
     """
-    with Groups() as groups:
-        for number, (line, row) in enumerate(_read_rows(path, reading)):
-            name = row.get("session") or row.get("conversation") or f"row-{number + 1}"
-            groups.add(name, _read_order(row.get("turn") or row.get("time"), line), line, row)
-        for name, rows in groups:
-            _require_whole_order(name, rows)
-            try:
-                conversation = _build_conversation(name, [row.value for row in rows])
-                yield ReadChat(f"{path}, line {rows[0].line}", conversation)
-            except FormatError as error:
-                raise FormatError(str(error), f"line {rows[0].line}") from error
+    rows = _read_cells(path, reading)
+    first = next(rows, None)
+    if first is not None and set(HEADER) <= first.cells.keys():
+        yield from _read_own(path, chain([first], rows))
+    elif first is not None:
+        yield from read_rows(path, chain([first], rows), reading)
 
 
-def _read_order(cell: str | None, line: int) -> float:
-    """Return the place of a row in its conversation; 0 where the file gives none.
+def _read_cells(path: Path, reading: Reading) -> Iterator[PlacedRow]:
+    """Yield the rows of a file by the names of its header.
 
     Raises:
-        FormatError: it is neither a number nor a time, so the order is not known.
+        UsageError: it is no table.
+        FormatError: the header lacks a column, or has one twice.
     """
-    if not cell or not cell.strip():
-        return 0.0
-    place = parse_timestamp(cell.strip())
-    if place is None:
-        raise FormatError(
-            f"{cell[:40]!r} is no turn or time by which rows are ordered. Give a number or a time such as "
-            "2026-10-01T09:30:00, or delete the column: then rows stand in their order.",
-            f"line {line}",
-        )
-    return place
-
-
-def _require_whole_order(name: str, rows: Sequence[GroupedPart]) -> None:
-    """Raise FormatError if some rows of a conversation have a turn or time, and others have none."""
-    lacking = [row.line for row in rows if not (row.value.get("turn") or row.value.get("time") or "").strip()]
-    if 0 < len(lacking) < len(rows):
-        raise FormatError(
-            f"other rows of the conversation {name[:40]!r} have a turn or time, and this one has none. Give "
-            "it one, or delete the column: then rows stand in their order.",
-            f"line {lacking[0]}",
-        )
-
-
-def _read_rows(path: Path, reading: Reading) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (line, cells by our name of the column) of each row."""
-    with open_to_read(path) as file:
-        reader = csv.reader(_decode_lines(file, path), strict=True)
-        at = 1
+    with open_chats(path) as file:
+        encoding = find_encoding(file.read(_START))
+        file.seek(0)
+        text = io.TextIOWrapper(file, encoding=encoding, newline="")
+        lines = _check_lines(text, path)
+        head = list(islice(lines, 2))
+        separator, header = find_separator(head)
+        if encoding not in ("utf-8-sig", "utf-8") or separator != ",":
+            reading.note(f"Read as {encoding}, with columns separated by {_NAMES[separator]}.")
+        skipped = head and head[0].strip().lower() == f"sep={separator}"
+        reader = csv.reader(chain(head[1:] if skipped else head, lines), strict=True, delimiter=separator)
+        at = 1 + bool(skipped)
         try:
-            header = [name.strip() for name in next(reader, [])]
-            columns = _locate_columns(path, header, reading)
-            at = reader.line_num + 1
+            next(reader, None)
+            if doubled := [name for name, count in Counter(header).items() if count > 1 and name]:
+                raise FormatError(f"the column {doubled[0]!r} is there twice. Rename one.", f"line {at}")
+            if not set(HEADER) <= set(header):
+                try:
+                    kind = find_kind(header, reading)
+                    reading.choose(header, *kind)
+                except FormatError as error:
+                    raise FormatError(str(error), f"line {at}") from error
+            at = reader.line_num + 1 + bool(skipped)
             for cells in reader:
-                if len(cells) != len(header) and cells:
-                    raise UsageError(
-                        f"{path}, line {at}: {len(cells)} cells, and the header has {len(header)}. Put "
-                        "quotes around cells with commas or line ends."
+                line, at = at, reader.line_num + 1 + bool(skipped)
+                if len(cells) != len(header) and any(cells):
+                    wrong = FormatError(
+                        f"{len(cells)} cells, and the header has {len(header)}. Put quotes around cells with "
+                        f"{_NAMES[separator]} or line ends.",
+                        f"line {line}",
                     )
-                if cells:
-                    found = {name: cells[place] for name, place in columns.items()}
-                    escaped = "escaped" in header
-                    yield at, {key: _strip_quote(cell) if escaped else cell for key, cell in found.items()}
-                at = reader.line_num + 1
+                    reading.skip(wrong, f"line {line}")
+                elif any(cells):
+                    yield PlacedRow(f"line {line}", line, dict(zip(header, cells, strict=True)))
         except csv.Error as error:
             raise UsageError(f"{path}, line {at}: no CSV ({error}). Correct the quotes.") from error
 
 
-def _decode_lines(lines: Iterable[bytes], path: Path) -> Iterator[str]:
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise UsageError(
-                f"{path}, line {number}: the text is not UTF-8. Save the file as UTF-8."
-            ) from error
+def find_encoding(start: bytes) -> str:
+    """Return the encoding of a file by its byte order mark, else UTF-8: others cannot be told apart."""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    return "utf-8-sig"
 
 
-def _locate_columns(path: Path, header: list[str], reading: Reading) -> dict[str, int]:
-    """Return where the columns are, by our name for them."""
-    if set(HEADER) <= set(header):
-        return {name: header.index(name) for name in HEADER}
+def find_separator(lines: Sequence[str]) -> tuple[str, list[str]]:
+    """Return what separates columns, and the names of the header.
+
+    Excel's first line `sep=;` says it. Else it is what parts the first line into most names.
+
+    >>> find_separator(["user;reply, or none"])
+    (';', ['user', 'reply, or none'])
+    """
+    first = lines[0].strip() if lines else ""
+    if first.lower().startswith("sep=") and first[4:] in _NAMES:
+        return first[4:], _split_header(lines[1] if len(lines) > 1 else "", first[4:])
+    if first.lower() == "sep=":  # a tab, stripped
+        return "\t", _split_header(lines[1] if len(lines) > 1 else "", "\t")
+    headers = {separator: _split_header(lines[0] if lines else "", separator) for separator in _NAMES}
+    known = {separator: sum(map(is_known, header)) for separator, header in headers.items()}
+    best = max(_NAMES, key=lambda separator: (known[separator], len(headers[separator])))
+    return best, headers[best]
+
+
+def _split_header(line: str, separator: str) -> list[str]:
     try:
-        chosen = reading.choose(header, *FIELDS)
-    except FormatError as error:
-        raise FormatError(str(error), "line 1") from error
-    found = {field: header.index(name) for field, name in chosen.items()}
-    for field in ("user", "reply"):
-        if field not in found:
-            raise UsageError(
-                f"{path}, line 1: no column {' or '.join(NAMES[field])} among {', '.join(header)}. "
-                f"{_advise(header)}"
-            )
-    if found["user"] == found["reply"]:
-        raise UsageError(f"{path}, line 1: one column is message and reply. Give each its own.")
-    return found
+        return [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+    except csv.Error:
+        return []
 
 
-def _advise(header: Sequence[str]) -> str:
-    """Return the remedy for a header without a column that is needed."""
-    if len(header) == 1 and any(separator in header[0] for separator in ";\t"):
-        return "Separate columns by commas."
-    return "Name the columns in a header."
+def _check_lines(lines: Iterable[str], path: Path) -> Iterator[str]:
+    """Yield the lines of a text; an error of its encoding names the line."""
+    number = 0
+    try:
+        for line in lines:
+            number += 1
+            yield line
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"{path}, line {number + 1}: the text is not UTF-8. Save the file as UTF-8."
+        ) from error
+
+
+def _read_own(path: Path, rows: Iterable[PlacedRow]) -> Iterator[ReadChat]:
+    """Yield the conversations of rows that we wrote.
+
+    Raises:
+        FormatError: a cell was changed, and does not fit.
+    """
+    with Groups() as groups:
+        for row in rows:
+            cells = {name: _strip_quote(cell) for name, cell in row.cells.items()}
+            place = parse_timestamp(cells["turn"].strip())
+            if place is None:
+                raise FormatError(f"{cells['turn'][:40]!r} is no turn. Give its number.", row.place)
+            groups.add(cells["conversation"], place, row.line, cells)
+        for name, parts in groups:
+            try:
+                conversation = _build_conversation(name, [part.value for part in parts])
+                yield ReadChat(f"{path}, line {parts[0].line}", conversation)
+            except FormatError as error:
+                raise FormatError(str(error), f"line {parts[0].line}") from error
 
 
 def _strip_quote(cell: str) -> str:
@@ -218,12 +233,10 @@ def _strip_quote(cell: str) -> str:
 def _build_conversation(name: str, rows: list[dict[str, str]]) -> Conversation:
     turns = [_turn(index, row) for index, row in enumerate(rows)]
     first = rows[0]
-    chatbot, model = first.get("chatbot") or CHATBOT, first.get("model") or MODEL
-    if not first.get("about"):
-        return build_conversation(turns, ChatContext(id=name, chatbot=chatbot, model=model), name)
-    whole = read_about({**_parse_object(first["about"]), "id": name, "chatbot": chatbot, "model": model})
+    named = {"id": name, "chatbot": first["chatbot"], "model": first["model"]}
+    whole = read_about({**_parse_object(first["about"]), **named})
     given = whole.branch.turn if whole.branch else 0
-    queries = [_parse_value(row.get("query") or "null", "query") for row in rows]
+    queries = [_parse_value(row["query"] or "null", "query") for row in rows]
     own = [
         TurnAbout(query=query, passages=turn.passages, steps=turn.steps)
         for query, turn in list(zip(queries, turns, strict=True))[given:]
@@ -232,15 +245,11 @@ def _build_conversation(name: str, rows: list[dict[str, str]]) -> Conversation:
 
 
 def _turn(index: int, row: Mapping[str, str]) -> Turn:
-    if row.get("about"):
-        beside = read_about(
-            {"turns": [{key: _parse_value(row.get(key) or "[]", key) for key in ("passages", "steps")}]}
-        )
-        (own,) = beside.turns or ()
-        return Turn(index=index, user=row["user"], reply=row["reply"], passages=own.passages, steps=own.steps)
-    found = build_passages(extract_evidence(row.get("passages", ""), "passage"))
-    turn = Turn(index=index, user=row["user"], reply=row["reply"], passages=found)
-    return add_topic([turn], row.get("topic"))[0]
+    beside = read_about(
+        {"turns": [{key: _parse_value(row[key] or "[]", key) for key in ("passages", "steps")}]}
+    )
+    (own,) = beside.turns or ()
+    return Turn(index=index, user=row["user"], reply=row["reply"], passages=own.passages, steps=own.steps)
 
 
 def _parse_value(text: str, column: str) -> Any:
@@ -265,8 +274,8 @@ def _convert_to_json(value: Any) -> str:
 
 INFO = ChatFormat(
     name="csv",
-    about="a row for each message and its reply",
-    endings=(".csv",),
+    about="tables: a row for each message and its reply, for each message, or for each conversation",
+    endings=(".csv", ".tsv", ".txt"),
     read=read,
     recognize=recognize,
     write=write,

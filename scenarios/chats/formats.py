@@ -11,10 +11,9 @@ from pathlib import Path
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
 from hallulab.scenarios.chats.reading import Reading, place_in
-from hallulab.scenarios.chats.values import FormatError, read_json_values
+from hallulab.scenarios.chats.values import FormatError, open_chats, read_json_values
 from hallulab.scenarios.components import find_info, import_constants, list_component_names
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import open_to_read
 
 GROUP = "hallulab.chat_formats"
 """Group of the entry points; each gives a `ChatFormat`."""
@@ -89,7 +88,7 @@ def _read_start(path: Path) -> tuple[FileStart, int]:
     """Return the beginning of a file or folder, and the line of its first value."""
     if path.is_dir():
         return FileStart(path, b"", None), 1
-    with open_to_read(path) as file:
+    with open_chats(path) as file:
         data = file.read(_START)
     if data.decode("utf-8-sig", "replace").lstrip()[:1] not in ("{", "["):
         return FileStart(path, data, None), 1

@@ -46,8 +46,8 @@ def build_ragtruth_lines(
         judged = turn.index in marked.marks and "spans" not in without
         labels = [
             {
-                "start": mark.start, "end": mark.end, "text": mark.text, "label_type": "hallucination",
-                "meta": mark.detector,
+                "start": mark.start, "end": mark.end, "text": turn.reply[mark.start : mark.end],
+                "label_type": "hallucination", "meta": mark.detector,
             }
             for mark in (marked.marks[turn.index] if judged else ()) if mark.start is not None
         ]  # fmt: skip

@@ -59,6 +59,15 @@ def fold_name(name: str) -> str:
 _FOLDED = {field: frozenset(map(fold_name, names)) for field, names in NAMES.items()}
 
 
+def is_known(name: str) -> bool:
+    """Return whether a name is one of those that are looked for."""
+    return any(fold_name(name) in folded for folded in _FOLDED.values())
+
+
+class AmbiguousNameError(FormatError):
+    """Two names of a file could be the same thing."""
+
+
 class Layout(NamedTuple):
     """Names of a known tool, which leave no doubt together: Ragas' `reference` is no reply."""
 
@@ -150,7 +159,7 @@ class Reading:
                 found = [name for name in names if fold_name(name) in _FOLDED[field]]
                 found = [name for name in found if name not in self.mapping.values()]
                 if len(found) > 1:
-                    raise FormatError(
+                    raise AmbiguousNameError(
                         f"{' and '.join(f'`{name}`' for name in found)} could both be the {field}. "
                         f"Say which: --map {field}={found[0]}."
                     )

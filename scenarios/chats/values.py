@@ -6,23 +6,31 @@ Of a file of any length, one value is in memory at a time.
 from __future__ import annotations
 
 import codecs
+import gzip
 import json
 import re
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, BinaryIO, NamedTuple, Self, cast
 
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.data_files import open_to_read, read_text
+from hallulab.scenarios.files.data_files import open_to_read
 from hallulab.scenarios.files.json_text import is_unfinished, parse_json, parse_lines
 
 LARGEST = 200_000_000
 """Characters of one value at most."""
 
+MOST_TIMES = 100
+"""How many times its size a packed file may unpack to, if that is much."""
+_UNSUSPICIOUS = 100_000_000
+
 _LINES = (".jsonl", ".ndjson")
+_WRAPPERS = ("data", "items", "rows", "records", "samples", "test_cases", "testCases")
+"""Keys of lists that make up a whole file."""
 _BLOCK = 1 << 20
 _BEHIND = "there is text after the end of the list. Delete it, or the brackets around"
 _MARK = re.compile(r'\\.|["\[\]{},]', re.DOTALL)
@@ -54,6 +62,37 @@ def list_in(value: Mapping[str, Any], key: str) -> list[Any]:
     return found
 
 
+@contextmanager
+def open_chats(path: Path) -> Iterator[BinaryIO]:
+    """Open a file of chats to read its bytes, unpacked if it is packed by gzip.
+
+    Raises:
+        UsageError: it cannot be read, or unpacks to far more than chats do.
+    """
+    with open_to_read(path) as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        if not packed:
+            yield file
+            return
+        try:
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                _check_unpacked_size(unpacked, path)
+                yield cast(BinaryIO, unpacked)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise UsageError(f"{path}: is damaged ({error}). Pack it anew.") from error
+
+
+def _check_unpacked_size(unpacked: gzip.GzipFile, path: Path) -> None:
+    """Raise UsageError if a packed file is a trap: chats pack to a tenth, zeros to a thousandth."""
+    size, most = 0, max(_UNSUSPICIOUS, MOST_TIMES * path.stat().st_size)
+    while block := unpacked.read(_BLOCK):
+        size += len(block)
+        if size > most:
+            raise UsageError(f"{path}: unpacks to more than {most:,} bytes. Unpack it, and see what it is.")
+    unpacked.seek(0)
+
+
 class Value(NamedTuple):
     """A value of a file, and its place there."""
 
@@ -78,12 +117,34 @@ def read_json_values(path: Path) -> Iterator[Value]:
         for number, element in enumerate(_Scan(path).elements(_read_texts(path)), start=1):
             place = f"line {element.line}, item {number}"
             yield Value(place, element.line, _parse_value(element.text, f"{path}, {place}"))
-    elif path.suffix.lower() not in _LINES and is_unfinished(first.decode("utf-8", "replace")):
-        yield Value("line 1", 1, _parse_value(read_text(path, LARGEST), f"{path}, line 1"))
+    elif path.name.lower().removesuffix(".gz").rpartition(".")[2] not in _LINES and is_unfinished(
+        first.decode("utf-8", "replace")
+    ):
+        text = "".join(_read_texts(path)).removeprefix("\ufeff")
+        if len(text) > LARGEST:
+            raise UsageError(
+                f"{path}: has over {LARGEST:,} characters in one object. Give a list of objects."
+            )
+        yield from _unwrap(_parse_value(text, f"{path}, line 1"))
     else:
-        with open_to_read(path) as file:
+        with open_chats(path) as file:
             for number, value in parse_lines(file, path):
                 yield Value(f"line {number}", number, value)
+
+
+def _has_lines(path: Path) -> bool:
+    return path.name.lower().removesuffix(".gz").endswith(_LINES)
+
+
+def _unwrap(value: Any) -> Iterator[Value]:
+    """Yield an object, or the objects of the list that it only wraps, as the answers of many APIs do."""
+    for key in _WRAPPERS:
+        listed = value.get(key) if isinstance(value, Mapping) else None
+        if isinstance(listed, list) and listed and all(isinstance(one, Mapping) for one in listed):
+            for number, one in enumerate(listed, start=1):
+                yield Value(f"line 1, {key} {number}", 1, one)
+            return
+    yield Value("line 1", 1, value)
 
 
 class Element(NamedTuple):
@@ -96,7 +157,7 @@ class Element(NamedTuple):
 
 
 def _read_first_line(path: Path) -> bytes:
-    with open_to_read(path) as file:
+    with open_chats(path) as file:
         start = file.read(_BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()
     return start.partition(b"\n")[0]
 
@@ -112,7 +173,7 @@ def _read_texts(path: Path) -> Iterator[str]:
     """Yield the text of a file in blocks."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     line = 1
-    with open_to_read(path) as file:
+    with open_chats(path) as file:
         file.seek(len(codecs.BOM_UTF8) if file.read(3) == codecs.BOM_UTF8 else 0)
         while True:
             block = file.read(_BLOCK)
