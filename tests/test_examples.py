@@ -20,6 +20,8 @@ MODULES = (
     "hallulab.results",
     "hallulab.scenarios.arguments",
     "hallulab.scenarios.packs.pack",
+    "hallulab.scenarios.chats.cells",
+    "hallulab.scenarios.chats.csv",
     "hallulab.scenarios.chats.reading",
     "hallulab.scenarios.datasets.offsets",
     "hallulab.scenarios.text.blank",

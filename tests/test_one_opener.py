@@ -38,6 +38,8 @@ ALLOWED = {
     "parquet.ParquetFile(opened)": "of an open file",
     "pyarrow.parquet.read_table(file)": "of an open file",
     "zipfile.ZipFile(packed)": "of an open file",
+    "zipfile.ZipFile(content)": "of bytes",
+    "gzip.GzipFile(fileobj=file)": "of an open file",
     "gzip.open(packed, 'rb')": "of an open file",
     "archive.open(member)": "a part of an archive",
     "webbrowser.open(listening.address)": "no file",

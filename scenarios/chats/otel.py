@@ -14,6 +14,7 @@ write them: one object a line, with `context` and `flatten_attributes`. Attribut
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -249,6 +250,8 @@ def read_timestamp(value: Any) -> float:
 
 def parse_timestamp(value: Any) -> float | None:
     """Return a time as a number: digits, or ISO 8601; None for anything else."""
+    if isinstance(value, str):
+        value = re.sub(r" (?:UTC|GMT)$", "Z", value.strip())
     for read in (float, lambda text: datetime.fromisoformat(text).timestamp()):
         with suppress(TypeError, ValueError, OverflowError):
             found = float(read(value))

@@ -1,4 +1,4 @@
-"""Parquet: a row is a conversation.
+"""Parquet: tables of rows (`rows`). In ours a row is a conversation.
 
 `messages` has `role` and `content`, as trainers read them, and the columns beside it have what else a
 conversation has.
@@ -6,20 +6,21 @@ conversation has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
 from hallulab.scenarios.chats.openai import build_openai_line, read_openai
-from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.reading import Reading, place_in
 from hallulab.scenarios.chats.record import KEY, PARTS, Marked, build_chat_context
+from hallulab.scenarios.chats.rows import PlacedRow, read_rows
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import replace_surrogates
-from hallulab.scenarios.files.opening import open_file
-from hallulab.scenarios.transcript import Conversation
+from hallulab.scenarios.files.parquet_rows import read_parquet_rows
+from hallulab.scenarios.text.wording import shorten_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,19 +80,41 @@ def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield a conversation of each row of a table, or of all tables of a folder.
+    """Yield the conversations of a table, or of all tables of a folder.
 
     Raises:
-        UsageError: there is no table, one is no Parquet or has no column `messages`, or a row is wrong.
+        UsageError: there is no table, or one is no Parquet.
+        FormatError: a row is wrong, or a column is missing.
     """
-    for table in _find_tables(path):
-        for number, row in enumerate(_read_rows(table), start=1):
-            try:
-                yield ReadChat(
-                    f"{table}, row {number}", read_row(row, f"{replace_surrogates(table.stem)}-{number}")
-                )
-            except FormatError as error:
-                raise UsageError(f"{table}, row {number}: {error}") from error
+    tables = _find_tables(path)
+    if len(tables) > 1:
+        names = ", ".join(sorted({table.stem for table in tables}))
+        reading.note(f"All {len(tables)} tables of the folder were read together: {shorten_line(names)}.")
+    rows = _place_rows(tables)
+    first = next(rows, None)
+    if first is not None and {"turns", "persona"} <= first.cells.keys():
+        yield from _read_own(path, chain([first], rows))
+    elif first is not None:
+        yield from read_rows(path, chain([first], rows), reading)
+
+
+def _place_rows(tables: Sequence[Path]) -> Iterator[PlacedRow]:
+    """Yield the rows of all tables; of several, each says in which it is."""
+    for table in tables:
+        beside = f"{replace_surrogates(table.name)}, " if len(tables) > 1 else ""
+        for number, row in enumerate(read_parquet_rows(table), start=1):
+            yield PlacedRow(f"{beside}row {number}", number, row)
+
+
+def _read_own(path: Path, rows: Iterable[PlacedRow]) -> Iterator[ReadChat]:
+    """Yield the conversations of rows that we wrote."""
+    for place, number, row in rows:
+        beside = {key: value for key, value in row.items() if key != "messages"}
+        try:
+            said = {"messages": row.get("messages"), KEY: beside}
+            yield ReadChat(place_in(path, place), read_openai(said, f"row-{number}"))
+        except FormatError as error:
+            raise FormatError(str(error), place) from error
 
 
 def _find_tables(path: Path) -> list[Path]:
@@ -103,48 +126,11 @@ def _find_tables(path: Path) -> list[Path]:
     return found
 
 
-def read_row(row: Mapping[str, Any], name: str) -> Conversation:
-    """Make a conversation of a row; of tables that we did not write, the columns of OpenAI's lines count."""
-    if "turns" not in row or "persona" not in row:
-        return read_openai(row, name)
-    beside = {key: value for key, value in row.items() if key != "messages"}
-    return read_openai({"messages": row["messages"], KEY: beside}, name)
-
-
 def _build_row(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
     return {
         **build_openai_line(marked, frozenset(PARTS)),
         **build_chat_context(marked, without).model_dump(mode="json"),
     }
-
-
-def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        with open_file(path) as opened, parquet.ParquetFile(opened) as file:
-            if "messages" not in file.schema_arrow.names:
-                raise UsageError(f"{path}: no column `messages`. Name the column with the messages so.")
-            for batch in file.iter_batches(batch_size=_BATCH):
-                yield from map(_convert_to_json, batch.to_pylist())
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error}). Correct the path, or write it anew.") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: a text in it is not UTF-8. Write it anew in UTF-8.") from error
-    except pa.ArrowException as error:
-        raise UsageError(f"{path}: no Parquet ({error}). Write it anew.") from error
-
-
-def _convert_to_json(value: Any) -> Any:
-    """Return a value of a table as JSON knows it: texts in place of times, decimals and bytes."""
-    if isinstance(value, Mapping):
-        return {key: _convert_to_json(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_convert_to_json(one) for one in value]
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def recognize(start: FileStart) -> bool:
@@ -154,7 +140,7 @@ def recognize(start: FileStart) -> bool:
 
 INFO = ChatFormat(
     name="parquet",
-    about="tables with a column of messages",
+    about="tables of rows: with a column of messages, or with questions and answers",
     endings=(".parquet",),
     read=read,
     recognize=recognize,

@@ -161,7 +161,7 @@ class Reading:
                 if len(found) > 1:
                     raise AmbiguousNameError(
                         f"{' and '.join(f'`{name}`' for name in found)} could both be the {field}. "
-                        f"Say which: --map {field}={found[0]}."
+                        f"Say which: {' or '.join(f'--map {field}={name}' for name in found)}."
                     )
                 if found:
                     chosen[field] = found[0]

@@ -83,7 +83,9 @@ def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
 def _read_row(cells: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
     """Return what a row says, as JSON: its messages, its session, turn and time, and what stands beside."""
     kind = find_kind(cells, reading)
-    chosen = reading.choose(cells, *kind, *_BESIDE)
+    chosen = reading.choose(cells, *kind)
+    rest = [name for name in cells if name not in chosen.values()]
+    chosen = {**chosen, **reading.choose(rest, *_BESIDE)}
     found = {field: cells[name] for field, name in chosen.items()}
     if kind == _EXCHANGE:
         said = [

@@ -180,6 +180,14 @@ def unpack_json(value: Any) -> Any:
     return value
 
 
+def _is_message(value: Mapping[str, Any]) -> bool:
+    """Return whether a value says who speaks, perhaps as LangChain does."""
+    if "role" in value or "message" in value:
+        return True
+    said = value.get("content", value.get("data", value.get("kwargs")))
+    return said is not None and (isinstance(value.get("type"), str) or isinstance(value.get("id"), list))
+
+
 _ASKED = ("messages", "question", "query", "input", "prompt", "message", "user_input", "chat_history")
 _REPLIED = ("messages", "choices", "message", "answer", "output", "response", "reply", "result", "content")
 _ANY = ("text", "content", "value")
@@ -202,13 +210,13 @@ def extract_messages(
     if isinstance(value, str):
         return [ChatMessageRecord(role, value)] if value.strip() else []
     if isinstance(value, list) and levels:
-        if value and all(isinstance(one, Mapping) and ("role" in one or "message" in one) for one in value):
+        if value and all(isinstance(one, Mapping) and _is_message(one) for one in value):
             return [said for one in value for said in extract_messages(one, role, levels - 1)]
         # Batches of one request, and lists of parts.
         return extract_messages(value[0], role, levels - 1) if len(value) == 1 else []
     if not isinstance(value, Mapping) or not levels:
         return []
-    if "role" in value:
+    if _is_message(value) and "message" not in value:
         content = "parts" if "parts" in value and "content" not in value else "content"
         return read_chat_message(value, "message", ("role", content))
     keys = (*(_ASKED if role == "user" else _REPLIED), *_ANY)

@@ -151,12 +151,26 @@ ROLES: dict[str, Role] = {
     "user": "user",
     "human": "user",
     "prompter": "user",
+    "customer": "user",
+    "client": "user",
+    "visitor": "user",
+    "question": "user",
     "assistant": "assistant",
     "gpt": "assistant",
     "bot": "assistant",
     "chatgpt": "assistant",
     "model": "assistant",
     "ai": "assistant",
+    "agent": "assistant",
+    "chatbot": "assistant",
+    "bing": "assistant",
+    "bard": "assistant",
+    "gpt-3.5": "assistant",
+    "gpt4": "assistant",
+    "gpt-4": "assistant",
+    "claude": "assistant",
+    "gemini": "assistant",
+    "answer": "assistant",
     "function_call": "call",
     "tool": "tool",
     "function": "tool",
@@ -254,6 +268,7 @@ def read_chat_message(
         raise FormatError(
             f"{where}: a message must be an object with `{keys[0]}` and `{keys[1]}`. Correct it."
         )
+    message, keys = _unwrap_message(message, keys)
     role = _read_role(message.get(keys[0]), f"{where}.{keys[0]}")
     text = read_content(message.get(keys[1]), f"{where}.{keys[1]}")
     if text is None and isinstance(message.get("refusal"), str):
@@ -274,6 +289,25 @@ def read_chat_message(
     return [*beside, ChatMessageRecord(role, text or "", given)]
 
 
+def _unwrap_message(
+    message: Mapping[str, Any], keys: tuple[str, str]
+) -> tuple[Mapping[str, Any], tuple[str, str]]:
+    """Return a message of LangChain as others have it: its class or `type` says who speaks.
+
+    Dumps are `{"lc": 1, "id": […, "HumanMessage"], "kwargs": …}`, `{"type": "human", "data": …}`, or flat.
+    """
+    kwargs, path, data = message.get("kwargs"), message.get("id"), message.get("data")
+    if isinstance(kwargs, Mapping) and isinstance(path, list) and path:
+        name = str(path[-1]).removesuffix("Chunk").removesuffix("Message").lower()
+        return {**kwargs, "role": name}, ("role", "content")
+    if isinstance(data, Mapping) and isinstance(message.get("type"), str):
+        return {**data, "role": message["type"]}, ("role", "content")
+    kind = message.get("type")
+    if message.get(keys[0]) is None and isinstance(kind, str) and kind.lower() in ROLES:
+        return {**message, "role": kind}, ("role", "content")
+    return message, keys
+
+
 def _read_role(role: Any, where: str) -> Role:
     """Return who speaks.
 
@@ -282,7 +316,7 @@ def _read_role(role: Any, where: str) -> Role:
     """
     if role is None:
         raise FormatError(f"{where}: is missing. Give {_KNOWN}.")
-    known = ROLES.get(role) if isinstance(role, str) else None
+    known = ROLES.get(role.strip().lower()) if isinstance(role, str) else None
     if known is None:
         raise FormatError(f"{where}: {_shorten_value(role)} is no known role. Give {_KNOWN}.")
     return known

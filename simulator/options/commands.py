@@ -267,8 +267,8 @@ class ImportOptions:
     format: Annotated[
         str | None,
         Flag(
-            "openai, sharegpt, otel, openinference, langfuse, mlflow, csv, jsonl, parquet, hf or "
-            "ragtruth; by default found out by the content."
+            "openai, sharegpt, otel, openinference, langfuse, mlflow, csv, excel, json-rows, jsonl, parquet, "
+            "hf or ragtruth; by default found out by the content."
         ),
     ] = None
     documents: Annotated[

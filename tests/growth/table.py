@@ -14,7 +14,7 @@ from hallulab.agents.models import complaints, thoughts, token_watch, written_ca
 from hallulab.agents.users import leaked_plans
 from hallulab.detectors.explanations import claim, evidence, explanation, findings
 from hallulab.detectors.features import batch, features, judgements, matching, trained_detector
-from hallulab.scenarios.chats import formats, otel, traces, turns
+from hallulab.scenarios.chats import cells, formats, otel, traces, turns
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.packs.kinds import html
 from hallulab.scenarios.packs.pack import Document
@@ -259,6 +259,8 @@ TABLE: dict[Callable[..., Any], Case] = {
     findings.negates: findings.negates,
     findings.find_wrong: lambda text: findings.find_wrong(make_claim(text)),
     findings.list_alternatives: lambda text: findings.list_alternatives(make_claim(text), make_item(text)),
+    cells.is_nothing: cells.is_nothing,
+    cells.unpack_cell: lambda text: cells.unpack_cell(str([text, text])),
     formats.read_chats: pass_through("jsonl", "a.jsonl"),
     **{
         formats.find_format(name).write: pass_through(name, file)

@@ -46,7 +46,7 @@ INFO = ChatFormat(
 """
 OURS = [
     "openai", "sharegpt", "otel", "openinference", "mlflow", "langfuse", "csv", "jsonl", "parquet",
-    "ragtruth", "hf",
+    "ragtruth", "hf", "excel", "json-rows",
 ]  # fmt: skip
 WRITTEN = ["openai", "sharegpt", "csv", "jsonl", "parquet", "ragtruth", "hf"]
 

@@ -1,0 +1,77 @@
+"""Tables of Excel (`rows`): the first sheet, whose first row with cells is the header."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
+from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.rows import PlacedRow, read_rows
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import read_bytes
+
+LARGEST = 100_000_000
+"""Bytes of a file at most …"""
+LARGEST_UNPACKED = 1_000_000_000
+"""… and of its parts unpacked."""
+
+
+def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
+    """Yield the conversations of the first sheet; others are named.
+
+    Raises:
+        UsageError: it is no table of Excel.
+        FormatError: a cell is wrong, or a column is missing.
+    """
+    return read_rows(path, _read_cells(path, reading), reading)
+
+
+def _read_cells(path: Path, reading: Reading) -> Iterator[PlacedRow]:
+    from openpyxl import load_workbook
+    from openpyxl.utils.exceptions import InvalidFileException
+
+    content = io.BytesIO(read_bytes(path, LARGEST))
+    try:
+        with zipfile.ZipFile(content) as archive:
+            if sum(member.file_size for member in archive.infolist()) > LARGEST_UNPACKED:
+                raise UsageError(f"{path}: unpacks to more than {LARGEST_UNPACKED:,} bytes. Save it as CSV.")
+        book = load_workbook(content, read_only=True, data_only=True, keep_links=False)
+        sheets = book.worksheets
+        if len(sheets) > 1:
+            others = ", ".join(repr(sheet.title) for sheet in sheets[1:])
+            reading.note(f"The sheet {sheets[0].title!r} was read, and not {others}.")
+        header: list[str] | None = None
+        for number, cells in enumerate(sheets[0].iter_rows(values_only=True) if sheets else (), start=1):
+            if all(cell is None for cell in cells):
+                continue
+            if header is None:
+                header = [str(cell).strip() if cell is not None else "" for cell in cells]
+                continue
+            named = {name: cell for name, cell in zip(header, cells, strict=False) if name}
+            plain = {
+                name: cell if cell is None or isinstance(cell, bool | int | float) else str(cell)
+                for name, cell in named.items()
+            }
+            yield PlacedRow(f"row {number}", number, plain)
+    except (zipfile.BadZipFile, InvalidFileException, KeyError, ValueError, SyntaxError) as error:
+        raise UsageError(f"{path}: no table of Excel ({error}). Save it anew, or as CSV.") from error
+
+
+def recognize(start: FileStart) -> bool:
+    """Return whether it is an archive that begins as Excel's tables do, or is called so."""
+    return start.data.startswith(b"PK\x03\x04") and (
+        b"xl/" in start.data or start.path.suffix.lower() in (".xlsx", ".xlsm")
+    )
+
+
+INFO = ChatFormat(
+    name="excel",
+    about="tables of Excel, their first sheet",
+    endings=(".xlsx", ".xlsm"),
+    read=read,
+    recognize=recognize,
+    rank=12,
+)
