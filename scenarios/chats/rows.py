@@ -17,15 +17,14 @@ from typing import Any, Literal, NamedTuple
 
 from hallulab.scenarios.chats.cells import is_nothing, unpack_cell
 from hallulab.scenarios.chats.chat_format import ReadChat
+from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence
 from hallulab.scenarios.chats.otel import parse_timestamp
 from hallulab.scenarios.chats.reading import NAMES, Reading, place_in
 from hallulab.scenarios.chats.record import CHATBOT, MODEL, ChatContext, add_topic, build_conversation
 from hallulab.scenarios.chats.traces import extract_messages
 from hallulab.scenarios.chats.turns import (
     ChatMessageRecord,
-    FoundEvidence,
     build_turns,
-    extract_evidence,
     read_chat_message,
 )
 from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups

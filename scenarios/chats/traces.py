@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from hallulab.scenarios.chats.chat_format import ReadChat, require_object
+from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, add_topic, build_conversation
 from hallulab.scenarios.chats.turns import (
     ChatMessageRecord,
-    FoundEvidence,
     build_turns,
-    extract_evidence,
     read_chat_message,
     read_content,
 )

@@ -15,6 +15,7 @@ from hallulab.agents.users import leaked_plans
 from hallulab.detectors.explanations import claim, evidence, explanation, findings
 from hallulab.detectors.features import batch, features, judgements, matching, trained_detector
 from hallulab.scenarios.chats import cells, formats, otel, traces, turns
+from hallulab.scenarios.chats import evidence as passages
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.packs.kinds import html
 from hallulab.scenarios.packs.pack import Document
@@ -280,7 +281,9 @@ TABLE: dict[Callable[..., Any], Case] = {
     otel.parse_timestamp: otel.parse_timestamp,
     traces.unpack_json: traces.unpack_json,
     traces.extract_messages: lambda text: traces.extract_messages([text], "user"),
-    turns.extract_evidence: lambda text: list(turns.extract_evidence([text, {"text": text}], "tool")),
+    passages.extract_evidence: lambda text: list(
+        passages.extract_evidence([text, {"metadata": {text: text}, "data": [[text, 1]]}], "tool")
+    ),
     turns.read_content: lambda text: turns.read_content([{"type": "text", "text": text}] * 9, "x"),
     html.read: lambda text: html.read(f"<p>{text}</p>".encode()),
     annotators.list_conflicts: list_conflicts,

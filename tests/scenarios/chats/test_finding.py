@@ -58,7 +58,7 @@ def test_our_formats_are_the_modules_with_info() -> None:
 
 def test_the_documentation_has_a_row_for_each_of_ours() -> None:
     text = (ROOT / "docs" / "own-chats.md").read_text(encoding="utf-8")
-    rows = set(re.findall(r"^\| `(\w+)`|, `(\w+)` \|", text, re.MULTILINE))
+    rows = set(re.findall(r"^\| `([\w-]+)`|, `([\w-]+)` \|", text, re.MULTILINE))
     assert set(OURS) <= {name for row in rows for name in row}
 
 

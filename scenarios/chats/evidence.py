@@ -1,0 +1,282 @@
+"""Passages of what traces, logs and tools have as evidence: texts, or results of retrievers.
+
+A result is read by its text and named by its document, whatever wraps both. The names count as in `reading`,
+without case, `_` and `-`. They are those of
+
+- LangChain (also its dumps, `lc`), LlamaIndex, Haystack, MLflow, OpenInference and OpenTelemetry GenAI;
+- Pinecone, Qdrant, Weaviate, Chroma, Milvus, Elasticsearch and OpenSearch, Azure AI Search, rows of pgvector;
+- Bedrock knowledge bases, Vertex AI Search and its RAG engine, OpenAI's `file_search`, Cohere;
+- the Model Context Protocol, and search services of the web.
+
+A score, a distance and a vector are no evidence, and an empty result is none. An object of no known shape is
+one piece, its JSON: what a tool found out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from math import isfinite
+from typing import Any, NamedTuple
+
+from hallulab.scenarios.chats.cells import is_nothing, unpack_cell
+from hallulab.scenarios.chats.reading import fold_name
+from hallulab.scenarios.transcript import Passage
+
+
+def _fold(names: str) -> tuple[str, ...]:
+    return tuple(map(fold_name, names.split()))
+
+
+_TEXTS = _fold("text content page_content chunk_text passage chunk body snippet raw_content")
+"""Names of the words of a piece; last of all those of `document`, which is a name, too."""
+_FOUND = _fold(
+    "documents passages chunks matches hits points citations retrieval_results retrieved_references "
+    "source_nodes grounding_chunks extractive_segments extractive_answers snippets search_results "
+    "retrieved_documents retrieved_contexts contexts"
+)
+"""Names of lists of pieces; an empty one is an empty result."""
+_METADATA = _fold("metadata meta cmetadata document_metadata location reference attributes")
+"""Names of an object that says where a piece is from; of Pinecone, it has the words, too."""
+_INSIDE = (
+    *_FOUND,
+    *_fold("context results result docs objects organic_results content data value items rows"),
+    *_fold("document node payload _node_content properties entity fields _source chunk kwargs resource"),
+    *_fold("retrieved_context web derived_struct_data struct_data file_search response web_pages root"),
+    *_fold("structured_content get source children"),
+    *_METADATA,
+)
+"""Names of a list or object in which pieces stand, in the order in which they are looked at."""
+_NAMES = _fold(
+    "document source source_id doc_uri source_uri file_path file_name file uri x-amz-bedrock-kb-source-uri "
+    "title url link path source_display_name name"
+)
+_DOCUMENT_IDS = _fold("document_id doc_id file_id parent_id")
+_IDS = _fold("id uuid chunk_id node_id doc_id document_id custom_id")
+_SCORES = _fold("score relevance_score similarity @search.score certainty")
+_NO_WORDS = ("image", "image_url", "audio", "input_image", "input_audio", "base64", "web_search_result")
+"""Kinds of parts that have no words."""
+
+_DEEPEST = 16
+_LARGEST_SCORE = 1e12
+
+
+@dataclass(frozen=True)
+class FoundEvidence:
+    """A piece of evidence."""
+
+    text: str
+    """Its words."""
+    document: str
+    """Name of the document."""
+    id: str | None = None
+    """Its identifier; None: not given."""
+    score: float | None = None
+    """How near it is to the query, as the retriever says."""
+    topic: str | None = None
+    """Its topic, where it is given."""
+
+
+def build_passages(found: Iterable[FoundEvidence]) -> tuple[Passage, ...]:
+    """Make passages; one without an identifier gets `document#position`, and no two share one."""
+    taken: Counter[str] = Counter()
+    passages = []
+    for position, one in enumerate(found):
+        name = one.id or f"{one.document}#{position}"
+        taken[name] += 1
+        id = name if taken[name] == 1 else f"{name}~{taken[name]}"
+        passages.append(
+            Passage(id=id, document=one.document, text=one.text, score=one.score, topic=one.topic)
+        )
+    return tuple(passages)
+
+
+def extract_evidence(value: Any, name: str) -> Iterator[FoundEvidence]:
+    """Yield the pieces of evidence in a value.
+
+    Args:
+        value: a text (perhaps JSON), a list, or an object of a known shape. Another object is one piece: its
+            JSON. A list of numbers is one, too.
+        name: the document of pieces that name none.
+    """
+    unpacked = _unpack(value) if isinstance(value, str) else None
+    value = value if unpacked is None else unpacked
+    found = _extract(value, _Around(name), _DEEPEST)
+    if found is not None:
+        yield from found
+    elif isinstance(value, list) and not _is_bare(value):
+        yield from (FoundEvidence(_encode(one), name) for one in value if one)
+    else:
+        yield FoundEvidence(_encode(value), name)
+
+
+class _Around(NamedTuple):
+    """What stands around a value."""
+
+    name: str
+    """The document of pieces that name none."""
+    objects: tuple[Mapping[str, Any], ...] = ()
+    """The objects around it up to the next list, the nearest first, with folded names."""
+
+
+def _extract(value: Any, around: _Around, levels: int) -> list[FoundEvidence] | None:
+    """Return the pieces in a value; None: it has no known shape."""
+    if isinstance(value, str):
+        return _extract_from_text(value, around, levels)
+    if isinstance(value, list) and levels:
+        return _extract_from_list(value, around, levels)
+    if isinstance(value, Mapping) and levels:
+        return _extract_from_object(value, around, levels) if value else []
+    return [] if value is None or (isinstance(value, float) and not isfinite(value)) else None
+
+
+def _extract_from_text(text: str, around: _Around, levels: int) -> list[FoundEvidence]:
+    if is_nothing(text):
+        return []
+    inner = _unpack(text) if levels else None
+    found = None if inner is None else _extract(inner, around, levels - 1)
+    return [_build_evidence(text, around)] if found is None else found
+
+
+def _extract_from_list(value: list[Any], around: _Around, levels: int) -> list[FoundEvidence] | None:
+    told = [_convert_row(one) if isinstance(one, list) else one for one in value if not _is_bare(one)]
+    if not told:
+        return None if any(one not in (None, [], [None]) for one in value) else []
+    inner = _Around(_find_name(around) or around.name)
+    found = [(one, _extract(one, inner, levels - 1)) for one in told]
+    if all(pieces is None for _, pieces in found):
+        return None
+    return list(chain.from_iterable(
+        [FoundEvidence(_encode(one), inner.name)] if pieces is None else pieces for one, pieces in found
+    ))  # fmt: skip
+
+
+def _is_bare(value: Any) -> bool:
+    """Return whether a value is a number, or a list of numbers: a score, a distance, a vector."""
+    if isinstance(value, list):
+        return all(not isinstance(one, str | list | Mapping) for one in value)
+    return not isinstance(value, str | Mapping)
+
+
+def _convert_row(row: list[Any]) -> Any:
+    """Return a row of a table with texts and numbers as an object; another list as it is.
+
+    A text of one word, such as a file's name, is the document of the others.
+    """
+    texts = [one for one in row if isinstance(one, str)]
+    if not texts or not any(isinstance(one, int | float) for one in row):
+        return row
+    words = [one for one in texts if len(one.split()) > 1] or texts
+    about = next((one for one in row if isinstance(one, Mapping)), None)
+    return {
+        "documents": words,
+        "metadata": about,
+        "source": next((one for one in texts if one not in words and not one.isdecimal()), None),
+    }
+
+
+def _extract_from_object(
+    value: Mapping[str, Any], around: _Around, levels: int
+) -> list[FoundEvidence] | None:
+    own = _fold_keys(value)
+    inner = around._replace(objects=(own, *around.objects))
+    if own.get("type") in _NO_WORDS:
+        return []
+    if "metadatas" in own and isinstance(own.get("documents"), list):
+        return _extract(_join_columns(own), inner, levels - 1)
+    text = next((own[key] for key in _TEXTS if isinstance(own.get(key), str)), None)
+    if text is None and own.get("type") == "text" and isinstance(own.get("data"), str):
+        text = own["data"]
+    if text is not None:
+        return _extract_from_text(text, inner, levels - 1)
+    for key in (*_INSIDE, *(set(own) - set(_INSIDE) if len(own) == 1 else ())):
+        found = _extract_inside(own.get(key), inner, levels - 1)
+        if found or (found is not None and (key in _FOUND or isinstance(own[key], Mapping))):
+            return found
+    document = own.get("document")
+    if not isinstance(document, str) or len(document.split()) < 2:
+        return None
+    return _extract_from_text(document, around._replace(objects=({**own, "document": None},)), levels - 1)
+
+
+def _extract_inside(value: Any, around: _Around, levels: int) -> list[FoundEvidence] | None:
+    """Return the pieces in a list or object under a name of `_INSIDE`; None: there is none."""
+    value = _unpack(value) if isinstance(value, str) else value
+    return _extract(value, around, levels) if isinstance(value, list | Mapping) else None
+
+
+def _join_columns(own: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of Chroma's columns, which are lists of lists where several queries were asked."""
+    columns = [_flatten(own.get(key)) for key in ("documents", "metadatas", "ids")]
+    rows = zip_longest(*columns)
+    return [{"text": text, "metadata": about, "id": id} for text, about, id in rows if text is not None]
+
+
+def _flatten(value: Any) -> list[Any]:
+    listed = value if isinstance(value, list) else []
+    return list(chain.from_iterable(one if isinstance(one, list) else [one] for one in listed))
+
+
+def _unpack(text: str) -> Any:
+    """Return the list or object that a text is; None for another text."""
+    found = unpack_cell(text)
+    return None if found is text else found
+
+
+def _encode(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _build_evidence(text: str, around: _Around) -> FoundEvidence:
+    places = [place for one in around.objects for place in _list_places(one)]
+    id = _find_word(around.objects, _IDS)
+    return FoundEvidence(
+        text,
+        document=_find_name(around) or id or around.name,
+        id=id,
+        score=next((score for one in around.objects if (score := _read_score(one)) is not None), None),
+        topic=_find_word(places, ("topic",)),
+    )
+
+
+def _find_name(around: _Around) -> str | None:
+    """Return the name of the document that the objects around a value give."""
+    places = [place for one in around.objects for place in _list_places(one)]
+    return _find_word(places, _NAMES) or _find_word(places, _DOCUMENT_IDS)
+
+
+def _list_places(own: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield an object and what it has as metadata, with folded names."""
+    yield own
+    for key in _METADATA:
+        about = own.get(key)
+        about = _unpack(about) if isinstance(about, str) else about
+        if isinstance(about, Mapping):
+            yield _fold_keys(about)
+            for inner in about.values():
+                if isinstance(inner, Mapping):
+                    yield _fold_keys(inner)
+
+
+def _fold_keys(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object with folded names; of two that are one then, the first counts."""
+    found = dict[str, Any]()
+    for name, one in value.items():
+        found.setdefault(fold_name(name), one)
+    return found
+
+
+def _find_word(places: Iterable[Mapping[str, Any]], names: Iterable[str]) -> str | None:
+    """Return the word that the nearest place has under the first of the names."""
+    found = (place.get(name) for place in places for name in names)
+    return next((str(one) for one in found if type(one) in (str, int) and str(one)), None)
+
+
+def _read_score(own: Mapping[str, Any]) -> float | None:
+    score = next((own[name] for name in _SCORES if isinstance(own.get(name), int | float)), None)
+    if score is None or isinstance(score, bool):
+        return None
+    return float(score) if isfinite(score) and abs(score) <= _LARGEST_SCORE else None
