@@ -73,6 +73,7 @@ class Remembering(TrainableDetector):
         self.threshold = detector.threshold
         self.threshold_protocol = detector.threshold_protocol
         self.traits = detector.traits
+        self.languages = detector.languages
 
     def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
         """See `TrainableDetector.fit`."""

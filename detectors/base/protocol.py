@@ -14,6 +14,7 @@ from hallulab.agents.concurrency import call_untrusted, require_failure
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.redaction import remove_keys
 from hallulab.agents.served_model import ClaimCheck, read_claim_check
+from hallulab.detectors.base.reading import TurnAsRead, read_turn
 from hallulab.scenarios.components import describe_failure
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error
@@ -80,6 +81,9 @@ class Detector(ABC):
     """What its scores from 0 to 1 are made of; topics may have another threshold for printed words."""
     traits: Traits = Traits()
     """Its properties."""
+    languages: tuple[str, ...] | None = None
+    """Codes (ISO 639-1, such as `en`) of the languages that it reads; None: all that its model knows, or it
+    has a rule of its own. Where reply or evidence are in none of them, `run_detector` abstains for it."""
     warnings: tuple[str, ...] = ()
     """Sentences that a user should read before relying on it. They may depend on the served models."""
     claim_check: ClaimCheck | None = None
@@ -189,19 +193,42 @@ class DetectorContext:
 async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Judgement]:
     """Return a judgement of each reply; where the detector raises or returns something else, it has failed.
 
+    A detector that asks no model is given replies and passages in one form
+    (`hallulab.scenarios.text.one_form`); the places in a judgement are those in the reply as it was said.
+    What the detector cannot read it is not given: the judgement abstains.
+
     A detector that judges in batches gets several replies at once. If the batch fails, it gets them one by
     one, so that only the reply at fault fails.
     """
+    read = [_read_turn(detector, view) for view in views]
+    readable = [each.view for each in read if isinstance(each, TurnAsRead)]
+    judged = iter(await _judge_all(detector, readable))
+    return [
+        each.restore(next(judged), view.reply) if isinstance(each, TurnAsRead) else each
+        for each, view in zip(read, views, strict=True)
+    ]
+
+
+def _read_turn(detector: Detector, view: TurnView) -> TurnAsRead | Judgement:
+    """Return the turn as the detector reads it, or the judgement that it cannot be read."""
+    try:
+        read = read_turn(detector.name, detector.languages, view, as_said=detector.traits.needs_model)
+    except Exception as error:  # noqa: BLE001 - the view of anybody's program; a failure is data
+        return make_failed_judgement(error)
+    return read if read.unread is None else Judgement(outcome="abstained", error=read.unread)
+
+
+async def _judge_all(detector: Detector, views: Sequence[TurnView]) -> list[Judgement]:
     if detector.traits.batch and len(views) > 1:
         try:
             found = await call_untrusted(partial(detector.detect_many, views))
             return [check_judgement(one, view.reply) for one, view in zip(found, views, strict=True)]
         except BaseException as error:  # noqa: BLE001 - somebody else's detector may raise anything
             require_failure(error)
-    return [await _judged(detector, view) for view in views]
+    return [await _judge_one(detector, view) for view in views]
 
 
-async def _judged(detector: Detector, view: TurnView) -> Judgement:
+async def _judge_one(detector: Detector, view: TurnView) -> Judgement:
     try:
         return check_judgement(await call_untrusted(partial(detector.detect, view)), view.reply)
     except BaseException as error:  # noqa: BLE001 - as above; a failure is data

@@ -38,6 +38,7 @@ from hallulab.detectors.features.trained_detector import (
     assign_parts,
     choose_threshold,
     count_forms,
+    list_learnt_languages,
     make_forest,
     make_scaled_regression,
     mark_gold,
@@ -80,6 +81,7 @@ def train(replies: Sequence[LabelledReply], seed: int = 0) -> CombinedModel:
         replies=whole,
         thresholds=thresholds,
         identity=digest([seed, sorted(one.model_dump_json() for one in known)])[:16],
+        languages=list_learnt_languages(known),
     )
 
 

@@ -179,6 +179,8 @@ class CombinedModel:
     """Chosen on replies that the scores were not learnt from."""
     identity: str
     """Hash of what it was trained on."""
+    languages: tuple[str, ...] = ("en",)
+    """Codes of the languages that it learnt from, see `list_learnt_languages`."""
 
     def score(self, cases: Sequence[ReplyWithEvidence]) -> Scores:
         """Return the risks of all replies, sentences and words, rounded to 6 decimals."""
@@ -262,6 +264,7 @@ def save_model(model: CombinedModel, path: Path) -> None:
         "trees": None if replies is None else replies.trees,
         "thresholds": model.thresholds.model_dump(),
         "identity": model.identity,
+        "languages": list(model.languages),
     }
     write_trained(held, FORMAT, path)
 
@@ -290,5 +293,6 @@ def _build_model(held: dict[str, Any]) -> CombinedModel:
             replies=replies,
             thresholds=LevelThresholds.model_validate(held["thresholds"]),
             identity=held["identity"],
+            languages=tuple(held.get("languages", ["en"])),
         )
     )

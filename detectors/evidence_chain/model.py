@@ -103,6 +103,8 @@ class ChainModel:
     """The facts about a reply's origin that it reads."""
     categories: Categories = field(default_factory=dict)
     """The values that it knows of each."""
+    languages: tuple[str, ...] = ("en",)
+    """Codes of the languages that it learnt from, see `list_learnt_languages`."""
     sentence_classifier: Any = None
     """scikit-learn's; None for a rule."""
     word_classifier: Any = None
@@ -144,6 +146,7 @@ def save_model(model: ChainModel, path: Path) -> None:
         "identity": model.identity,
         "context": list(model.context),
         "categories": model.categories,
+        "languages": list(model.languages),
         "sentence_classifier": model.sentence_classifier,
         "word_classifier": model.word_classifier,
     }
@@ -169,6 +172,7 @@ def _build_model(held: dict[str, Any]) -> ChainModel:
             identity=held["identity"],
             context=tuple(held["context"]),
             categories=held["categories"],
+            languages=tuple(held.get("languages", ["en"])),
             sentence_classifier=read_classifier(held["sentence_classifier"], optional=True),
             word_classifier=read_classifier(held["word_classifier"], optional=True),
         )

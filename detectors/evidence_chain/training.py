@@ -31,6 +31,7 @@ from hallulab.detectors.features.trained_detector import (
     assign_parts,
     choose_threshold,
     count_forms,
+    list_learnt_languages,
     make_forest,
     make_scaled_regression,
     mark_gold,
@@ -89,6 +90,7 @@ def train(
         identity=digest([method, features, read, forest, seed, learnt_from])[:16],
         context=read,
         categories=list_categories(material.cases, read),
+        languages=list_learnt_languages(known),
     )
     measured = measure(batch, model.frequency, model.features)
     if supervised:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
@@ -10,6 +11,7 @@ from pydantic import Field
 
 from hallulab.agents.versions import compute_version
 from hallulab.detectors.base.protocol import TrainableDetector, Traits
+from hallulab.detectors.base.reading import identify_reply_language
 from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.detectors.features.batch import (
     Batch,
@@ -27,6 +29,7 @@ from hallulab.scenarios.components import LeadsTo
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.languages import WITHOUT_SPACES
 from hallulab.scenarios.transcript import Frozen, Judgement, Passage, TurnView
 
 
@@ -52,6 +55,11 @@ class TrainedModel(Protocol):
     @property
     def identity(self) -> str:
         """Hash of what it was trained on and with."""
+        ...
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Codes of the languages that it learnt from."""
         ...
 
     def score(self, cases: Sequence[ReplyWithEvidence]) -> Scores:
@@ -118,6 +126,7 @@ class TrainedDetector(PolicyDetector, TrainableDetector, Generic[Model]):
 
     def _use(self, model: Model) -> None:
         self._model = model
+        self.languages = model.languages
         tuned = model.thresholds.response
         self.follow(ThresholdPolicy(self._options.threshold, lambda: (tuned, "tuned"), self._identity))
 
@@ -146,6 +155,20 @@ def assign_parts(replies: Sequence[LabelledReply], seed: int) -> Integers:
         )
     part = {group: place % PARTS for place, group in enumerate(groups)}
     return np.array([part[one.group] for one in replies], dtype=np.int64)
+
+
+_LEARNT = 10
+"""One of so many training replies is in a language, at least, that a model has learnt."""
+
+
+def list_learnt_languages(replies: Sequence[LabelledReply]) -> tuple[str, ...]:
+    """Return the codes of the languages that replies teach, most frequent first; else English.
+
+    Features are of words between spaces, so nobody learns Chinese, Japanese or Thai.
+    """
+    counts = Counter(identify_reply_language(one) for one in replies)
+    most = [code for code, count in counts.most_common() if count * _LEARNT >= len(replies)]
+    return tuple(code for code in most if code not in WITHOUT_SPACES) or ("en",)
 
 
 def count_forms(batch: Batch) -> DocumentFrequency:

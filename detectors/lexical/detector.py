@@ -13,9 +13,12 @@ from pydantic import Field
 from hallulab.agents.versions import compute_version
 from hallulab.detectors.base.judging import make_flagged_spans
 from hallulab.detectors.base.protocol import DetectorContext, Traits
+from hallulab.detectors.base.reading import identify_reply_language, list_evidence_languages
 from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.scenarios.components import read_options
-from hallulab.scenarios.text.spans import compute_unknown_share, split_sentences, split_words
+from hallulab.scenarios.text.languages import are_written_alike, name_language
+from hallulab.scenarios.text.spans import split_sentences
+from hallulab.scenarios.text.word_values import WITHOUT_WORDS, list_word_values
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 
@@ -32,7 +35,9 @@ class LexicalOptions(Frozen):
 class LexicalDetector(PolicyDetector):
     """Share of a reply's words that the evidence does not hold, without a model: the floor to beat.
 
-    Each occurrence of a word counts, case aside.
+    Each occurrence of a word counts, case aside. It reads any language that writes words apart, and Chinese,
+    Japanese (by characters) and Thai; its threshold was tuned on English. Numbers of other languages than
+    English count by their value.
     """
 
     KIND = "lexical"
@@ -52,17 +57,31 @@ class LexicalDetector(PolicyDetector):
         )
 
     async def detect(self, view: TurnView) -> Judgement:
-        """See `Detector.detect`. Abstains when the reply or the evidence has no words."""
+        """See `Detector.detect`.
+
+        Abstains when the reply or the evidence has no words, when words of the reply's language cannot be
+        told apart, and when the evidence is in another language.
+        """
+        language = identify_reply_language(view)
+        if language in WITHOUT_WORDS:
+            reason = f"the reply is in {name_language(language)}, whose words {self.name} cannot tell apart"
+            return Judgement(outcome="abstained", error=reason)
         texts = [passage.text for passage in view.passages]
         if self._options.dialogue_is_evidence:
             texts += [*(message.text for message in view.history), view.question]
-        known = {word for text in texts for word in split_words(text)}
-        score = compute_unknown_share(view.reply, known)
-        if score is None:
+        known = {word for text in texts for word in list_word_values(text, language)}
+        said = list_word_values(view.reply, language)
+        if not said:
             return Judgement(outcome="abstained", error="the reply has no words")
         if not known:
             return Judgement(outcome="abstained", error="there is no evidence")
-        units = tuple(self._units(view.reply, known))
+        written = list_evidence_languages(view)
+        if written and not any(are_written_alike(language, other) for other in written):
+            others = " and ".join(sorted(map(name_language, written)))
+            reason = f"the reply is in {name_language(language)} and the evidence in {others}"
+            return Judgement(outcome="abstained", error=f"{reason}: their words cannot be compared")
+        score = sum(word not in known for word in said) / len(said)
+        units = tuple(self._units(view.reply, language, known))
         spans = make_flagged_spans(
             units, self.threshold, lambda unit: f"not in the evidence: {unit.details['unknown']}"
         )
@@ -70,10 +89,10 @@ class LexicalDetector(PolicyDetector):
             outcome="scored", score=score, flagged=score >= self.threshold, spans=spans, units=units
         )
 
-    def _units(self, reply: str, known: set[str]) -> Iterable[Unit]:
+    def _units(self, reply: str, language: str, known: set[str]) -> Iterable[Unit]:
         for region in split_sentences(reply):
             text = region.of(reply)
-            found = split_words(text)
+            found = list_word_values(text, language)
             unknown = [word for word in found if word not in known]
             yield Unit(
                 text=text,

@@ -126,6 +126,7 @@ class LogicGraphDetector(ServedDetector):
     """
 
     KIND = "logic-graph"
+    languages: tuple[str, ...] | None = ("en",)
     OPTIONS = LogicGraphOptions
     VARIANTS = "ours by default: sentences, two groups, softmax, half overlap, the served model as NLI"
 
@@ -137,6 +138,8 @@ class LogicGraphDetector(ServedDetector):
             ask_entailment() if options.entailment == "served" else HhemScorer(options.hhem_model)
         )
         self._relevance = self._relevance_scorer()
+        if not _has_english_parts(options):
+            self.languages = None
         used = [self._entailment, *([self._relevance] if self._relevance else [])]
         prompts = [prompt for scorer in used for prompt in scorer.prompts]
         self.traits = Traits(needs_model=bool(prompts))
@@ -282,6 +285,21 @@ class LogicGraphDetector(ServedDetector):
             f"1 − S = {unit.score:.2f}, threshold {self.threshold:.2f}. No group of related pieces of the "
             "evidence that matters to this bears it out."
         )
+
+
+def _has_english_parts(options: LogicGraphOptions) -> bool:
+    """Return whether HHEM, English stems or the default embeddings have a part in the scores.
+
+    These know English. Other models know the languages that they were trained on.
+    """
+    embeds = options.relation_capture or (
+        options.weighting == "relevance" and options.relevance == "embedding"
+    )
+    return (
+        options.entailment == "hhem"
+        or options.overlap > 0
+        or (embeds and options.embedding_model == LogicGraphOptions().embedding_model)
+    )
 
 
 def _is_as_published(options: LogicGraphOptions) -> bool:

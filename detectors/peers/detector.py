@@ -112,6 +112,8 @@ class PeerDetector(Detector):
         self._configured = options.model_copy(
             update={"weights": self.weights, **models, "threshold": threshold},
         )
+        if self._configured.weights != self.weights:
+            self.languages = None  # other weights may know others
         self._configuration = {**self._configured.model_dump(), "peer": self.KIND}
         self._asked = [context.models.get(context.model)] if self.traits.needs_model else []
         self.claim_check = ClaimCheck.by(
@@ -277,6 +279,7 @@ class LettuceDetectDetector(PeerDetector):
     """LettuceDetect: a token classifier on ModernBERT marks words. Not yet run on its published weights."""
 
     KIND = "lettucedetect"
+    languages = ("en",)
     published = 0.5
     weights = "KRLabsOrg/lettucedect-base-modernbert-en-v1"
     weights_size = "about 0.6 GB"
@@ -296,6 +299,7 @@ class HhemDetector(PeerDetector):
     """HHEM-2.1-Open, Vectara's consistency classifier on T5. Not yet run on its published weights."""
 
     KIND = "hhem"
+    languages = ("en",)
     published = 0.5
     weights = "vectara/hallucination_evaluation_model"
     weights_size = "about 0.5 GB"
@@ -307,6 +311,7 @@ class MiniCheckDetector(PeerDetector):
     """MiniCheck-Flan-T5-Large checks sentences against the evidence. Not yet run on its published weights."""
 
     KIND = "minicheck"
+    languages = ("en",)
     published = 0.5
     weights = "lytang/MiniCheck-Flan-T5-Large"
     weights_size = "about 3 GB"
@@ -316,6 +321,7 @@ class FactCgDetector(PeerDetector):
     """FactCG-DeBERTa-v3-Large checks sentences against the evidence. Not yet run on its published weights."""
 
     KIND = "factcg"
+    languages = ("en",)
     published = 0.5
     weights = "yaxili96/FactCG-DeBERTa-v3-Large"
     weights_size = "about 1.7 GB"

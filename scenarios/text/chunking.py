@@ -15,6 +15,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.text.scripts import STOPS, UNSPACED
 from hallulab.scenarios.text.spans import is_abbreviation
 from hallulab.scenarios.transcript import Frozen, Passage
 
@@ -23,9 +24,6 @@ _HEADING = re.compile(r"#{1,6}[ \t]\S.*")
 _LONGEST, _PART = 400, 20
 """A stretch without white space that has more than `_LONGEST` characters (encoded data, not a web address)
 counts as several words of `_PART` characters."""
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-"""Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese. Two of their characters
-count as a word."""
 
 
 def _build_stretch_pattern(character: str) -> str:
@@ -35,12 +33,12 @@ def _build_stretch_pattern(character: str) -> str:
 
 
 _WORD = re.compile(_build_stretch_pattern(r"\S"))
-_WORD_OR_CHARACTERS = re.compile(f"[{_UNSPACED}]{{1,2}}|" + _build_stretch_pattern(rf"[^\s{_UNSPACED}]"))
-_UNSPACED_TEXT = re.compile(f"[{_UNSPACED}\u3000-\u303f\uff00-\uffef]{{30}}")
+_WORD_OR_CHARACTERS = re.compile(f"[{UNSPACED}]{{1,2}}|" + _build_stretch_pattern(rf"[^\s{UNSPACED}]"))
+_UNSPACED_TEXT = re.compile(f"[{UNSPACED}\u3000-\u303f\uff00-\uffef]{{30}}")
 """More than a name: at least this many of their characters and marks in a row."""
 _LIST_ITEM = re.compile(r"(?:[-*+•]|\d{1,3}[.)])$")
-_SENTENCE_END = re.compile(r"[.!?।。！？][\"'”’)\]」』]*$")
-_PERHAPS_AN_END = re.compile(r"[.!?।][\"'”’)\]]*(?=\s)|[。！？][\"'”’)\]」』]*|\S(?=[^\S\n]*\n)")
+_SENTENCE_END = re.compile(rf"[.!?{STOPS}][\"'”’)\]」』]*$")
+_PERHAPS_AN_END = re.compile(rf"[.!?{STOPS}][\"'”’)\]]*(?=\s)|[。！？][\"'”’)\]」』]*|\S(?=[^\S\n]*\n)")
 """Where a sentence or a list item may end; only these places are looked at closely."""
 
 

@@ -14,6 +14,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from hallulab.scenarios.text.one_form import HIDDEN_SIGNS, unify_text
+from hallulab.scenarios.text.scripts import STOP_WITHOUT_SPACE, has_other_words, split_runs
+
 _ALWAYS = re.compile(
     r"mr|mrs|ms|dr|prof|st|sr|jr|vs|eg|ie|e\.g|i\.e|cf|viz|approx|inc|ltd|co|corp|dept|govt|art|sec|cl|para|reg"
     r"|rs|ph|tel|ext|fig|vol|ed|pp|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|hon|adv|smt|shri|www",
@@ -92,14 +95,16 @@ def split_sentences(text: str) -> list[Region]:
 
     A sentence ends at a blank line, before a list item, after a Markdown heading, and at `.`, `!`, `?` or `…`
     followed by white space (or directly by a capitalised word: `Agartala.You`), unless the full stop belongs
-    to an abbreviation, an initial, or the number of a list item. Other line breaks, as in addresses, end
-    nothing.
+    to an abbreviation, an initial, or the number of a list item. The marks of other scripts, such as `।`, `؟`
+    and `。`, end a sentence without white space, too. Other line breaks, as in addresses, end nothing.
 
     >>> text = "Ask Dr. Rao. He knows!"
     >>> [region.of(text) for region in split_sentences(text)]
     ['Ask Dr. Rao.', 'He knows!']
     """
     cuts = {0, len(text), *_find_line_cuts(text), *_stop_cuts(text)}
+    if not text.isascii():
+        cuts.update(match.end() for match in STOP_WITHOUT_SPACE.finditer(text))
     pieces = (_strip_region(text, start, end) for start, end in pairwise(sorted(cuts)))
     return [piece for piece in pieces if piece is not None]
 
@@ -270,10 +275,15 @@ _SAME = {ord(a): b for group, b in (("‘’‚‛`´", "'"), ("“”„‟«»
 
 
 def _normalize_text(text: str) -> tuple[str, list[int]]:
-    """Make case, white space, dashes and quotation marks equal; also return each character's origin."""
+    """Make case, white space, dashes and quotation marks equal; also return each character's origin.
+
+    Soft hyphens and signs without width are left out.
+    """
     out: list[str] = []
     origin: list[int] = []
     for index, character in enumerate(text):
+        if character in HIDDEN_SIGNS:
+            continue
         for made in unicodedata.normalize("NFKC", character.translate(_SAME)).casefold():
             if made.isspace():
                 if not out or out[-1] == " ":
@@ -324,10 +334,14 @@ def normalize_text(text: str) -> str:
 def split_words(text: str) -> list[str]:
     """Return the words of a text in lower case: runs of letters, digits and underscores.
 
+    They are words of the text's one form, without ligatures and soft hyphens. Vowel signs belong to their
+    word. Chinese and Japanese are cut into characters, Thai into words.
+
     >>> split_words("The fee: Rs 500.")
     ['the', 'fee', 'rs', '500']
     """
-    return _WORD.findall(text.lower())
+    lower = unify_text(text).text.lower()
+    return list(split_runs(lower)) if has_other_words(lower) else _WORD.findall(lower)
 
 
 def compute_unknown_share(text: str, known: set[str]) -> float | None:

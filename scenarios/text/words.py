@@ -23,6 +23,8 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
+from hallulab.scenarios.text.scripts import write_mark_ranges
+
 _WORDS = """
 a about above across after afterwards again against all almost alone along already also although always am
 among amongst amoungst amount an and another any anyhow anyone anything anyway anywhere are around as at
@@ -49,10 +51,13 @@ STOP_WORDS = frozenset(_WORDS.split())
 """In small letters."""
 
 
+_MARKS = f"{write_mark_ranges(range(0x300, 0x1200))}\u200c\u200d"
+"""Vowel signs and accents, which belong to the letter before them, and the joiners of Indian scripts."""
+
 TOKEN = re.compile(
     r"(\d{1,2}(?::\d{1,2})?[ ]?[aApP]\.?[mM]\b"
     r"|\d+(?:[.,:]\d+)*"
-    r"|[A-Z]?[^\W\d_A-Z]+(?:['’][^\W\d_]+)?"
+    rf"|[A-Z]?[^\W\d_A-Z]+(?:[{_MARKS}][^\W\d_A-Z]*)*(?:['’][^\W\d_]+)?"
     r"|[A-Z]+(?![^\W\d_A-Z])"
     r"|[A-Z])"
 )

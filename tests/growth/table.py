@@ -12,6 +12,7 @@ from typing import Any
 
 from hallulab.agents.models import complaints, thoughts, token_watch, written_calls
 from hallulab.agents.users import leaked_plans
+from hallulab.detectors.base import reading
 from hallulab.detectors.explanations import claim, evidence, explanation, findings
 from hallulab.detectors.features import batch, features, judgements, matching, trained_detector
 from hallulab.scenarios.chats import cells, formats, otel, traces, turns
@@ -19,8 +20,21 @@ from hallulab.scenarios.chats import evidence as passages
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.packs.kinds import html
 from hallulab.scenarios.packs.pack import Document
-from hallulab.scenarios.text import blank, chunking, edits, items, spans, wording, words
-from hallulab.scenarios.transcript import Passage, Span, Turn, TurnView, Verdict
+from hallulab.scenarios.text import (
+    blank,
+    chunking,
+    edits,
+    items,
+    languages,
+    numbers,
+    one_form,
+    scripts,
+    spans,
+    word_values,
+    wording,
+    words,
+)
+from hallulab.scenarios.transcript import Judgement, Passage, Span, Turn, TurnView, Verdict
 from hallulab.simulator.measure import annotators, blame, gamma, hallucinations, messages, support, tokens
 from hallulab.simulator.viewer import conversation as page
 from tests.builders import conversation, scored
@@ -61,6 +75,24 @@ def make_item(text: str) -> items.Item:
 
 def make_document(text: str) -> Document:
     return Document(name="d", title="D", source="", text=text)
+
+
+def make_view(text: str) -> TurnView:
+    return TurnView(question=text, passages=(cite(text),), reply=text)
+
+
+def read_turn(text: str) -> object:
+    read = reading.read_turn("d", ("en",), make_view(text))
+    judgement = Judgement(
+        outcome="scored",
+        score=1.0,
+        flagged=True,
+        spans=tuple(
+            Span(start=at, end=at + 1, text=read.view.reply[at]) for at in range(0, len(read.view.reply), 50)
+        ),
+        word_scores=tuple(0.5 for _ in read.view.reply.split()),
+    )
+    return read.restore(judgement, text)
 
 
 def make_batch(text: str) -> batch.Batch:
@@ -212,6 +244,22 @@ TABLE: dict[Callable[..., Any], Case] = {
     spans.locate_mentions: lambda text: spans.locate_mentions([text[:9], text[5:19]], text),
     spans.normalize_text: spans.normalize_text,
     spans.split_words: spans.split_words,
+    languages.identify_language: languages.identify_language,
+    numbers.join_groups: numbers.join_groups,
+    numbers.parse_number: numbers.parse_number,
+    numbers.parse_han_number: numbers.parse_han_number,
+    one_form.unify_text: one_form.unify_text,
+    one_form.collect_compounds: lambda text: one_form.collect_compounds([text]),
+    scripts.has_other_words: scripts.has_other_words,
+    scripts.split_runs: lambda text: run_all(scripts.split_runs(text)),
+    scripts.split_by_unicode: lambda text: run_all(scripts.split_by_unicode(text)),
+    word_values.list_word_values: lambda text: (
+        word_values.list_word_values(text, "de"),
+        word_values.list_word_values(text, "zh"),
+    ),
+    reading.read_turn: read_turn,
+    reading.identify_reply_language: lambda text: reading.identify_reply_language(make_view(text)),
+    reading.list_evidence_languages: lambda text: reading.list_evidence_languages(make_view(text)),
     spans.compute_unknown_share: lambda text: spans.compute_unknown_share(text, {"fee"}),
     wording.clean_for_terminal: wording.clean_for_terminal,
     wording.render_one_line: wording.render_one_line,

@@ -33,6 +33,7 @@ TEXTS = re.compile(
 """Types of arguments that hold text."""
 ELSEWHERE = {
     "names, numbers and words of ours": """
+        name_language are_written_alike
         capitalise choose_noun format_count join_names format_number format_with_interval cut_region
         explain_no_interval find_failed_judgements format_reason
         compare build_row compute_corrections compare_side_by_side sum_turns require_measured find_format

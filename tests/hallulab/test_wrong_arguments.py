@@ -213,7 +213,7 @@ def test_numbers_of_numpy_and_other_paths_are_taken() -> None:
 
 
 async def test_a_bug_of_our_own_is_recorded_with_its_place() -> None:
-    from hallulab.detectors.lexical import detector as lexical
+    from hallulab.detectors.base import reading
 
     pool, _ = scripted_pool(lambda body: "No.")
     [made] = make_detectors(load_experiment(None, {"detectors": ["lexical"]}), pool, {})
@@ -222,7 +222,7 @@ async def test_a_bug_of_our_own_is_recorded_with_its_place() -> None:
     assert judgement.error is not None
     said, _, place = judgement.error.partition(" (in ")
     assert said == "AttributeError: 'dict' object has no attribute 'text'"
-    assert place.startswith(f"{lexical.__name__}, line ")
+    assert place.startswith(f"{reading.__name__}, line ")
 
 
 async def test_a_bug_of_somebody_elses_detector_is_told_as_they_tell_it() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -8,20 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hallulab.scenarios.text.scripts import UNSPACED
 from hallulab.scenarios.transcript import Span
 from hallulab.simulator.measure.tokens import count_hallucinated, count_tokens
 
 
 def places(text: str) -> Iterator[tuple[int, int]]:
     """Where the tokens of a text are, letter by letter."""
-    start = None
+    start, alone = None, False
     for at, letter in enumerate(text + " "):
-        of_a_word = letter.isalnum() or letter in "_\u200c\u200d" or unicodedata.category(letter)[0] == "M"
-        if start is not None and not of_a_word:
+        joined = letter in "\u200c\u200d" or unicodedata.category(letter)[0] == "M"
+        of_a_word = joined or letter.isalnum() or letter == "_"
+        unspaced = letter.isalpha() and re.match(f"[{UNSPACED}]", letter) is not None
+        if start is not None and (not of_a_word or unspaced or (alone and not joined)):
             yield start, at
             start = None
         if of_a_word and start is None:
-            start = at
+            start, alone = at, unspaced
         if not of_a_word and not letter.isspace():
             yield at, at + 1
 
@@ -31,7 +35,8 @@ def span(start: int | None, end: int | None) -> Span:
 
 
 @pytest.mark.parametrize(
-    ("text", "tokens"), [("Call 0381-232, now!", 7), ("हिन्दी में।", 3), (" \n\t", 0), ("", 0)]
+    ("text", "tokens"),
+    [("Call 0381-232, now!", 7), ("हिन्दी में।", 3), ("借28天。", 4), ("ที่นี่ฟรี", 4), (" \n\t", 0), ("", 0)],
 )
 def test_words_and_punctuation_marks_are_tokens(text: str, tokens: int) -> None:
     assert count_tokens(text) == tokens
@@ -64,7 +69,7 @@ def test_tokens_are_counted_as_letter_by_letter(text: str) -> None:
 
 
 @given(
-    st.text("ab ,\u093f\n", max_size=30),
+    st.text("ab ,\u093f\n图ก\u0e31", max_size=30),
     st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=6),
 )
 def test_a_token_is_hallucinated_if_and_only_if_a_span_meets_it(

@@ -1,0 +1,129 @@
+"""What a detector reads of a turn: texts in one form, and in languages that it knows.
+
+Every detector, of anybody, is given replies and passages through here (`run_detector`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.languages import identify_language, name_language
+from hallulab.scenarios.text.one_form import OneForm, collect_compounds, unify_text
+from hallulab.scenarios.transcript import Judgement, TurnView
+
+_WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True)
+class TurnAsRead:
+    """A turn as a detector reads it."""
+
+    view: TurnView
+    """The turn, its reply and passages in one form where the detector compares words."""
+    reply: OneForm
+    """The reply's one form, which knows the places in the reply as it was said."""
+    unread: str | None
+    """Why the detector cannot read the turn; None: it can."""
+
+    def restore(self, judgement: Judgement, reply: str) -> Judgement:
+        """Return a judgement of the one form with its places in the reply as it was said.
+
+        Args:
+            judgement: fits `view.reply`.
+            reply: as it was said.
+        """
+        if self.reply.places is None:
+            return judgement
+        changed: dict[str, Any] = {"units": self._restore_places(judgement.units, reply)}
+        if judgement.spans is not None:
+            changed["spans"] = self._restore_places(judgement.spans, reply)
+        if judgement.word_scores is not None:
+            changed["word_scores"] = self._restore_word_scores(judgement.word_scores, reply)
+        return judgement.model_copy(update=changed)
+
+    def _restore_places(self, pieces: Sequence[Any], reply: str) -> tuple[Any, ...]:
+        restored = []
+        for piece in pieces:
+            if piece.start is not None:
+                start, end = self.reply.find_origin(piece.start, piece.end)
+                piece = piece.model_copy(update={"start": start, "end": end, "text": reply[start:end]})
+            restored.append(piece)
+        return tuple(restored)
+
+    def _restore_word_scores(self, scores: Sequence[float], reply: str) -> tuple[float, ...]:
+        """Return a score for each word of the reply: that of the worst word it has a part in, or else 0."""
+        read = [self.reply.find_origin(*word.span()) for word in _WORD.finditer(self.reply.text)]
+        found = []
+        first = 0
+        for word in _WORD.finditer(reply):
+            while first < len(read) and read[first][1] <= word.start():
+                first += 1
+            last = first
+            while last < len(read) and read[last][0] < word.end():
+                last += 1
+            found.append(max(scores[first:last], default=0.0))
+        return tuple(found)
+
+
+def read_turn(
+    name: str, languages: Sequence[str] | None, view: TurnView, *, as_said: bool = False
+) -> TurnAsRead:
+    """Return a turn as the detector of that name reads it.
+
+    Args:
+        name: of the detector, for the reason.
+        languages: see `Detector.languages`.
+        as_said: leave the texts as they are: a model knows ligatures and broken words, and is asked about
+            what was said.
+    """
+    view, reply = (view, OneForm(view.reply)) if as_said else _unify_view(view)
+    return TurnAsRead(view, reply, None if languages is None else _explain_unread(name, languages, view))
+
+
+def _unify_view(view: TurnView) -> tuple[TurnView, OneForm]:
+    """Return the turn with reply and passages in one form, and the reply's form."""
+    texts = [view.reply, *(passage.text for passage in view.passages)]
+    compounds = collect_compounds(texts)
+    reply, *passages = (unify_text(text, compounds) for text in texts)
+    if all(form.places is None for form in (reply, *passages)):
+        return view, reply
+    changed = tuple(
+        passage if form.places is None else passage.model_copy(update={"text": form.text})
+        for passage, form in zip(view.passages, passages, strict=True)
+    )
+    return view.model_copy(update={"reply": reply.text, "passages": changed}), reply
+
+
+def _explain_unread(name: str, languages: Sequence[str], view: TurnView) -> str | None:
+    """Return in words which language of a turn is none of those that a detector reads; None: it reads it."""
+    said = identify_reply_language(view)
+    read = " and ".join(map(name_language, languages))
+    if said not in languages:
+        return f"the reply is in {name_language(said)}, and {name} reads {read} only"
+    written = list_evidence_languages(view)
+    if written and not written & set(languages):
+        others = " and ".join(sorted(map(name_language, written)))
+        return f"the evidence is in {others}, and {name} reads {read} only"
+    return None
+
+
+def identify_reply_language(view: TurnView | LabelledReply) -> str:
+    """Return the code of the reply's language.
+
+    A reply whose few words do not tell is in that of the evidence, or else of the question, or else English.
+    """
+    said = identify_language(view.reply)
+    if said is not None:
+        return said
+    written = [identify_language(passage.text) for passage in view.passages]
+    known = [code for code in (*written, identify_language(view.question)) if code is not None]
+    return max(known, key=known.count) if known else "en"
+
+
+def list_evidence_languages(view: TurnView) -> set[str]:
+    """Return the codes of the languages of the passages; none for those whose few words do not tell."""
+    return {code for passage in view.passages if (code := identify_language(passage.text)) is not None}

@@ -1,0 +1,117 @@
+"""Numbers by their value, however a language writes them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from decimal import Decimal
+
+from hallulab.scenarios.text.words import MOST_DIGITS
+
+DECIMAL_COMMA = frozenset(
+    {"bg", "ca", "cs", "da", "de", "el", "es", "et", "fi", "fr", "hr", "hu", "hy", "id", "is", "it", "ka"}
+    | {"lt", "lv", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "tr", "uk", "vi"}
+)
+"""Languages that write 1,250.50 as 1.250,50 or 1 250,50, by their codes."""
+_GROUP_SPACE = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
+_PARTED = re.compile(r"\d+(?:[.,]\d+)*\Z")
+_ALIKE = str.maketrans({"\u066b": ".", "\u066c": ",", "\uff0c": ",", "\uff0e": ".", "'": "", "’": ""})
+"""Arabic and wide separators as ASCII's, and Switzerland's mark of thousands as nothing."""
+_HAN_DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
+_HAN_UNITS = {"十": 10, "百": 100, "千": 1_000}
+_HAN_SCALES = {"万": 10_000, "萬": 10_000, "億": 10**8, "亿": 10**8}
+HAN_NUMBER = re.compile(f"[{''.join([*_HAN_DIGITS, *_HAN_UNITS, *_HAN_SCALES])}]+")
+"""Numbers in Chinese characters, and other runs of these."""
+
+
+def join_groups(text: str) -> str:
+    """Return a text without the fixed spaces between the thousands of a number.
+
+    >>> join_groups("1\\u202f250,50")
+    '1250,50'
+    """
+    return text if text.isascii() else _GROUP_SPACE.sub("", text)
+
+
+def parse_number(text: str, language: str | None = None) -> Decimal | None:
+    """Return the value of a number in the digits of any script; None for any other text.
+
+    Of two kinds of separators the last one parts the decimals, and one that stands twice parts thousands. A
+    single one with other than three digits behind it, or with 0 before it, parts decimals. So only `1.250`
+    and `1,250` depend on the language.
+
+    >>> [str(parse_number(text, "de")) for text in ("1.250,50", "1,250.50", "१२५०.५", "1.250", "3,5")]
+    ['1250.50', '1250.50', '1250.5', '1250', '3.5']
+    >>> str(parse_number("1.250", "en")), str(parse_number("1,00,000"))
+    ('1.250', '100000')
+
+    Args:
+        language: its code; None: as in English.
+    """
+    plain = "".join(
+        str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text.translate(_ALIKE)
+    )
+    if len(plain) > MOST_DIGITS or _PARTED.match(plain) is None:
+        return None
+    point = _find_decimal_mark(plain, language)
+    whole, _, decimals = plain.rpartition(point) if point else (plain, "", "")
+    value = Decimal(f"{whole.replace('.', '').replace(',', '')}.{decimals or 0}")
+    return value if decimals else value.to_integral_value()
+
+
+def _find_decimal_mark(number: str, language: str | None) -> str:
+    """Return the separator before the decimals; empty: there are none."""
+    marks = re.findall(r"[.,]", number)
+    if len(set(marks)) == 2:
+        return marks[-1] if marks.count(marks[-1]) == 1 else ""
+    if len(marks) != 1:
+        return ""
+    whole, decimals = re.split(r"[.,]", number)
+    usual = "," if language in DECIMAL_COMMA else "."
+    # 0.250 and 1234.567 have no thousands.
+    if len(decimals) != 3 or len(whole) > 3 or whole == "0":
+        return str(marks[0])
+    return usual if marks[0] == usual else ""
+
+
+def write_number(value: Decimal) -> str:
+    """Return the shortest spelling of a number: equal values have equal ones.
+
+    >>> write_number(Decimal("1250.50"))
+    '1250.5'
+    """
+    return f"{value.normalize():f}"
+
+
+def parse_han_number(text: str) -> int | None:
+    """Return the number that Chinese characters write; None for any other text.
+
+    >>> [parse_han_number(text) for text in ("三", "二十八", "一百零五", "三万两千", "二〇二五", "万一")]
+    [3, 28, 105, 32000, 2025, None]
+    """
+    if len(text) > MOST_DIGITS:
+        return None
+    if len(text) > 1 and all(sign in _HAN_DIGITS for sign in text):
+        return int("".join(str(_HAN_DIGITS[sign]) for sign in text))
+    total = section = 0
+    digit: int | None = None
+    last = 10**12
+    for place, sign in enumerate(text):
+        if sign in _HAN_DIGITS:
+            if digit:
+                return None
+            digit = _HAN_DIGITS[sign]
+        elif sign in _HAN_UNITS:
+            if digit is None and not (sign == "十" and (place == 0 or last > 10)):
+                return None
+            if _HAN_UNITS[sign] >= last:
+                return None
+            section += (digit or 1) * _HAN_UNITS[sign]
+            last, digit = _HAN_UNITS[sign], None
+        else:
+            section += digit or 0
+            if not section:
+                return None
+            total += section * _HAN_SCALES[sign]
+            section, digit, last = 0, None, 10**12
+    return total + section + (digit or 0)

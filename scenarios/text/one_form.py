@@ -1,0 +1,143 @@
+"""One form of a text for every reader: letters as one sign each, and nothing that is only for the page.
+
+PDF files and word processors write `ﬁ` for two letters, break words by hyphens, hide soft hyphens in them,
+and set an accent behind its letter. A reader sees no difference; a comparison of words does. Each character
+keeps its place in the text as it was.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+_HIDDEN = "\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
+"""Soft hyphens, spaces of no width, and marks of the direction of writing. The joiners U+200C and U+200D
+stay: they change letters in Persian and Indian scripts."""
+HIDDEN_SIGNS = frozenset("\u00ad\u200b\u2060\ufeff")
+"""Those of them that stand inside words, so that a quotation without them is found."""
+_FORMS = (
+    "\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufdfb\ufe70-\ufefc\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uff9f"
+)
+"""Ligatures, shapes of Arabic and Hebrew letters, wide letters and digits, narrow katakana."""
+_OTHER = re.compile(
+    rf"(?<=\w)(?<![\u0e80-\u109f\u1780-\u17ff])[{_HIDDEN}]+(?:(?<=\u00ad)\n[ \t]*)?(?=\w)|[{_FORMS}]+"
+    r"|(?<=[０-９])[．，](?=[０-９])"
+)
+"""Hidden signs inside words; elsewhere they part no words. In Lao, Burmese and Khmer they do."""
+_LINE_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010]\n[ \t]*(?=[^\W\d_])")
+_WORD_BEFORE = re.compile(r"[^\W\d_]+\Z")
+_WORD_AFTER = re.compile(r"[^\W\d_]+")
+_COMPOUND = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+_LONGEST = 64
+"""Letters of a word that are looked at before and after a hyphen."""
+
+
+@dataclass(frozen=True)
+class OneForm:
+    """A text in one form."""
+
+    text: str
+    """The text."""
+    places: tuple[tuple[int, int], ...] | None = None
+    """For each character the first one, and one past the last, that it stands for in the text as it was;
+    None: nothing is different."""
+
+    def find_origin(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a stretch stands in the text as it was.
+
+        >>> unify_text("of\ufb01ce").find_origin(2, 4)
+        (2, 3)
+        """
+        if self.places is None or start >= end:
+            return start, end
+        return self.places[start][0], self.places[min(end, len(self.places)) - 1][1]
+
+
+def unify_text(text: str, compounds: frozenset[str] = frozenset()) -> OneForm:
+    """Return the one form of a text; for almost all texts that is the text itself.
+
+    >>> unify_text("The re\\u00adplace\\u00adment of\ufb01ce, infor-\\nmation").text
+    'The replacement office, information'
+
+    Args:
+        compounds: words that are known to have a hyphen; they keep it at the end of a line.
+    """
+    made = OneForm(text)
+    if "-\n" in text or "\u2010\n" in text:
+        made = _replace(made, list(_find_line_hyphens(text, compounds)))
+    if text.isascii():
+        return made
+    found = [(*match.span(), _write_plainly(match[0])) for match in _OTHER.finditer(made.text)]
+    made = _replace(made, found)
+    if not unicodedata.is_normalized("NFC", made.text):
+        made = _replace(made, list(_find_decomposed(made.text)))
+    return made
+
+
+def collect_compounds(texts: Iterable[str]) -> frozenset[str]:
+    """Return the words with hyphens of texts in small letters, if any text breaks words at all.
+
+    >>> sorted(collect_compounds(["a well-\\nknown", "Well-known."]))
+    ['well-known']
+    """
+    texts = list(texts)
+    if not any("-\n" in text or "\u2010\n" in text for text in texts):
+        return frozenset()
+    return frozenset(word.lower() for text in texts for word in _COMPOUND.findall(text))
+
+
+def _write_plainly(signs: str) -> str:
+    if signs in ("．", "，"):
+        return "." if signs == "．" else ","
+    return unicodedata.normalize("NFKC", signs) if re.match(f"[{_FORMS}]", signs) else ""
+
+
+def _find_line_hyphens(text: str, compounds: frozenset[str]) -> Iterable[tuple[int, int, str]]:
+    for match in _LINE_HYPHEN.finditer(text):
+        start, end = match.span()
+        before = _WORD_BEFORE.search(text[max(0, start - _LONGEST) : start])
+        after = _WORD_AFTER.match(text[end : end + _LONGEST])
+        if before is None or after is None or not after[0][0].islower():
+            continue
+        compound = f"{before[0]}-{after[0]}".lower() in compounds
+        yield start, end, "-" if compound else ""
+
+
+def _find_decomposed(text: str) -> Iterable[tuple[int, int, str]]:
+    for match in _build_cluster().finditer(text):
+        composed = unicodedata.normalize("NFC", match[0])
+        if composed != match[0]:
+            yield *match.span(), composed
+
+
+@cache
+def _build_cluster() -> Any:
+    import regex
+
+    return regex.compile(r"\X")
+
+
+def _replace(form: OneForm, edits: list[tuple[int, int, str]]) -> OneForm:
+    """Return the text with other signs in some places; each new sign stands for all that it replaces."""
+    if not edits:
+        return form
+    pieces: list[str] = []
+    places: list[tuple[int, int]] = []
+    at = 0
+
+    def keep(end: int) -> None:
+        pieces.append(form.text[at:end])
+        places.extend(form.places[at:end] if form.places else pairwise(range(at, end + 1)))
+
+    for start, end, text in edits:
+        keep(start)
+        pieces.append(text)
+        places += [(form.find_origin(start, end))] * len(text)
+        at = end
+    keep(len(form.text))
+    return OneForm("".join(pieces), tuple(places))

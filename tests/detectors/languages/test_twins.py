@@ -1,0 +1,57 @@
+"""In six languages, detectors without a model score wrong twins higher and flag no right one, or abstain."""
+
+from __future__ import annotations
+
+import pytest
+
+from hallulab.detectors.base.protocol import DetectorContext, run_detector
+from hallulab.detectors.registry import DETECTORS, make_detector
+from hallulab.scenarios.transcript import Judgement
+from hallulab.testing.scripted import scripted_pool
+from tests.detectors.languages.twins import TWINS, Twins
+
+WITHOUT_A_MODEL = [
+    "lexical",
+    "evidence-chain-lexical",
+    "evidence-chain-bm25",
+    "evidence-chain-tfidf",
+    "evidence-chain-nli-rules",
+    "evidence-chain-lr",
+    "evidence-chain-rf",
+    "combined",
+]
+
+
+async def judge(kind: str, twins: Twins) -> list[Judgement]:
+    pool, _ = scripted_pool(lambda _: "unused")
+    detector = make_detector(kind, kind, DetectorContext(models=pool))
+    return await run_detector(
+        detector, [twins.view(reply) for reply in (twins.right, twins.wrong_number, twins.wrong_name)]
+    )
+
+
+def test_these_are_all_detectors_that_need_no_model_and_no_weights() -> None:
+    pool, _ = scripted_pool(lambda _: "unused")
+    made = [
+        make_detector(kind, kind, DetectorContext(models=pool))
+        for kind in DETECTORS
+        if not hasattr(DETECTORS[kind], "weights")
+    ]
+    assert [one.name for one in made if not one.traits.needs_model] == WITHOUT_A_MODEL
+
+
+@pytest.mark.parametrize("twins", TWINS, ids=lambda twins: twins.language)
+async def test_lexical_scores_both_wrong_twins_higher_and_flags_no_right_one(twins: Twins) -> None:
+    judged = await judge("lexical", twins)
+    right, *wrong = [one.score for one in judged if one.score is not None]
+    assert len(wrong) == 2
+    assert right < min(wrong)
+    assert judged[0].flagged is False
+
+
+@pytest.mark.parametrize("kind", WITHOUT_A_MODEL[1:])
+@pytest.mark.parametrize("twins", TWINS, ids=lambda twins: twins.language)
+async def test_detectors_that_learnt_from_english_abstain_with_the_reason(kind: str, twins: Twins) -> None:
+    names = {"de": "German", "hi": "Hindi", "ar": "Arabic", "zh": "Chinese", "ja": "Japanese", "th": "Thai"}
+    reason = f"the reply is in {names[twins.language]}, and {kind} reads English only"
+    assert [(one.outcome, one.error) for one in await judge(kind, twins)] == [("abstained", reason)] * 3
