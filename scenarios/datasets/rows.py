@@ -14,9 +14,9 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from hallulab.scenarios.chats.evidence import extract_evidence
 from hallulab.scenarios.chats.reading import Reading, fold_name
 from hallulab.scenarios.chats.traces import unpack_json
-from hallulab.scenarios.chats.turns import extract_evidence
 from hallulab.scenarios.chats.values import FormatError, read_json_values
 from hallulab.scenarios.datasets.jsonl import PassageInput, ReplyLine, build_labelled_reply
 from hallulab.scenarios.datasets.loader import SCHEMA, make_repeated_id_error
