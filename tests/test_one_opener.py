@@ -33,8 +33,6 @@ ALLOWED = {
     "os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)": "a folder, to lock it; a pipe is refused",
     "open(f'/proc/self/task/{os.getpid()}/children')": "the system's own file",
     "(proc / 'cpuinfo').read_text(encoding='utf-8')": "the system's own file",
-    "shutil.copytree(about.documents, place / DOCUMENTS, ignore=shutil.ignore_patterns('.*'), "
-    "copy_function=copy_file)": "the opener's own way to copy",
     "parquet.ParquetFile(opened)": "of an open file",
     "pyarrow.parquet.read_table(file)": "of an open file",
     "zipfile.ZipFile(packed)": "of an open file",

@@ -1,26 +1,28 @@
-"""Read knowledge documents from a pack's own folder only: Markdown, plain text, PDF, HTML and Word.
+"""Read a folder of documents: each file as its kind is read, under a name of its own, no text twice.
 
 A document's content is only data: no path is built from it.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import stat
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-
-from pydantic import Field
+from typing import NamedTuple
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import read_bytes, read_text, replace_surrogates
-from hallulab.scenarios.files.opening import name_kind
-from hallulab.scenarios.files.yaml_text import YamlText
+from hallulab.scenarios.files.data_files import read_bytes, replace_surrogates
+from hallulab.scenarios.files.opening import copy_file, name_kind
 from hallulab.scenarios.packs.conversion import Conversion
 from hallulab.scenarios.packs.kinds import KINDS as CONVERTED
+from hallulab.scenarios.packs.kinds import Extracted
+from hallulab.scenarios.packs.labels import DocumentDefaults, DocumentLabels, split_front_matter
+from hallulab.scenarios.packs.markdown import clean_markdown, find_heading
 from hallulab.scenarios.packs.pack import Document
-from hallulab.scenarios.transcript import Frozen
 
 
 class Boundary:
@@ -71,137 +73,223 @@ def list_entries(folder: Path) -> list[Path]:
         raise UsageError(f"{folder}: cannot be read ({error.strerror}). Correct or remove it.") from error
 
 
-SCHEMA = "docs/scenario-packs.md"
-"""Describes the files of a pack."""
-
-_TEXTS = (".md", ".txt")
+_MARKDOWN = (".md", ".markdown", ".mdx")
+_TEXTS = (*_MARKDOWN, ".txt")
 _PDF = ".pdf"
 
-SUFFIXES = (*_TEXTS, *CONVERTED)
+SUFFIXES = (*_TEXTS, *(suffix for suffix in CONVERTED if suffix not in _TEXTS))
 """Suffixes of the files that are read."""
 
 KINDS = ", ".join(SUFFIXES[:-1]) + f" and {SUFFIXES[-1]}"
 """The same in words."""
-_FENCE = "---"
 
 LARGEST = 50_000_000
 """Bytes of a document at most."""
 
-_HEADING = re.compile(r"^#{1,6}[ \t]+(?P<title>[^ \t\n].*)$", re.MULTILINE)
+_OF_SYSTEMS = re.compile(r"\.|~\$|__MACOSX$|(?:desktop\.ini|e?h?thumbs\.db|icon\r)$", re.IGNORECASE)
+"""Names of hidden files, of locks of open documents, and of files that systems put into each folder."""
+
+_LIGATURES = {ord(sign): unicodedata.normalize("NFKC", sign) for sign in "ﬀﬁﬂﬃﬄﬅﬆ"}
+_ONE_TEXT = str.maketrans({**_LIGATURES, "\N{SOFT HYPHEN}": "", "\N{ZERO WIDTH NO-BREAK SPACE}": ""})
+"""Signs that only say how letters are set."""
+
+_log = logging.getLogger(__name__)
 
 
-class DocumentDefaults(Frozen):
-    """A pack's labels for documents without their own."""
+class Folder(NamedTuple):
+    """What a folder of documents says."""
 
-    source: str | None = Field(default=None, min_length=1)
-    """Where the facts come from; None: the pack's default, else the file's name."""
-    topic: str | None = Field(default=None, min_length=1)
-    """Topic label; None: the pack's default."""
-    sector: str | None = Field(default=None, min_length=1)
-    """Sector; None: the pack's default."""
+    files: Mapping[Path, Document]
+    """The documents by their files, in the order of their paths."""
+    notes: tuple[str, ...]
+    """What was left out or is doubtful, with the file."""
 
-
-class DocumentLabels(DocumentDefaults):
-    """The front matter of a document."""
-
-    title: str | None = Field(default=None, min_length=1)
-    """Title; None: the first heading, else the file's name."""
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The documents."""
+        return tuple(self.files.values())
 
 
-def read_documents(folder: Path, defaults: DocumentDefaults, boundary: Boundary) -> tuple[Document, ...]:
-    """Read all documents of a folder and its subfolders, by path. Hidden files are skipped.
+class _Read(NamedTuple):
+    """A document that was read; its name is not decided yet."""
 
-    A document's name is its path in `folder`, without suffix.
+    document: Document
+    """With its path in the folder as its name."""
+    own_title: str | None
+    """Its title; None: it has none but the file's name."""
+    notes: tuple[str, ...]
+    """What its reader left out."""
+
+    def identify(self) -> tuple[object, ...]:
+        """Return what is equal in copies."""
+        document = self.document
+        return self.own_title, document.topic, document.sector, " ".join(document.text.split())
+
+
+def read_documents(
+    folder: Path, defaults: DocumentDefaults, boundary: Boundary, *, strict: bool = False
+) -> tuple[Document, ...]:
+    """Return the documents of a folder, and warn of what `read_folder` notes. See there."""
+    found = read_folder(folder, defaults, boundary, strict=strict)
+    for note in found.notes:
+        _log.warning("%s", note)
+    return found.documents
+
+
+def read_folder(
+    folder: Path, defaults: DocumentDefaults, boundary: Boundary, *, strict: bool = False
+) -> Folder:
+    """Read all documents of a folder and its subfolders, by path.
+
+    A document's name is its path in `folder`, without suffix where no other document has that name. Hidden
+    files and those of systems are skipped. Of documents that say the same, that with the shortest path is
+    read.
 
     Args:
         boundary: the folder and its files must be inside.
+        strict: whether a file that cannot be used is an error. Else it is left out, with a note.
 
     Raises:
-        UsageError: the folder has no document, or a file that cannot be used.
+        UsageError: no document can be read; `strict`, and one cannot.
     """
     boundary.require_inside(folder)
-    paths = {path.relative_to(folder).as_posix(): path for path in find_document_files(folder)}
-    if not paths:
-        raise UsageError(f"{folder}: no documents in it. Put {KINDS} files there.")
-    documents: dict[str, Document] = {}
+    notes: list[str] = []
+    read: dict[Path, _Read] = {}
     with Conversion() as conversion:
-        for relative in sorted(paths):
-            if replace_surrogates(relative) != relative:
-                raise UsageError(f"{paths[relative]}: the name of the file is not UTF-8. Rename it.")
-            name = relative.rpartition(".")[0]
-            if name in documents:
-                raise UsageError(
-                    f"{paths[relative]}: another document is called {name} too. Rename one of the two files."
-                )
-            boundary.require_file(paths[relative])
-            documents[name] = _read_document(paths[relative], name, defaults, conversion)
-    return tuple(documents.values())
+        for path, refused in _list_files(folder):
+            try:
+                if refused is not None:
+                    raise refused
+                boundary.require_file(path)
+                read[path] = _read_document(path, path.relative_to(folder).as_posix(), defaults, conversion)
+            except UsageError as error:
+                if strict:
+                    raise
+                notes.append(f"left out: {error}")
+    if not read:
+        if notes:
+            raise UsageError(f"{folder}: no document in it can be read. The first: {notes[0]}")
+        raise UsageError(f"{folder}: no documents in it. Put {KINDS} files there.")
+    notes += [f"{path}: {note}" for path, one in read.items() for note in one.notes]
+    notes += _drop_copies(read)
+    files, renamed = _name_documents(read)
+    return Folder(files, (*notes, *renamed))
 
 
-def find_document_files(folder: Path) -> Iterable[Path]:
-    """Yield the documents of a folder and its subfolders; refuse links to folders and other files."""
+def copy_documents(files: Iterable[Path], folder: Path, target: Path) -> None:
+    """Copy files of a folder to the same places in another.
+
+    Raises:
+        OSError: one cannot be read or written.
+    """
+    for path in files:
+        copy = target / path.relative_to(folder)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy_file(path, copy)
+
+
+def _list_files(folder: Path) -> Iterator[tuple[Path, UsageError | None]]:
+    """Yield the files of a folder and its subfolders by path, each with the reason not to read it."""
+    found: dict[Path, UsageError | None] = {}
     waiting = [folder]
     while waiting:
         for path in list_entries(waiting.pop()):
-            if path.name.startswith("."):
+            if _OF_SYSTEMS.match(path.name):
                 continue
-            if path.is_dir():
-                if path.is_symlink():
-                    raise UsageError(
-                        f"{path}: links to folders are not followed. Put the folder itself there."
-                    )
+            if path.is_dir() and not path.is_symlink():
                 waiting.append(path)
-            elif path.suffix.lower() not in SUFFIXES:
-                raise UsageError(
-                    f"{path}: only {KINDS} documents are read. Convert the file or move it away."
-                )
             else:
-                yield path
+                found[path] = _find_reason(path, path.relative_to(folder).as_posix())
+    return iter(sorted(found.items(), key=lambda item: item[0].relative_to(folder).as_posix()))
 
 
-def _read_document(path: Path, name: str, defaults: DocumentDefaults, conversion: Conversion) -> Document:
+def _find_reason(path: Path, relative: str) -> UsageError | None:
+    """Return why an entry of a folder is not read, by its name and kind alone."""
+    if path.is_dir():
+        return UsageError(f"{path}: links to folders are not followed. Put the folder itself there.")
+    if path.suffix.lower() not in SUFFIXES:
+        return UsageError(f"{path}: only {KINDS} documents are read. Convert the file or move it away.")
+    if replace_surrogates(relative) != relative:
+        return UsageError(f"{path}: the name of the file is not UTF-8. Rename it.")
+    return None
+
+
+def _drop_copies(read: dict[Path, _Read]) -> list[str]:
+    """Remove documents that say the same as another; return a note for each that is kept."""
+    groups: dict[tuple[object, ...], list[Path]] = {}
+    for path, one in read.items():
+        groups.setdefault(one.identify(), []).append(path)
+    notes = []
+    for paths in groups.values():
+        kept = min(paths, key=lambda path: (len(str(path)), str(path)))
+        copies = [path for path in paths if path != kept]
+        for path in copies:
+            del read[path]
+        if copies:
+            names = ", ".join(path.name for path in copies)
+            notes.append(f"left out: copies of {kept}, which say the same: {names}")
+    return notes
+
+
+def _name_documents(read: Mapping[Path, _Read]) -> tuple[dict[Path, Document], list[str]]:
+    """Return the documents under different names, and a note for each that would have the name of another."""
+    files: dict[Path, Document] = {}
+    notes: list[str] = []
+    known: set[str] = set()
+    for path, one in read.items():
+        full = one.document.name
+        name = short = full.rpartition(".")[0]
+        number = 1
+        while name in known:
+            name = full if number == 1 else f"{full} ({number})"
+            number += 1
+        known.add(name)
+        if name != short:
+            notes.append(f"{path}: is called {name} here: another document is called {short}")
+        files[path] = one.document.model_copy(update={"name": name})
+    return files, notes
+
+
+def _read_document(path: Path, relative: str, defaults: DocumentDefaults, conversion: Conversion) -> _Read:
     suffix = path.suffix.lower()
-    if suffix in CONVERTED:
-        labels, body = DocumentLabels(), conversion.read(path, read_bytes(path, LARGEST)).text
-    else:
-        labels, body = _split_front_matter(path, read_text(path, LARGEST))
-    heading = _HEADING.search(body) if suffix not in (_PDF, ".txt") else None
-    headline = _strip_closing(heading["title"]) if heading else None
-    title = labels.title or headline or path.stem
-    if heading and headline == title and not body[: heading.start()].strip():
-        body = body[heading.end() :]
+    labels, found = _extract(path, suffix, conversion)
+    body = _write_as_one_text(found.text)
+    heading = None if suffix in (_PDF, ".txt") else find_heading(body)
+    own_title = labels.title or (found.title and _write_as_one_text(found.title)) or (heading and heading[2])
+    title = own_title or path.stem
+    if heading and heading[2] == title and not body[: heading[0]].strip():
+        body = body[heading[1] :]
     body = body.strip()
     if not body:
         remedy = "Run text recognition (OCR) on it" if suffix == _PDF else "Write some, or remove it"
         raise UsageError(f"{path}: the document holds no text. {remedy}.")
-    return Document(
-        name=name,
+    document = Document(
+        name=unicodedata.normalize("NFC", relative),
         title=title,
         source=labels.source or defaults.source or path.name,
         topic=labels.topic or defaults.topic,
         sector=labels.sector or defaults.sector,
         text=body,
     )
+    return _Read(document, own_title, found.notes)
 
 
-def _strip_closing(title: str) -> str:
-    """Remove the `#` that may close a heading.
+def _extract(path: Path, suffix: str, conversion: Conversion) -> tuple[DocumentLabels, Extracted]:
+    """Return the labels of a document, and what it says beside them."""
+    content = read_bytes(path, LARGEST)
+    if suffix not in _TEXTS:
+        return DocumentLabels(), conversion.read(path, content)
+    try:
+        found = Extracted(content.decode("utf-8-sig").replace("\x00", ""))
+    except UnicodeDecodeError:
+        found = conversion.read(path, content)
+    text = found.text.replace("\r\n", "\n").replace("\r", "\n")
+    labels, body, notes = split_front_matter(path, text)
+    if suffix in _MARKDOWN:
+        body = clean_markdown(body, mdx=suffix == ".mdx")
+    return labels, Extracted(body, None, (*found.notes, *notes))
 
-    A pattern that matched them would take time with the cube of the spaces in a line.
-    """
-    return title.rstrip(" \t").rstrip("#").rstrip(" \t") or "#"
 
-
-def _split_front_matter(path: Path, text: str) -> tuple[DocumentLabels, str]:
-    """Return labels and body. Front matter is the text between a first line `---` and the next such line."""
-    lines = text.split("\n")
-    if lines[0].rstrip() != _FENCE:
-        return DocumentLabels(), text
-    for number, line in enumerate(lines[1:], start=1):
-        if line.rstrip() == _FENCE:
-            matter = YamlText(path, "\n".join(lines[1:number]), first_line=2, schema=SCHEMA)
-            return matter.check(DocumentLabels), "\n".join(lines[number + 1 :])
-    raise UsageError(
-        f"{path}, line 1: the front matter that begins here has no end. Close it with a line `---`, "
-        "or put an empty line before it."
-    )
+def _write_as_one_text(text: str) -> str:
+    """Return a text with one spelling for what is one text: without ligatures and soft hyphens."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text.translate(_ONE_TEXT))

@@ -20,7 +20,8 @@ from hallulab.scenarios.files.atomic import write_whole_folder
 from hallulab.scenarios.files.data_files import expand_home, is_folder, is_there
 from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.files.yaml_text import YamlText, read_yaml
-from hallulab.scenarios.packs.documents import ANYWHERE, SCHEMA, Boundary, DocumentDefaults, read_documents
+from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, read_documents
+from hallulab.scenarios.packs.labels import SCHEMA, DocumentDefaults
 from hallulab.scenarios.packs.pack import (
     Document,
     Identifier,
@@ -132,7 +133,7 @@ def load_scenario(name_or_path: str | Path) -> Scenario:
     folder = pack.path.parent / file.documents
     if not is_folder(folder):
         raise yaml_text.error(["documents"], f"there is no folder {folder}. Create it or correct the path.")
-    documents = read_documents(folder, file.document_defaults, pack.boundary)
+    documents = read_documents(folder, file.document_defaults, pack.boundary, strict=True)
     for topic in file.identity_thresholds:
         if topic not in {document.topic for document in documents}:
             raise yaml_text.error(

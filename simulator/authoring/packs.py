@@ -20,8 +20,8 @@ from hallulab.agents.retrieval.embeddings import Embedder, SentenceEmbedder, top
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.users.personas import About, write_about
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.opening import copy_file
-from hallulab.scenarios.packs.documents import Boundary, DocumentDefaults, find_document_files, read_documents
+from hallulab.scenarios.packs.documents import Boundary, copy_documents, read_folder
+from hallulab.scenarios.packs.labels import DocumentDefaults
 from hallulab.scenarios.packs.pack import Document, Scenario
 from hallulab.scenarios.packs.pack_files import (
     DEFAULT_SPECIALISTS,
@@ -55,6 +55,8 @@ class PackRequest:
     """Number of personas, or real chats that become one each."""
     shares: tuple[float, float, float]
     """Shares of goals that the documents answer, answer in part, and do not answer; chats have their own."""
+    strict: bool = False
+    """Whether a document that cannot be read is an error."""
 
     @property
     def number(self) -> int:
@@ -70,6 +72,8 @@ class Written:
     """The personas, and what failed."""
     topics: int | None
     """Topics found; None: none were looked for."""
+    notes: tuple[str, ...]
+    """What of the documents was left out or is doubtful."""
     uncovered: tuple[str, ...]
     """Documents that no goal was written from; with chats, those that tell nothing of what people wanted."""
 
@@ -86,7 +90,9 @@ async def write_pack(wanted: PackRequest, experiment: Experiment, settings: RunS
             checks, or the folder cannot be written.
     """
     _require_new(wanted)
-    documents = read_documents(wanted.documents, DocumentDefaults(), Boundary(wanted.documents))
+    boundary = Boundary(wanted.documents)
+    found = read_folder(wanted.documents, DocumentDefaults(), boundary, strict=wanted.strict)
+    documents = found.documents
     scenario = _build_unnamed_scenario(documents)
     embedder = SentenceEmbedder(experiment.embedding_model)
     async with open_pool(experiment, open_recording(settings)) as pool, serve_models(pool, settings):
@@ -117,10 +123,16 @@ async def write_pack(wanted: PackRequest, experiment: Experiment, settings: RunS
             f"no persona passed its checks, so nothing was written. The last: {making.failed[-1]} "
             f"Use a larger model{'' if groups is None else ', or documents that state facts'}."
         )
-    _write(wanted, about, making, f"by {model} from {len(documents)} documents, seed {experiment.seed}")
+    _write(
+        wanted,
+        tuple(found.files),
+        about,
+        making,
+        f"by {model} from {len(documents)} documents, seed {experiment.seed}",
+    )
     used = {goal.passage.document for one in making.made for goal in one.goals if goal.passage}
     uncovered = tuple(document.name for document in documents if document.name not in used)
-    return Written(making, None if groups is None else len(groups), uncovered)
+    return Written(making, None if groups is None else len(groups), found.notes, uncovered)
 
 
 @asynccontextmanager
@@ -182,7 +194,7 @@ async def _group_by_topic(
     ]
 
 
-def _write(wanted: PackRequest, about: About, making: PersonaBatch, how: str) -> None:
+def _write(wanted: PackRequest, files: Sequence[Path], about: About, making: PersonaBatch, how: str) -> None:
     target = wanted.target.absolute()
     name = re.sub(r"[^a-z0-9]+", "-", target.name.lower()).strip("-") or "my-pack"
     blocks = [
@@ -191,10 +203,7 @@ def _write(wanted: PackRequest, about: About, making: PersonaBatch, how: str) ->
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as folder:
-            for source in find_document_files(wanted.documents):
-                copy = folder / "documents" / source.relative_to(wanted.documents)
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                copy_file(source, copy)
+            copy_documents(files, wanted.documents, folder / "documents")
             described = render_scenario_file(name, about.model_dump(mode="json"), how)
             (folder / "scenario.yaml").write_text(described, encoding="utf-8")
             (folder / "personas.yaml").write_text(render_personas_file(blocks, how), encoding="utf-8")

@@ -52,6 +52,7 @@ def init_scenario(options: InitOptions) -> None:
         Path(options.documents),
         (personas or PERSONAS) if chats is None else load_chat_file(chats, personas),
         _read_shares(GOALS if options.goals is None else options.goals),
+        options.strict,
     )
     fields = {**options.collect_model_fields(), "seed": options.seed}
     experiment = load_experiment(options.config_path, fields)
@@ -63,6 +64,7 @@ def _write_skeleton(options: InitOptions) -> None:
     from hallulab.scenarios.packs.pack_files import init_scenario as write
 
     own = {name: getattr(options, name) for name in ("from_chats", "personas", "goals", "seed")}
+    own["strict"] = options.strict or None
     for name, value in {**own, **options.collect_model_fields()}.items():
         if value is not None:
             flag = name.replace("_", "-")
@@ -103,6 +105,7 @@ def _tell(directory: Path, wanted: int, written: Written) -> None:
         ("answered although they were to be otherwise", making.replaced),
         ("not there", making.failed),
         ("to complete or correct", making.doubtful),
+        ("about the documents", written.notes),
         ("documents that nobody asks about", written.uncovered),
     ):
         if lines:

@@ -274,6 +274,10 @@ class ImportOptions:
     documents: Annotated[
         StrPath | None, Flag("Folder of documents: evidence of replies that have none in the file.")
     ] = None
+    strict: Annotated[
+        bool,
+        Flag("Refuse the documents if one cannot be read; else it is left out.", names=("--strict",)),
+    ] = False
     scenario: Annotated[
         str | None, Flag("The pack that the chats belong to, whose documents are searched so.")
     ] = None
@@ -363,6 +367,10 @@ class InitOptions(ModelOptions, RecordingOptions):
         StrPath | None,
         Flag("Folder of your documents: a model writes the pack's personas from them."),
     ] = None
+    strict: Annotated[
+        bool,
+        Flag("Refuse the documents if one cannot be read; else it is left out.", names=("--strict",)),
+    ] = False
     from_chats: Annotated[
         StrPath | None,
         Flag("Chats of real users, as `hallulab import` reads them: one persona of each.", metavar="FILE"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version as installed
@@ -18,9 +17,9 @@ from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_whole_folder
 from hallulab.scenarios.files.json_text import LineWriter
-from hallulab.scenarios.files.opening import copy_file
-from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, DocumentDefaults, read_documents
-from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, Folder, copy_documents, read_folder
+from hallulab.scenarios.packs.labels import DocumentDefaults
+from hallulab.scenarios.packs.pack import Document, Scenario
 from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario, locate_pack
 from hallulab.scenarios.transcript import Conversation, Turn
 from hallulab.simulator.experiment.config import Component, Experiment
@@ -64,18 +63,8 @@ class ImportCounts:
         return self.turns - self.with_evidence - self.searched
 
 
-def load_imported_documents(folder: Path | None, boundary: Boundary = ANYWHERE) -> Scenario:
-    """Return documents in the form of a scenario without personas.
-
-    Args:
-        folder: their folder; None: there are none.
-        boundary: they must be inside.
-
-    Raises:
-        UsageError: the folder has no document, or one that cannot be used.
-    """
-    if folder is not None and not folder.is_dir():
-        raise UsageError(f"{folder}: there is no such folder. Name the folder with the documents.")
+def build_imported_scenario(documents: Sequence[Document]) -> Scenario:
+    """Return documents in the form of a scenario without personas."""
     return Scenario(
         name=SCENARIO,
         title="Imported chats",
@@ -83,9 +72,15 @@ def load_imported_documents(folder: Path | None, boundary: Boundary = ANYWHERE) 
         domain="the chats' subject",
         assistant="answer",
         specialists=DEFAULT_SPECIALISTS,
-        documents=() if folder is None else read_documents(folder, DocumentDefaults(), boundary),
+        documents=tuple(documents),
         personas=(),
     )
+
+
+def _read_folder(folder: Path, boundary: Boundary = ANYWHERE, *, strict: bool = False) -> Folder:
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: there is no such folder. Name the folder with the documents.")
+    return read_folder(folder, DocumentDefaults(), boundary, strict=strict)
 
 
 def load_imported_scenario(folder: RunFolder) -> Scenario | None:
@@ -97,8 +92,10 @@ def load_imported_scenario(folder: RunFolder) -> Scenario | None:
     saved = folder.read_experiment()
     if saved is None or saved.imported is None or saved.experiment.scenario != SCENARIO:
         return None
-    documents = None if saved.imported.documents is None else folder.path / DOCUMENTS
-    return load_imported_documents(documents, Boundary(folder.path))
+    if saved.imported.documents is None:
+        return build_imported_scenario(())
+    # What was noted of them stands in experiment.json since the import.
+    return build_imported_scenario(_read_folder(folder.path / DOCUMENTS, Boundary(folder.path)).documents)
 
 
 async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, ImportCounts, Reading]:
@@ -124,12 +121,16 @@ async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, I
     if documents is not None and folder.path.absolute().is_relative_to(documents.absolute()):
         raise UsageError(f"{folder.path}: is in the folder of the documents. Give an --out outside of it.")
     named = options.scenario
-    pack = load_imported_documents(documents) if named is None else load_scenario(named)
+    if options.strict and documents is None:
+        raise UsageError("--strict goes with --documents only. Leave it out.")
+    found = Folder({}, ()) if documents is None else _read_folder(documents, strict=options.strict)
+    reading.notes.extend(found.notes)
+    pack = build_imported_scenario(found.documents) if named is None else load_scenario(named)
     format = options.format or format_of(file)
     about = Imported(file=str(file), format=format, documents=None if documents is None else str(documents))
     scenario = SCENARIO if named is None else locate_pack(named)
     source = _build_evidence_source(pack)
-    counts = await import_chats(file, folder, about, scenario, source, reading)
+    counts = await import_chats(file, folder, about, scenario, source, reading, tuple(found.files))
     return folder, format, counts, reading
 
 
@@ -148,16 +149,18 @@ async def import_chats(
     scenario: str,
     source: EvidenceSource | None = None,
     reading: Reading | None = None,
+    files: Sequence[Path] = (),
 ) -> ImportCounts:
     """Write a run folder with the conversations of a file, whole or not at all.
 
     Args:
         path: the file.
         out: the run folder, which must be new or empty.
-        about: what experiment.json says of the import, with the format to read; its documents are copied.
+        about: what experiment.json says of the import, with the format and the folder of the documents.
         scenario: name or path of the scenario pack; `imported`: none.
         source: where evidence is searched that the file lacks; None: nowhere.
         reading: what the user decided; it notes what was taken for what.
+        files: the documents that are copied.
 
     Raises:
         UsageError: something in the file is wrong, or the folder is not empty.
@@ -173,12 +176,7 @@ async def import_chats(
         if not counts.conversations:
             raise UsageError(f"{path}: no conversation in it has a reply, so there is nothing to judge.")
         if about.documents is not None:
-            shutil.copytree(
-                about.documents,
-                place / DOCUMENTS,
-                ignore=shutil.ignore_patterns(".*"),
-                copy_function=copy_file,
-            )
+            copy_documents(files, Path(about.documents), place / DOCUMENTS)
         told = about.model_copy(
             update={
                 "taken": {field: tuple(names) for field, names in reading.taken.items()},

@@ -10,7 +10,8 @@ from hallulab.agents.progress import bars
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder, is_there
-from hallulab.scenarios.packs.documents import Boundary, DocumentDefaults, read_documents
+from hallulab.scenarios.packs.documents import Boundary, read_documents
+from hallulab.scenarios.packs.labels import DocumentDefaults
 from hallulab.scenarios.packs.pack import Document, TopicThreshold
 from hallulab.scenarios.packs.pack_files import SCENARIO_FILE, list_built_in_packs, load_scenario
 from hallulab.scenarios.text.edits import SentenceBank, collect_sentences

@@ -17,7 +17,7 @@ class Extracted(NamedTuple):
     text: str
     """Its text, with Markdown's headings, lists and tables where the kind has such."""
     title: str | None = None
-    """The title that the document gives itself; None: none."""
+    """The title that the document gives itself, which comes before its first heading; None: none."""
     notes: tuple[str, ...] = ()
     """What was left out or is doubtful, a sentence each: `page 2 has no text`."""
 
@@ -38,9 +38,14 @@ class Kind(NamedTuple):
 
 
 KINDS: Mapping[str, Kind] = {
+    ".md": Kind("Markdown", "text"),
+    ".markdown": Kind("Markdown", "text"),
+    ".mdx": Kind("Markdown", "text"),
+    ".txt": Kind("text", "text"),
     ".pdf": Kind("PDF", "pdf"),
     ".html": Kind("HTML", "html"),
     ".htm": Kind("HTML", "html"),
+    ".xhtml": Kind("HTML", "html"),
     ".docx": Kind("Word document", "word"),
 }
 """Suffix, in small letters → kind. A format that stands here is read within the bounds."""

@@ -318,12 +318,7 @@ def test_a_wrong_persona_is_refused(pack: Path, old: str, new: str, complaint: s
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"one\ntwo \xff", ", line 2: the text is not UTF-8. Save the file as UTF-8."),
         (b"# Only a title\n", ": the document holds no text. Write some, or remove it."),
-        (
-            b"---\ntitle: K\nsorce: Act\n---\nText.",
-            ", line 3: sorce: unknown key. Correct its spelling or remove it; see docs/scenario-packs.md.",
-        ),
         (
             b"---\ntitle: K\ntext without end",
             ", line 1: the front matter that begins here has no end. Close it with a line `---`, "
@@ -345,12 +340,6 @@ def test_a_file_of_another_kind_is_refused(pack: Path) -> None:
     path = pack / "documents" / "kettle.odt"
     path.write_text("x")
     assert refused(pack) == (f"{path}: only {KINDS} documents are read. Convert the file or move it away.")
-
-
-def test_two_documents_of_one_name_are_refused(pack: Path) -> None:
-    path = pack / "documents" / "kettle.txt"
-    path.write_text("x")
-    assert refused(pack) == f"{path}: another document is called kettle too. Rename one of the two files."
 
 
 def test_the_skeleton_loads_at_once(tmp_path: Path) -> None:

@@ -1,0 +1,48 @@
+"""Comments, headings and code of Markdown."""
+
+from __future__ import annotations
+
+import pytest
+
+from hallulab.scenarios.packs.markdown import clean_markdown, find_heading
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("Tool shed\n=========\n\nA saw.", "# Tool shed\n\nA saw."),
+        ("Loans\n-----\n\nSeven days.", "## Loans\n\nSeven days."),
+        ("| a |\n---\n", "| a |\n---\n"),
+        ("Two\nlines\n---", "Two\nlines\n---"),
+        ("A saw.\n\n---\n\nA drill.", "A saw.\n\n---\n\nA drill."),
+        ("A saw.<!-- TODO\nlater --> A drill.", "A saw. A drill."),
+        ("A saw. <!-- no end", "A saw. <!-- no end"),
+        ("```\n<!-- code -->\n```", "```\n<!-- code -->\n```"),
+        ("Write `<!-- x -->`.", "Write `<!-- x -->`."),
+        ("```\nA\n=\n```", "```\nA\n=\n```"),
+    ],
+)
+def test_comments_go_and_headings_are_written_in_one_form(text: str, cleaned: str) -> None:
+    assert clean_markdown(text) == cleaned
+
+
+def test_what_only_mdx_knows_is_left_out() -> None:
+    text = "import Tabs from '@theme/Tabs';\n\n{/* later */}\n<Tabs>\nA saw.\n</Tabs>\n\nexport const a = 1\n"
+    assert clean_markdown(text, mdx=True).split() == ["A", "saw."]
+
+
+def test_what_reads_like_an_import_is_text_in_markdown() -> None:
+    assert clean_markdown("import 'x'\n") == "import 'x'\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Intro.\n\n```bash\n# install\n```\n\n# Fees\n", "Fees"),
+        ("~~~\n# a\n```\n# b\n~~~\n## Loans ##", "Loans"),
+        ("```\n# never closed", None),
+    ],
+)
+def test_a_comment_of_code_is_no_heading(text: str, title: str | None) -> None:
+    found = find_heading(text)
+    assert (found and found[2]) == title
