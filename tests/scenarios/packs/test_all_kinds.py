@@ -46,6 +46,6 @@ def test_there_are_twenty_documents_of_fifteen_kinds() -> None:
     assert len({Path(name).suffix for name in NAMES}) == 15
 
 
-def test_every_document_has_fifty_words_at_least() -> None:
-    short = [name for name in NAMES if sum(w != "|" for w in split_words(read_expected(name)[1])) < 50]
+def test_every_document_has_forty_words_at_least() -> None:
+    short = [name for name in NAMES if sum(w != "|" for w in split_words(read_expected(name)[1])) < 40]
     assert short == []

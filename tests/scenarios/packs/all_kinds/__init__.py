@@ -1,4 +1,4 @@
-"""Twenty documents of all kinds, and what each should yield, written by hand before the libraries were chosen.
+"""Twenty documents of all kinds, and what each should yield, written by hand before libraries were chosen.
 
 `given/` has the documents; a folder there is the content of an archive (XLSX, PPTX, EPUB, ODT, DOCX).
 `expected/NAME.md` has the title of each as its first heading, and its text.
