@@ -28,6 +28,7 @@ MODULES = (
     "hallulab.scenarios.text.languages",
     "hallulab.scenarios.text.numbers",
     "hallulab.scenarios.text.one_form",
+    "hallulab.scenarios.text.page_marks",
     "hallulab.scenarios.text.scripts",
     "hallulab.scenarios.text.spans",
     "hallulab.scenarios.text.word_values",

@@ -6,13 +6,13 @@ Every detector, of anybody, is given replies and passages through here (`run_det
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.languages import identify_language, name_language
-from hallulab.scenarios.text.one_form import OneForm, collect_compounds, unify_text
+from hallulab.scenarios.text.one_form import OneForm, collect_compounds, is_in_one_form, unify_text
 from hallulab.scenarios.transcript import Judgement, TurnView
 
 _WORD = re.compile(r"\S+")
@@ -87,10 +87,10 @@ def read_turn(
 def _unify_view(view: TurnView) -> tuple[TurnView, OneForm]:
     """Return the turn with reply and passages in one form, and the reply's form."""
     texts = [view.reply, *(passage.text for passage in view.passages)]
+    if all(map(is_in_one_form, texts)):
+        return view, OneForm(view.reply)
     compounds = collect_compounds(texts)
     reply, *passages = (unify_text(text, compounds) for text in texts)
-    if all(form.places is None for form in (reply, *passages)):
-        return view, reply
     changed = tuple(
         passage if form.places is None else passage.model_copy(update={"text": form.text})
         for passage, form in zip(view.passages, passages, strict=True)
@@ -104,11 +104,8 @@ def _explain_unread(name: str, languages: Sequence[str], view: TurnView) -> str 
     read = " and ".join(map(name_language, languages))
     if said not in languages:
         return f"the reply is in {name_language(said)}, and {name} reads {read} only"
-    written = list_evidence_languages(view)
-    if written and not written & set(languages):
-        others = " and ".join(sorted(map(name_language, written)))
-        return f"the evidence is in {others}, and {name} reads {read} only"
-    return None
+    others = list_other_languages(view, lambda written: written in languages)
+    return f"the evidence is in {others}, and {name} reads {read} only" if others else None
 
 
 def identify_reply_language(view: TurnView | LabelledReply) -> str:
@@ -124,6 +121,13 @@ def identify_reply_language(view: TurnView | LabelledReply) -> str:
     return max(known, key=known.count) if known else "en"
 
 
-def list_evidence_languages(view: TurnView) -> set[str]:
-    """Return the codes of the languages of the passages; none for those whose few words do not tell."""
-    return {code for passage in view.passages if (code := identify_language(passage.text)) is not None}
+def list_other_languages(view: TurnView, is_read: Callable[[str], bool]) -> str:
+    """Return in words the languages of the evidence; empty where one of them is read, or none is known."""
+    found = set()
+    for passage in view.passages:
+        code = identify_language(passage.text)
+        if code is not None:
+            if is_read(code):
+                return ""
+            found.add(name_language(code))
+    return " and ".join(sorted(found))

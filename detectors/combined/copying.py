@@ -10,6 +10,7 @@ import numpy as np
 
 from hallulab.detectors.features.batch import Batch, Flags, Integers, Numbers, find_all, split_pieces
 from hallulab.detectors.features.matching import count_table, find_best_match, mark_held
+from hallulab.scenarios.text.page_marks import blank_marks
 from hallulab.scenarios.text.spans import split_sentences
 
 COPY_FEATURES = (
@@ -109,7 +110,13 @@ def _read(batch: Batch) -> _Words:
     cases = list(zip(batch.cases, batch.source.tolist(), strict=True))
     sources = {source: case.passages for case, source in cases}
     passages = [(source, passage.text) for source, given in sources.items() for passage in given]
-    found = find_all(_WORD, [*(text for _, text in passages), *(case.reply for case, _ in cases)])
+    found = find_all(
+        _WORD,
+        [
+            *(text for _, text in passages),
+            *(blank_marks(case.reply, list_numbers=False) for case, _ in cases),
+        ],
+    )
     numbers = map(_Numbering().__getitem__, found.spelling)
     said = found.text >= len(passages)
     source = np.concatenate([np.array([source for source, _ in passages], dtype=np.int64), batch.source])

@@ -112,7 +112,7 @@ class ChainModel:
 
     def score(self, cases: Sequence[ReplyWithEvidence]) -> Scores:
         """Return the risks of all replies, sentences and words."""
-        batch = make_batch(cases)
+        batch = make_batch(cases, list_numbers=self.sentence_classifier is not None)
         return self.score_batch(batch, measure(batch, self.frequency, self.features))
 
     def score_batch(self, batch: Batch, features: Features) -> Scores:

@@ -75,11 +75,13 @@ def train(
             "Give replies with spans."
         )
     held_out = hold_out(known, seed)
-    batch = make_batch([make_case(one) for one in known])
+    supervised = method in ("lr", "rf")
+    batch = make_batch([make_case(one) for one in known], list_numbers=supervised)
     material = batch
     if not held_out.learnt.all():
-        material = make_batch([make_case(one) for one in held_out.to_learn_from(known)])
-    supervised = method in ("lr", "rf")
+        material = make_batch(
+            [make_case(one) for one in held_out.to_learn_from(known)], list_numbers=supervised
+        )
     read: tuple[Context, ...] = tuple(context) if supervised else ()
     learnt_from = sorted(one.model_dump_json() for one in known)
     model = ChainModel(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.chunking import Chunking, split_into_chunks
+from hallulab.scenarios.text.page_marks import blank_marks
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.text.words import TOKEN, read_word
 from hallulab.scenarios.transcript import Passage, TurnView
@@ -216,8 +217,15 @@ class Batch:
     """(words,): index of the word's sentence."""
 
 
-def make_batch(cases: Sequence[ReplyWithEvidence]) -> Batch:
-    """Cut and tokenise; a source that several replies share is processed once."""
+def make_batch(cases: Sequence[ReplyWithEvidence], *, list_numbers: bool = True) -> Batch:
+    """Cut and tokenise; a source that several replies share is processed once.
+
+    Citations and heads of tables in a reply have no tokens: they claim nothing.
+
+    Args:
+        list_numbers: whether the number of a list item is a token. The trained models learnt what it is
+            worth; a rule takes it for a number that the source lacks.
+    """
     sources: dict[tuple[str, ...], int] = {}
     owner = np.array(
         [sources.setdefault(tuple(p.text for p in case.passages), len(sources)) for case in cases],
@@ -232,7 +240,7 @@ def make_batch(cases: Sequence[ReplyWithEvidence]) -> Batch:
     lexicon = Lexicon()
     chunks = tuple(text for _, _, text in cut)
     replies = [case.reply for case in cases]
-    tokens = tokenize(replies, lexicon)
+    tokens = tokenize([blank_marks(reply, list_numbers=not list_numbers) for reply in replies], lexicon)
     parts = split_pieces([split_sentences(reply) for reply in replies])
     written = find_all(_WORD, replies)
     words = Pieces(reply=written.text, start=written.start, end=written.end)

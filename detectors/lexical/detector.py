@@ -13,10 +13,11 @@ from pydantic import Field
 from hallulab.agents.versions import compute_version
 from hallulab.detectors.base.judging import make_flagged_spans
 from hallulab.detectors.base.protocol import DetectorContext, Traits
-from hallulab.detectors.base.reading import identify_reply_language, list_evidence_languages
+from hallulab.detectors.base.reading import identify_reply_language, list_other_languages
 from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.languages import are_written_alike, name_language
+from hallulab.scenarios.text.page_marks import blank_marks
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.text.word_values import WITHOUT_WORDS, list_word_values
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
@@ -70,18 +71,18 @@ class LexicalDetector(PolicyDetector):
         if self._options.dialogue_is_evidence:
             texts += [*(message.text for message in view.history), view.question]
         known = {word for text in texts for word in list_word_values(text, language)}
-        said = list_word_values(view.reply, language)
+        reply = blank_marks(view.reply)
+        said = list_word_values(reply, language)
         if not said:
             return Judgement(outcome="abstained", error="the reply has no words")
         if not known:
             return Judgement(outcome="abstained", error="there is no evidence")
-        written = list_evidence_languages(view)
-        if written and not any(are_written_alike(language, other) for other in written):
-            others = " and ".join(sorted(map(name_language, written)))
+        others = list_other_languages(view, lambda written: are_written_alike(language, written))
+        if others:
             reason = f"the reply is in {name_language(language)} and the evidence in {others}"
             return Judgement(outcome="abstained", error=f"{reason}: their words cannot be compared")
         score = sum(word not in known for word in said) / len(said)
-        units = tuple(self._units(view.reply, language, known))
+        units = tuple(self._units(view.reply, reply, language, known))
         spans = make_flagged_spans(
             units, self.threshold, lambda unit: f"not in the evidence: {unit.details['unknown']}"
         )
@@ -89,13 +90,12 @@ class LexicalDetector(PolicyDetector):
             outcome="scored", score=score, flagged=score >= self.threshold, spans=spans, units=units
         )
 
-    def _units(self, reply: str, language: str, known: set[str]) -> Iterable[Unit]:
+    def _units(self, reply: str, claims: str, language: str, known: set[str]) -> Iterable[Unit]:
         for region in split_sentences(reply):
-            text = region.of(reply)
-            found = list_word_values(text, language)
+            found = list_word_values(region.of(claims), language)
             unknown = [word for word in found if word not in known]
             yield Unit(
-                text=text,
+                text=region.of(reply),
                 start=region.start,
                 end=region.end,
                 score=len(unknown) / len(found) if found else None,

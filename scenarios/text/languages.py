@@ -79,7 +79,7 @@ _FEWEST = 2
 """Different small words by which a text in the letters of ASCII is not called English; else one is enough."""
 _SPARSEST = 15
 """One of so many different words is a small one at least: a table of sports results is in no language."""
-_READ = 4_000
+_READ = 800
 """Characters of a text that are looked at: a language shows in its beginning."""
 _LETTERS = re.compile(r"[^\W\d_]+")
 _WHOLE_WORD = re.compile(r"\b[^\W\d_]+\b")

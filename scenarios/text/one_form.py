@@ -29,6 +29,7 @@ _OTHER = re.compile(
     r"|(?<=[０-９])[．，](?=[０-９])"
 )
 """Hidden signs inside words; elsewhere they part no words. In Lao, Burmese and Khmer they do."""
+_SUSPECT = re.compile(f"[{_HIDDEN}{_FORMS}]")
 _LINE_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010]\n[ \t]*(?=[^\W\d_])")
 _WORD_BEFORE = re.compile(r"[^\W\d_]+\Z")
 _WORD_AFTER = re.compile(r"[^\W\d_]+")
@@ -68,15 +69,26 @@ def unify_text(text: str, compounds: frozenset[str] = frozenset()) -> OneForm:
         compounds: words that are known to have a hyphen; they keep it at the end of a line.
     """
     made = OneForm(text)
-    if "-\n" in text or "\u2010\n" in text:
-        made = _replace(made, list(_find_line_hyphens(text, compounds)))
-    if text.isascii():
+    if is_in_one_form(text):
         return made
+    if _breaks_words(text):
+        made = _replace(made, list(_find_line_hyphens(text, compounds)))
     found = [(*match.span(), _write_plainly(match[0])) for match in _OTHER.finditer(made.text)]
     made = _replace(made, found)
     if not unicodedata.is_normalized("NFC", made.text):
         made = _replace(made, list(_find_decomposed(made.text)))
     return made
+
+
+def is_in_one_form(text: str) -> bool:
+    """Return whether nothing in a text needs another form; it may say no where nothing does."""
+    if _breaks_words(text):
+        return False
+    return text.isascii() or (not _SUSPECT.search(text) and unicodedata.is_normalized("NFC", text))
+
+
+def _breaks_words(text: str) -> bool:
+    return "-\n" in text or "\u2010\n" in text
 
 
 def collect_compounds(texts: Iterable[str]) -> frozenset[str]:
@@ -86,7 +98,7 @@ def collect_compounds(texts: Iterable[str]) -> frozenset[str]:
     ['well-known']
     """
     texts = list(texts)
-    if not any("-\n" in text or "\u2010\n" in text for text in texts):
+    if not any(map(_breaks_words, texts)):
         return frozenset()
     return frozenset(word.lower() for text in texts for word in _COMPOUND.findall(text))
 

@@ -21,6 +21,8 @@ UNSPACED = (
 )
 """Ranges, for a class of a pattern, of scripts without spaces between words: Thai, Lao, Tibetan, Burmese,
 Khmer, Japanese, Chinese."""
+_BEYOND_LATIN = re.compile("[\u0300-\u1fff\u2c00-\U000fffff]")
+"""Letters and marks after Latin's, without the punctuation and symbols that English texts have."""
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _THAI = re.compile("([\u0e01-\u0e3a\u0e40-\u0e4e]+)")
 STOPS = (
@@ -58,7 +60,9 @@ def has_other_words(text: str) -> bool:
     >>> has_other_words("naïve café"), has_other_words("पुस्तक"), has_other_words("图书")
     (False, True, True)
     """
-    return not text.isascii() and _build_other_words().search(text) is not None
+    if text.isascii() or not _BEYOND_LATIN.search(text):
+        return False
+    return _build_other_words().search(text) is not None
 
 
 def split_runs(text: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from hallulab.scenarios.text.one_form import HIDDEN_SIGNS, unify_text
+from hallulab.scenarios.text.one_form import HIDDEN_SIGNS, is_in_one_form, unify_text
 from hallulab.scenarios.text.scripts import STOP_WITHOUT_SPACE, has_other_words, split_runs
 
 _ALWAYS = re.compile(
@@ -340,7 +340,7 @@ def split_words(text: str) -> list[str]:
     >>> split_words("The fee: Rs 500.")
     ['the', 'fee', 'rs', '500']
     """
-    lower = unify_text(text).text.lower()
+    lower = (text if is_in_one_form(text) else unify_text(text).text).lower()
     return list(split_runs(lower)) if has_other_words(lower) else _WORD.findall(lower)
 
 

@@ -24,7 +24,7 @@ FAMILIES = {
     "mixed scripts": "aя語ا½ß１",
     "one long word": "Wo1d-",
     "Thai": "หนังสือ",
-    "Chinese numbers": "三千万。",
+    "Chinese numbers": "三千万、",
     "hidden signs": "fi\u00ad\u200bﬁ-\nx",
     "sentences": "word. ",
     "items": "Rs 5 and 6 days, May ",
