@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import Marked
-from hallulab.scenarios.chats.values import FormatError, read_json_values
+from hallulab.scenarios.chats.values import FormatError, NoWordsError, read_json_values
 from hallulab.scenarios.transcript import Conversation
 
 
@@ -77,10 +78,27 @@ def read_objects(
         FormatError: an object is wrong.
     """
     for number, (place, _, value) in enumerate(read_json_values(path), start=1):
-        try:
+        with skip_wrong(reading, place):
             yield ReadChat(f"{path}, {place}", read(require_object(value), f"chat-{number}"))
-        except FormatError as error:
-            reading.skip(FormatError(str(error), place), place)
+
+
+@contextmanager
+def skip_wrong(reading: Reading, place: str) -> Iterator[None]:
+    """Leave a wrong record out, as far as may be; one with a message without words always, which is told.
+
+    Args:
+        reading: says how many wrong records may be left out.
+        place: where the record is in the file.
+
+    Raises:
+        FormatError: no more may be left out.
+    """
+    try:
+        yield
+    except NoWordsError:
+        reading.count("Conversations left out, because a message has only parts without words")
+    except FormatError as error:
+        reading.skip(FormatError(str(error), place), place)
 
 
 def require_object(value: Any) -> Mapping[str, Any]:

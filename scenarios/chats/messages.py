@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from hallulab.scenarios.chats.cells import is_nothing
+from hallulab.scenarios.chats.evidence import extract_evidence
+from hallulab.scenarios.chats.message_parts import shorten_value
+from hallulab.scenarios.chats.otel import parse_timestamp
+from hallulab.scenarios.chats.reading import NAMES, Reading
 from hallulab.scenarios.chats.record import (
     CHATBOT,
     KEY,
@@ -17,11 +23,11 @@ from hallulab.scenarios.chats.record import (
     list_messages,
     read_about,
 )
+from hallulab.scenarios.chats.replies import read_reply
 from hallulab.scenarios.chats.turns import (
     SYSTEM,
     ChatMessageRecord,
     build_turns,
-    find_evidence,
     read_chat_message,
 )
 from hallulab.scenarios.chats.values import FormatError
@@ -45,53 +51,151 @@ def collect_messages(conversation: Conversation) -> list[tuple[str, str]]:
     return told + [(message.role, message.text) for message in list_messages(conversation)]
 
 
-def read_messages(value: Mapping[str, Any], key: str, keys: tuple[str, str], name: str) -> Conversation:
-    """Make a conversation of a line with messages.
+def read_messages(
+    value: Mapping[str, Any], key: str, name: str, reading: Reading, extra: Sequence[ChatMessageRecord] = ()
+) -> Conversation:
+    """Make a conversation of a line with messages, and of the reply beside them.
 
     Args:
         value: the line.
         key: its list of messages.
-        keys: of a message, those of its role and its text.
         name: the conversation's identifier, if it has none.
+        reading: notes what is taken for what.
+        extra: system messages that stand elsewhere in the line.
 
     Raises:
         FormatError: something in it is wrong.
     """
-    listed = value.get(key)
-    if not isinstance(listed, list):
-        raise FormatError(f"{key}: must be a list of messages. Correct it, or delete the line.")
-    said = [
-        one
-        for number, message in enumerate(listed)
-        for one in read_chat_message(message, f"{key}.{number}", keys)
-    ]
-    if key == "conversations" and isinstance(value.get("system"), str) and value["system"]:
-        said.insert(0, ChatMessageRecord("system", value["system"]))
+    said = [*extra, *read_said(value.get(key), key, reading)]
     if KEY in value:
         return build_conversation(build_turns(said), read_about(value[KEY]), name)
-    # The evidence of a line is that of its last reply: RAG logs have a line for each.
-    given = find_evidence(value)
-    last = next((place for place in reversed(range(len(said))) if said[place].role == "assistant"), None)
-    if last is not None and given:
-        said[last] = ChatMessageRecord("assistant", said[last].text, (*said[last].evidence, *given))
-    return build_conversation(
-        add_topic(build_turns(said), _find_value(value, "topic")), read_chat_context(value), name
+    names = _list_names(value, key)
+    if reply := _find_reply(value, names, said, reading):
+        said += read_reply(value[reply], reply, reading)
+        reading.take("reply", reply)
+    return build_chat(value, names, said, name, reading)
+
+
+def read_said(listed: Any, where: str, reading: Reading) -> list[ChatMessageRecord]:
+    """Return what the messages of a list say.
+
+    Raises:
+        FormatError: it is no list, or a message is wrong.
+    """
+    if not isinstance(listed, list):
+        raise FormatError(f"{where}: must be a list of messages. Correct it, or delete the line.")
+    return [
+        said
+        for number, message in enumerate(listed)
+        for said in read_chat_message(message, f"{where}.{number}", reading=reading)
+    ]
+
+
+def build_chat(
+    value: Mapping[str, Any],
+    names: Iterable[str],
+    said: Sequence[ChatMessageRecord],
+    name: str,
+    reading: Reading,
+) -> Conversation:
+    """Make a conversation of what was said, and of what the line has beside it.
+
+    Args:
+        value: the line.
+        names: those of its names that are not read yet.
+        said: the messages.
+        name: the conversation's identifier, if it has none.
+        reading: notes what is taken for what.
+
+    Raises:
+        FormatError: two names could be the same, or the chatbot's name is none.
+    """
+    chosen = reading.choose(tuple(names), *_BESIDE)
+    told = list(said)
+    if (passages := chosen.get("passages")) is not None and not is_nothing(value[passages]):
+        # The evidence of a line is that of its last reply: RAG logs have a line for each.
+        last = next((at for at in reversed(range(len(told))) if told[at].role == "assistant"), None)
+        if last is not None:
+            given = tuple(extract_evidence(value[passages], passages))
+            told[last] = replace(told[last], evidence=(*told[last].evidence, *given))
+    beside = {field: _find_beside(value, field, chosen) for field in ("session", "topic", "chatbot", "model")}
+    about = ChatContext(
+        id=beside["session"] or _find_id(value),
+        model=beside["model"] or MODEL,
+        chatbot=beside["chatbot"] or CHATBOT,
     )
+    return build_conversation(add_topic(build_turns(told), beside["topic"]), about, name)
 
 
-def read_chat_context(value: Mapping[str, Any]) -> ChatContext:
-    """Return what other tools' lines say of a conversation, perhaps under `metadata`."""
-    id = _find_value(value, "id", "conversation_id", "session_id")
-    model = _find_value(value, "model")
-    chatbot = _find_value(value, "chatbot")
-    return ChatContext(
-        id=str(id) if id not in (None, "") else None,
-        model=str(model) if model not in (None, "") else MODEL,
-        chatbot=str(chatbot) if chatbot not in (None, "") else CHATBOT,
-    )
+_BESIDE = ("session", "passages", "topic", "chatbot", "model")
+_READ = (KEY, "id", "metadata", "object", "system", "tools")
+"""Names that are read elsewhere, or say nothing of the chat."""
 
 
-def _find_value(value: Mapping[str, Any], *keys: str) -> Any:
+def _list_names(value: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(name for name in value if name != key and name not in _READ)
+
+
+def _find_reply(
+    value: Mapping[str, Any], names: Iterable[str], said: Sequence[ChatMessageRecord], reading: Reading
+) -> str | None:
+    """Return the name of the reply that stands beside the messages; None: they end with it, or there is none.
+
+    Raises:
+        FormatError: two names could be the reply.
+    """
+    spoken = [one for one in said if one.role != "system"]
+    if spoken and spoken[-1].role == "assistant" and "reply" not in reading.mapping:
+        return None
+    if value.get("choices"):
+        return "choices"
+    name = reading.choose(tuple(names), "reply").get("reply")
+    return None if name is None or is_nothing(value[name]) else name
+
+
+def find_session(value: Mapping[str, Any], key: str, reading: Reading) -> tuple[str | None, float | None]:
+    """Return the session that a line of a log belongs to, and its time; None: it names none.
+
+    Args:
+        value: the line.
+        key: its list of messages.
+        reading: notes what is taken for what.
+
+    Raises:
+        FormatError: two names could be the same, or the time cannot be read.
+    """
+    if KEY in value:
+        return None, None
+    names = _list_names(value, key)
+    session = _find_beside(value, "session", reading.choose(names, *_BESIDE))
+    name = reading.choose(names, "time").get("time") if session is not None else None
+    if name is None or value[name] is None:
+        return session, None
+    at = parse_timestamp(value[name])
+    if at is None:
+        raise FormatError(
+            f"{name}: {shorten_value(value[name])} is no time by which the lines of a session are ordered. "
+            "Give a number or a time such as 2026-10-01T09:30:00, or delete it."
+        )
+    return session, at
+
+
+def _find_beside(value: Mapping[str, Any], field: str, chosen: Mapping[str, str]) -> str | None:
+    """Return what a line says of a conversation, perhaps under `metadata`."""
+    if field in chosen:
+        found = value[chosen[field]]
+    else:
+        metadata = value.get("metadata")
+        found = next(
+            (metadata[name] for name in NAMES[field] if metadata.get(name) is not None), None
+        ) if isinstance(metadata, Mapping) else None  # fmt: skip
+    if isinstance(found, Mapping):
+        found = found.get("id")
+    return str(found) if isinstance(found, str | int) and str(found) else None
+
+
+def _find_id(value: Mapping[str, Any]) -> str | None:
     metadata = value.get("metadata")
     places = (value, metadata if isinstance(metadata, Mapping) else {})
-    return next((place[key] for key in keys for place in places if place.get(key) is not None), None)
+    found = next((place["id"] for place in places if place.get("id") not in (None, "")), None)
+    return None if found is None else str(found)

@@ -1,7 +1,8 @@
-"""OpenAI's lines: `{"messages": [{"role": …, "content": …}]}`.
+"""Lines with `messages`: those of OpenAI, Anthropic and Bedrock Converse, and what logs have beside them.
 
-As in the guides to chat completions and to supervised fine-tuning of the API reference of October 2026. Tool
-calls, parts and refusals are read.
+As in OpenAI's API reference of October 2026 (chat completions, fine-tuning), Anthropic's Messages API and
+Bedrock's Converse. A line may have the reply beside the messages (`response`, `output`, `completion`,
+`choices`), and both in `request` and `response`. Lines of one session are one conversation.
 """
 
 from __future__ import annotations
@@ -15,35 +16,54 @@ from hallulab.scenarios.chats.chat_format import (
     FileStart,
     ReadChat,
     encode_json,
-    read_objects,
     write_lines,
 )
+from hallulab.scenarios.chats.message_parts import read_parts
 from hallulab.scenarios.chats.messages import build_message_line, collect_messages, read_messages
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import Marked
+from hallulab.scenarios.chats.sessions import read_log
+from hallulab.scenarios.chats.turns import ChatMessageRecord
 from hallulab.scenarios.transcript import Conversation
+
+_MESSAGES = ("messages", "input_messages")
+_REQUESTS = ("request", "request_body", "body", "kwargs")
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield the conversation of each line."""
-    return read_objects(path, reading, read_openai)
+    """Yield the conversations of the lines; those of one session are one."""
+    return read_log(path, reading, flatten_request, "messages", read_openai)
 
 
-def read_openai(value: Mapping[str, Any], name: str) -> Conversation:
-    """Make a conversation of a line with `list_messages`.
+def read_openai(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
+    """Make a conversation of a line with `messages`.
 
     Args:
+        value: the line.
         name: its identifier, if it has none.
+        reading: notes what is taken for what.
 
     Raises:
         FormatError: something in it is wrong.
     """
-    return read_messages(value, "messages", ("role", "content"), name)
+    system = read_parts(value.get("system"), "system").join() if "hallulab" not in value else None
+    extra = [] if system is None else [ChatMessageRecord("system", system)]
+    return read_messages(value, "messages", name, reading, extra)
+
+
+def flatten_request(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a line with its messages at the top: logs have them under `request` or `body`, too."""
+    name = next((name for name in _REQUESTS if isinstance(value.get(name), Mapping)), None)
+    if name is not None and not any(key in value for key in _MESSAGES):
+        value = {**{key: one for key, one in value.items() if key != name}, **value[name]}
+    if "messages" not in value and "input_messages" in value:
+        value = {("messages" if key == "input_messages" else key): one for key, one in value.items()}
+    return value
 
 
 def recognize(start: FileStart) -> bool:
     """Return whether the first object has `messages`."""
-    return start.value is not None and "messages" in start.value
+    return start.value is not None and "messages" in flatten_request(start.value)
 
 
 def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:

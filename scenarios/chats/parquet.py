@@ -93,7 +93,7 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     rows = _place_rows(tables)
     first = next(rows, None)
     if first is not None and {"turns", "persona"} <= first.cells.keys():
-        yield from _read_own(path, chain([first], rows))
+        yield from _read_own(path, chain([first], rows), reading)
     elif first is not None:
         yield from read_rows(path, chain([first], rows), reading)
 
@@ -106,13 +106,13 @@ def _place_rows(tables: Sequence[Path]) -> Iterator[PlacedRow]:
             yield PlacedRow(f"{beside}row {number}", number, row)
 
 
-def _read_own(path: Path, rows: Iterable[PlacedRow]) -> Iterator[ReadChat]:
+def _read_own(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of rows that we wrote."""
     for place, number, row in rows:
         beside = {key: value for key, value in row.items() if key != "messages"}
         try:
             said = {"messages": row.get("messages"), KEY: beside}
-            yield ReadChat(place_in(path, place), read_openai(said, f"row-{number}"))
+            yield ReadChat(place_in(path, place), read_openai(said, f"row-{number}", reading))
         except FormatError as error:
             raise FormatError(str(error), place) from error
 

@@ -110,8 +110,7 @@ class Reading:
         """What is looked for → the names that were taken for it, in the order in which they were met."""
         self.unread: dict[str, None] = {}
         """Names that were not read."""
-        self.notes: list[str] = []
-        """Sentences for the user about what was read; each once."""
+        self._notes: dict[str, int] = {}
         self.skipped: list[str] = []
         """The wrong records that were left out: place and reason."""
         self._chosen: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, str]] = {}
@@ -179,8 +178,16 @@ class Reading:
 
     def note(self, sentence: str) -> None:
         """Keep a sentence for the user."""
-        if sentence not in self.notes:
-            self.notes.append(sentence)
+        self._notes[sentence] = 0
+
+    def count(self, what: str) -> None:
+        """Count one of what the user is told of only as a number, such as images that were left out."""
+        self._notes[what] = self._notes.get(what, 0) + 1
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences for the user about what was read; each once."""
+        return [f"{what}: {count:,}." if count else what for what, count in self._notes.items()]
 
     def skip(self, error: Exception, place: str) -> None:
         """Leave a wrong record out, if as many may be.

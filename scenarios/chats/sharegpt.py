@@ -7,6 +7,7 @@ With the keys and roles of LLaMA-Factory 0.9 (`data/README.md`) and of axolotl 0
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from hallulab.scenarios.chats.chat_format import (
 from hallulab.scenarios.chats.messages import build_message_line, collect_messages, read_messages
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import Marked
+from hallulab.scenarios.chats.turns import ChatMessageRecord
 from hallulab.scenarios.transcript import Conversation
 
 _ROLES = {"user": "human", "assistant": "gpt"}
@@ -28,15 +30,14 @@ _ROLES = {"user": "human", "assistant": "gpt"}
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversation of each line."""
-    return read_objects(path, reading, read_sharegpt)
+    return read_objects(path, reading, partial(read_sharegpt, reading=reading))
 
 
-def read_sharegpt(value: Mapping[str, Any], name: str) -> Conversation:
+def read_sharegpt(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
     """Make a conversation of a line with `conversations`, or raise FormatError."""
-    listed = value.get("conversations")
-    first = listed[0] if isinstance(listed, list) and listed else None
-    plain = isinstance(first, Mapping) and "role" in first
-    return read_messages(value, "conversations", ("role", "content") if plain else ("from", "value"), name)
+    system = value.get("system")
+    extra = [ChatMessageRecord("system", system)] if isinstance(system, str) and system else []
+    return read_messages(value, "conversations", name, reading, extra)
 
 
 def recognize(start: FileStart) -> bool:

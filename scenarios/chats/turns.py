@@ -13,50 +13,39 @@ A turn is a message of the user and the reply to it. What else was said becomes 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hallulab.scenarios.chats.evidence import FoundEvidence, build_passages, extract_evidence
-from hallulab.scenarios.chats.values import FormatError
+from hallulab.scenarios.chats.message_parts import MessageParts, read_parts, shorten_value
+from hallulab.scenarios.chats.reading import NAMES, Reading, fold_name
+from hallulab.scenarios.chats.values import FormatError, NoWordsError
+from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Step, Turn
 
 Role = Literal["system", "user", "assistant", "call", "tool"]
 
 ROLES: dict[str, Role] = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "human": "user",
-    "prompter": "user",
-    "customer": "user",
-    "client": "user",
-    "visitor": "user",
-    "question": "user",
-    "assistant": "assistant",
-    "gpt": "assistant",
-    "bot": "assistant",
-    "chatgpt": "assistant",
-    "model": "assistant",
-    "ai": "assistant",
-    "agent": "assistant",
-    "chatbot": "assistant",
-    "bing": "assistant",
-    "bard": "assistant",
-    "gpt-3.5": "assistant",
-    "gpt4": "assistant",
-    "gpt-4": "assistant",
-    "claude": "assistant",
-    "gemini": "assistant",
-    "answer": "assistant",
-    "function_call": "call",
-    "tool": "tool",
-    "function": "tool",
-    "observation": "tool",
-}
-"""What formats call those who speak."""
+    **dict.fromkeys("system developer system_message".split(), "system"),
+    **dict.fromkeys(
+        "user human prompter customer client visitor question human_message human_message_chunk end_user".split(), "user"
+    ),
+    **dict.fromkeys(
+        "assistant answer gpt bot chatbot chatgpt model ai agent llm bing bard claude gemini gpt3 gpt4 gpt-3.5 gpt-4 "
+        "gpt-4o gpt3.5 ai_message ai_message_chunk ai_assistant virtual_assistant".split(), "assistant"
+    ),
+    **dict.fromkeys("function_call tool_call".split(), "call"),
+    **dict.fromkeys(
+        "tool function observation ipython tool_message function_message tool_response tool_result".split(), "tool"
+    ),
+}  # fmt: skip
+"""What formats call those who speak; it counts without case, `_`, `-` and spaces."""
 
+_FOLDED = {fold_name(name): role for name, role in ROLES.items()}
 _KNOWN = "`user`, `assistant`, `system` or `tool`"
+_ROLE_KEYS = ("role", "from", "speaker", "sender", "author", "type")
+_CONTENT_KEYS = ("content", "value", "text", "message", "parts", "body")
 _JOINT = "\n\n"
 _STEPS: dict[Role, str] = {"system": "system", "call": "tool_call"}
 GREETING = "greeting"
@@ -130,60 +119,92 @@ def build_turns(chat: Iterable[ChatMessageRecord]) -> tuple[Turn, ...]:
 
 
 def read_chat_message(
-    message: Any, where: str, keys: tuple[str, str] = ("role", "content")
+    message: Any, where: str, keys: tuple[str, str] | None = None, reading: Reading | None = None
 ) -> list[ChatMessageRecord]:
     """Return what a message says, with the calls of tools that it makes.
 
     Args:
-        message: an object with a role and a content, a text or a list of parts.
+        message: an object with a role and a content, a text or a list of parts; or a message that LangChain
+            wrote.
         where: its place in the value, for errors.
-        keys: the keys of role and content.
+        keys: the keys of role and content; None, or where these are missing: the first known ones.
+        reading: notes what is taken for what, and the parts without words that are left out; None: such a
+            part is refused.
 
     Raises:
-        FormatError: it has no known role or no text, or a part that no detector reads, such as an image.
+        FormatError: it has no known role or no text.
     """
     if not isinstance(message, Mapping):
         raise FormatError(
-            f"{where}: a message must be an object with `{keys[0]}` and `{keys[1]}`. Correct it."
+            f"{where}: a message must be an object with `role` and `content`, or the like. Correct it."
         )
-    message, keys = _unwrap_message(message, keys)
-    role = _read_role(message.get(keys[0]), f"{where}.{keys[0]}")
-    text = read_content(message.get(keys[1]), f"{where}.{keys[1]}")
+    message = _unwrap_langchain(message)
+    role_key = _find_key(message, ((keys[0],) if keys else ()) + _ROLE_KEYS)
+    key = keys[1] if keys and keys[1] in message else _find_key(message, _CONTENT_KEYS)
+    role = _read_role(message.get(role_key), f"{where}.{role_key}")
+    content, place = message.get(key), f"{where}.{key}"
+    parts = read_parts(content, place)
+    _tell_left_out(parts, place, reading)
+    text = parts.join()
     if text is None and isinstance(message.get("refusal"), str):
         text = message["refusal"]
-    beside = [
-        *(ChatMessageRecord("call", call) for call in _extract_calls(message)),
-        *_read_tool_parts(message.get(keys[1])),
-    ]
-    # A message that only calls a tool, or only has what one gave, is no reply and no question.
-    if text is None and beside:
-        return beside
-    if text is None and role != "assistant":
-        raise FormatError(f"{where}.{keys[1]}: is missing or null. Give a text, or delete the message.")
-    given = find_evidence(message)
-    if role == "tool":
+    given = (*parts.documents, *find_evidence(message))
+    if role == "tool" and not parts.results:
         name = message.get("name")
-        given = (*extract_evidence(text, name if isinstance(name, str) and name else "tool"), *given)
+        given = (*extract_evidence(content, name if isinstance(name, str) and name else "tool"), *given)
+        text = text or ""
+    calls = [*_extract_calls(message), *parts.calls]
+    beside = [
+        *(ChatMessageRecord("call", call) for call in calls),
+        *(ChatMessageRecord("tool", "", gave) for gave in parts.results),
+    ]
+    if reading is not None:
+        speaker = f"{where.rpartition('.')[0] or where} ({role_key} {message.get(role_key)})"
+        _note_taken(reading, speaker, role if text is not None else None, bool(given), bool(parts.results))
+    if text is None and not beside and parts.left_out:
+        raise NoWordsError(f"{place}: has only parts without words. Put its words there as text.")
+    # A message that only calls a tool, or only has what one gave, is no reply and no question.
+    if text is None and (beside or (given and role != "assistant")):
+        return [*beside, *([ChatMessageRecord("tool", "", given)] if given else [])]
+    if text is None and role != "assistant":
+        raise FormatError(f"{place}: is missing or null. Give a text, or delete the message.")
     return [*beside, ChatMessageRecord(role, text or "", given)]
 
 
-def _unwrap_message(
-    message: Mapping[str, Any], keys: tuple[str, str]
-) -> tuple[Mapping[str, Any], tuple[str, str]]:
-    """Return a message of LangChain as others have it: its class or `type` says who speaks.
+def _unwrap_langchain(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message that LangChain wrote with its role; another one as it is."""
+    path = message.get("id")
+    if isinstance(message.get("kwargs"), Mapping) and isinstance(path, list) and path:
+        return {"role": path[-1], **message["kwargs"]}
+    if isinstance(message.get("data"), Mapping) and "role" not in message:
+        return {"role": message.get("type"), **message["data"]}
+    return message
 
-    Dumps are `{"lc": 1, "id": […, "HumanMessage"], "kwargs": …}`, `{"type": "human", "data": …}`, or flat.
-    """
-    kwargs, path, data = message.get("kwargs"), message.get("id"), message.get("data")
-    if isinstance(kwargs, Mapping) and isinstance(path, list) and path:
-        name = str(path[-1]).removesuffix("Chunk").removesuffix("Message").lower()
-        return {**kwargs, "role": name}, ("role", "content")
-    if isinstance(data, Mapping) and isinstance(message.get("type"), str):
-        return {**data, "role": message["type"]}, ("role", "content")
-    kind = message.get("type")
-    if message.get(keys[0]) is None and isinstance(kind, str) and kind.lower() in ROLES:
-        return {**message, "role": kind}, ("role", "content")
-    return message, keys
+
+def _find_key(message: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    return next((key for key in keys if message.get(key) is not None), keys[0])
+
+
+def _tell_left_out(parts: MessageParts, where: str, reading: Reading | None) -> None:
+    for kind in parts.left_out:
+        if reading is None:
+            raise FormatError(
+                f"{where}: a part of the kind {shorten_value(kind)} is no text, and no detector reads it. "
+                "Put its words there as text, or delete the conversation."
+            )
+        reading.count(f"Parts of messages left out, for they have no words ({shorten_line(kind)})")
+
+
+_FIELDS: Mapping[Role | None, str] = {"user": "user", "assistant": "reply", "tool": "passages"}
+
+
+def _note_taken(reading: Reading, speaker: str, role: Role | None, given: bool, gave: bool) -> None:
+    if role in _FIELDS:
+        reading.take(_FIELDS[role], speaker)
+    if given and role != "tool":
+        reading.take("passages", f"{speaker.partition(' (')[0]} (context)")
+    if gave:
+        reading.take("passages", f"{speaker.partition(' (')[0]} (tool results)")
 
 
 def _read_role(role: Any, where: str) -> Role:
@@ -192,11 +213,13 @@ def _read_role(role: Any, where: str) -> Role:
     Raises:
         FormatError: the role is missing or unknown.
     """
+    if isinstance(role, Mapping):  # ChatGPT's `{"author": {"role": …}}`
+        role = role.get("role")
     if role is None:
         raise FormatError(f"{where}: is missing. Give {_KNOWN}.")
-    known = ROLES.get(role.strip().lower()) if isinstance(role, str) else None
+    known = _FOLDED.get(fold_name(role)) if isinstance(role, str) else None
     if known is None:
-        raise FormatError(f"{where}: {_shorten_value(role)} is no known role. Give {_KNOWN}.")
+        raise FormatError(f"{where}: {shorten_value(role)} is no known role. Give {_KNOWN}.")
     return known
 
 
@@ -204,55 +227,11 @@ def read_content(content: Any, where: str) -> str | None:
     """Return the text of a message's content: a text, or parts that are texts; None for null.
 
     Raises:
-        FormatError: it is something else, or a part is no text.
+        FormatError: it is something else, or a part has no words.
     """
-    if content is None:
-        return None
-    if isinstance(content, str):
-        return str(content)
-    if not isinstance(content, list):
-        raise FormatError(
-            f"{where}: must be text or a list of parts, not {_shorten_value(content)}. Correct it."
-        )
-    texts = [_read_part(part, f"{where}.{number}") for number, part in enumerate(content)]
-    found = [text for text in texts if text is not None]
-    return "\n".join(found) if found else None
-
-
-_TEXT_PARTS = ("text", "input_text", "output_text", "refusal", None)
-_CALL_PARTS = ("tool_call", "tool_use")
-_RESULT_PARTS = ("tool_call_response", "tool_result")
-_RESULTS = ("response", "result", "content")
-_SILENT_PARTS = (*_CALL_PARTS, *_RESULT_PARTS, "reasoning", "thinking")
-"""Parts of messages that are no words of the speaker."""
-
-
-def _read_part(part: Any, where: str) -> str | None:
-    if isinstance(part, str):
-        return part
-    kind = part.get("type") if isinstance(part, Mapping) else part
-    if isinstance(part, Mapping) and kind in _SILENT_PARTS:
-        return None
-    if not isinstance(part, Mapping) or kind not in _TEXT_PARTS:
-        raise FormatError(
-            f"{where}: a part of the kind {_shorten_value(kind)} is no text, and no detector reads it. "
-            "Put its words there as text, or delete the conversation."
-        )
-    text = next((part[key] for key in ("text", "content", "refusal") if isinstance(part.get(key), str)), None)
-    if not isinstance(text, str):
-        raise FormatError(f"{where}: a part has no `text`. Give one, or delete the part.")
-    return text
-
-
-def _read_tool_parts(content: Any) -> Iterator[ChatMessageRecord]:
-    """Yield the calls of tools among the parts of a content, and what tools gave."""
-    for part in content if isinstance(content, list) else []:
-        kind = part.get("type") if isinstance(part, Mapping) else None
-        if kind in _CALL_PARTS:
-            yield ChatMessageRecord("call", json.dumps(part, ensure_ascii=False))
-        elif kind in _RESULT_PARTS:
-            gave = next((part[key] for key in _RESULTS if part.get(key) is not None), None)
-            yield ChatMessageRecord("tool", "", tuple(extract_evidence(gave, "tool")))
+    parts = read_parts(content, where)
+    _tell_left_out(parts, where, None)
+    return parts.join()
 
 
 def _extract_calls(message: Mapping[str, Any]) -> list[str]:
@@ -263,16 +242,7 @@ def _extract_calls(message: Mapping[str, Any]) -> list[str]:
     return [json.dumps(call, ensure_ascii=False) for call in found]
 
 
-EVIDENCE = ("context", "contexts", "passages", "documents", "retrieved_contexts", "retrieved_documents")
-"""Keys under which files have the evidence of a reply."""
-
-
 def find_evidence(value: Mapping[str, Any]) -> tuple[FoundEvidence, ...]:
     """Return the evidence under the first known key of a value; nothing where there is none."""
-    key = next((key for key in EVIDENCE if value.get(key)), None)
+    key = next((key for key in NAMES["passages"] if value.get(key)), None)
     return () if key is None else tuple(extract_evidence(value[key], key))
-
-
-def _shorten_value(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else f"{text[:39]}…"

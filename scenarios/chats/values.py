@@ -48,6 +48,10 @@ class FormatError(ValueError):
         self.place = place
 
 
+class NoWordsError(FormatError):
+    """A message has nothing but parts without words, such as an image."""
+
+
 def list_in(value: Mapping[str, Any], key: str) -> list[Any]:
     """Return the list under a key; an empty one where the key is missing or null.
 

@@ -1,0 +1,164 @@
+"""The parts of messages, as the APIs of OpenAI, Anthropic, Bedrock, Gemini and Vercel have them.
+
+A part names its kind under `type`, or by its only key: `{"toolUse": {…}}`. Names count as in `reading`, without
+case, `_` and `-`, so that `tool_use` and `toolUse` are one kind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence
+from hallulab.scenarios.chats.reading import fold_name
+from hallulab.scenarios.chats.values import FormatError
+from hallulab.scenarios.text.wording import shorten_line
+
+
+def _fold(names: str) -> frozenset[str]:
+    return frozenset(map(fold_name, names.split()))
+
+
+_TEXTS = _fold("text input_text output_text refusal")
+_CALLS = _fold("tool_call tool_use server_tool_use mcp_tool_use function_call executable_code")
+_RESULTS = _fold(
+    "tool_call_response tool_result web_search_tool_result web_fetch_tool_result mcp_tool_result "
+    "code_execution_tool_result bash_code_execution_tool_result text_editor_code_execution_tool_result "
+    "tool_search_tool_result function_response function_call_output code_execution_result"
+)
+_DOCUMENTS = _fold("document search_result")
+_SILENT = _fold("reasoning thinking redacted_thinking reasoning_content cache_point step_start")
+"""Kinds of parts that are no words of the speaker."""
+_KINDS = _TEXTS | _CALLS | _RESULTS | _DOCUMENTS | _SILENT | _fold("citations_content")
+_WORDS = ("text", "content", "refusal", "value")
+_GAVE = ("response", "result", "content", "output")
+
+
+@dataclass
+class MessageParts:
+    """What the parts of a message say."""
+
+    texts: list[str] = field(default_factory=list)
+    """The speaker's words."""
+    calls: list[str] = field(default_factory=list)
+    """Calls of tools, as JSON."""
+    results: list[tuple[FoundEvidence, ...]] = field(default_factory=list)
+    """What tools gave."""
+    documents: list[FoundEvidence] = field(default_factory=list)
+    """Documents that the message brings, and what its words cite from the web."""
+    left_out: list[str] = field(default_factory=list)
+    """Kinds of parts that have no words, such as images."""
+    cites: bool = False
+    """Whether a text names its sources, so that sentences go on from one part to the next."""
+
+    def join(self) -> str | None:
+        """Return the texts as one; None: there is none."""
+        return ("" if self.cites else "\n").join(self.texts) if self.texts else None
+
+
+def read_parts(content: Any, where: str) -> MessageParts:
+    """Return what the content of a message says: a text, or a list of parts; null says nothing.
+
+    Raises:
+        FormatError: it is something else, or a part of text has none.
+    """
+    found = MessageParts()
+    if content is None:
+        return found
+    if isinstance(content, str):
+        found.texts.append(content)
+        return found
+    if isinstance(content, Mapping):
+        content = [content]
+    if not isinstance(content, list):
+        raise FormatError(
+            f"{where}: must be text or a list of parts, not {shorten_value(content)}. Correct it."
+        )
+    for number, part in enumerate(content):
+        _read_part(part, f"{where}.{number}", found)
+    return found
+
+
+def _read_part(part: Any, where: str, found: MessageParts) -> None:
+    if isinstance(part, str):
+        found.texts.append(part)
+        return
+    if not isinstance(part, Mapping):
+        raise FormatError(f"{where}: a part must be text or an object, not {shorten_value(part)}. Delete it.")
+    kind, body = _find_kind(part)
+    if kind in _SILENT or part.get("thought") is True:
+        return
+    if kind in _CALLS:
+        found.calls.append(json.dumps(part, ensure_ascii=False))
+        if isinstance(part.get("result"), str) and part["result"]:
+            found.results.append(tuple(extract_evidence(part["result"], _name_tool(part))))
+    elif kind in _RESULTS:
+        gave = next((body[key] for key in _GAVE if body.get(key) is not None), None)
+        found.results.append(tuple(extract_evidence(gave, _name_tool(body))))
+    elif kind in _DOCUMENTS and _has_words(body):
+        found.documents += extract_evidence(body, "document")
+    elif kind == "citationscontent":
+        found.texts += _join_texts(body.get("content"))
+    elif kind in _TEXTS or kind is None:
+        found.texts.append(_read_text(body, where))
+        found.documents += _read_web_citations(part)
+        found.cites |= isinstance(part.get("citations"), list)
+    else:
+        found.left_out.append(str(part.get("type") or next(iter(part))))
+
+
+def _find_kind(part: Mapping[str, Any]) -> tuple[str | None, Mapping[str, Any]]:
+    """Return the folded kind of a part, and the object that has its content; None: a text without a kind."""
+    if isinstance(part.get("type"), str):
+        return fold_name(part["type"]), part
+    for key, body in part.items():
+        if fold_name(key) in _KINDS:
+            return fold_name(key), body if isinstance(body, Mapping) else part
+    return (None if not part or any(key in part for key in _WORDS) else fold_name(next(iter(part)))), part
+
+
+def _name_tool(body: Mapping[str, Any]) -> str:
+    name = body.get("name") or body.get("toolName")
+    return name if isinstance(name, str) else "tool"
+
+
+def _has_words(body: Mapping[str, Any]) -> bool:
+    """Return whether a document has its words with it, and not only a file's bytes or address."""
+    source = body.get("source")
+    if isinstance(source, Mapping):
+        return source.get("type") in ("text", "content") or any(key in source for key in ("text", "content"))
+    return any(isinstance(body.get(key), str | list) for key in ("text", "content"))
+
+
+def _join_texts(content: Any) -> list[str]:
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+    return ["".join(text for text in texts if isinstance(text, str))]
+
+
+def _read_text(part: Mapping[str, Any], where: str) -> str:
+    for key in _WORDS:
+        text = part.get(key)
+        # OpenAI's Assistants have `{"text": {"value": …}}`.
+        text = text.get("value") if isinstance(text, Mapping) else text
+        if isinstance(text, str):
+            return text
+    raise FormatError(f"{where}: a part has no `text`. Give one, or delete the part.")
+
+
+def _read_web_citations(part: Mapping[str, Any]) -> list[FoundEvidence]:
+    """Return what a text cites from the web: of Anthropic's search, these are the only words that are told."""
+    cited = part.get("citations")
+    return [
+        FoundEvidence(one["cited_text"], str(one.get("title") or one.get("url") or "web"))
+        for one in (cited if isinstance(cited, list) else [])
+        if isinstance(one, Mapping) and one.get("type") == "web_search_result_location"
+        and isinstance(one.get("cited_text"), str)
+    ]  # fmt: skip
+
+
+def shorten_value(value: Any) -> str:
+    """Return a value as it is told in an error."""
+    return shorten_line(json.dumps(value, ensure_ascii=False))
