@@ -14,7 +14,13 @@ from hallulab.scenarios.chats.values import FormatError
 _INSIDE = ("body", "response", "message", "output", "result", "data")
 _TEXTS = ("output_text", "text", "answer", "completion", "generation", "generated_text", *NAMES["reply"])
 _ITEM_RESULTS = ("file_search_call", "mcp_call", "code_interpreter_call")
-_ITEM_CALLS = ("function_call", "custom_tool_call", "web_search_call", "computer_call", "image_generation_call")
+_ITEM_CALLS = (
+    "function_call",
+    "custom_tool_call",
+    "web_search_call",
+    "computer_call",
+    "image_generation_call",
+)
 _ITEM_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _GAVE = ("results", "outputs", "output")
 _DEEPEST = 6
@@ -43,7 +49,9 @@ def read_reply(value: Any, where: str, reading: Reading, levels: int = _DEEPEST)
         if found:
             given = find_evidence(value)
             return [*found[:-1], _add_evidence(found[-1], given)]
-    raise FormatError(f"{where}: no reply is found in it. Put its text there, or name its key: --map reply=NAME.")
+    raise FormatError(
+        f"{where}: no reply is found in it. Put its text there, or name its key: --map reply=NAME."
+    )
 
 
 def _add_evidence(said: ChatMessageRecord, given: tuple[FoundEvidence, ...]) -> ChatMessageRecord:
@@ -100,7 +108,9 @@ def read_items(items: Any, where: str, reading: Reading) -> list[ChatMessageReco
         kind = item.get("type") if isinstance(item, Mapping) else None
         if kind in _ITEM_RESULTS:
             gave = next((item[key] for key in _GAVE if item.get(key)), None)
-            said.append(ChatMessageRecord("tool", "", tuple(extract_evidence(gave, str(item.get("name") or "tool")))))
+            said.append(
+                ChatMessageRecord("tool", "", tuple(extract_evidence(gave, str(item.get("name") or "tool"))))
+            )
             reading.take("passages", f"{where} ({kind})")
         elif kind in _ITEM_OUTPUTS:
             said.append(ChatMessageRecord("tool", "", tuple(extract_evidence(item.get("output"), "tool"))))

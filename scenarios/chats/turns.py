@@ -27,17 +27,16 @@ from hallulab.scenarios.transcript import Step, Turn
 Role = Literal["system", "user", "assistant", "call", "tool"]
 
 ROLES: dict[str, Role] = {
-    **dict.fromkeys("system developer system_message".split(), "system"),
+    **dict.fromkeys(["system", "developer", "system_message"], "system"),
     **dict.fromkeys(
-        "user human prompter customer client visitor question human_message human_message_chunk end_user".split(), "user"
+        ["user", "human", "prompter", "customer", "client", "visitor", "question", "human_message", "human_message_chunk", "end_user"], "user"
     ),
     **dict.fromkeys(
-        "assistant answer gpt bot chatbot chatgpt model ai agent llm bing bard claude gemini gpt3 gpt4 gpt-3.5 gpt-4 "
-        "gpt-4o gpt3.5 ai_message ai_message_chunk ai_assistant virtual_assistant".split(), "assistant"
+        ["assistant", "answer", "gpt", "bot", "chatbot", "chatgpt", "model", "ai", "agent", "llm", "bing", "bard", "claude", "gemini", "gpt3", "gpt4", "gpt-3.5", "gpt-4", "gpt-4o", "gpt3.5", "ai_message", "ai_message_chunk", "ai_assistant", "virtual_assistant"], "assistant"
     ),
-    **dict.fromkeys("function_call tool_call".split(), "call"),
+    **dict.fromkeys(["function_call", "tool_call"], "call"),
     **dict.fromkeys(
-        "tool function observation ipython tool_message function_message tool_response tool_result".split(), "tool"
+        ["tool", "function", "observation", "ipython", "tool_message", "function_message", "tool_response", "tool_result"], "tool"
     ),
 }  # fmt: skip
 """What formats call those who speak; it counts without case, `_`, `-` and spaces."""

@@ -89,7 +89,7 @@ LARGEST = 50_000_000
 _OF_SYSTEMS = re.compile(r"\.|~\$|__MACOSX$|(?:desktop\.ini|e?h?thumbs\.db|icon\r)$", re.IGNORECASE)
 """Names of hidden files, of locks of open documents, and of files that systems put into each folder."""
 
-_LIGATURES = {ord(sign): unicodedata.normalize("NFKC", sign) for sign in "ﬀﬁﬂﬃﬄﬅﬆ"}
+_LIGATURES = {sign: unicodedata.normalize("NFKC", sign) for sign in "ﬀﬁﬂﬃﬄﬅﬆ"}
 _ONE_TEXT = str.maketrans({**_LIGATURES, "\N{SOFT HYPHEN}": "", "\N{ZERO WIDTH NO-BREAK SPACE}": ""})
 """Signs that only say how letters are set."""
 
