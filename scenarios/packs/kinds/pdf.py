@@ -1,14 +1,215 @@
-"""Text of PDF documents."""
+"""Text of PDF documents: what stands on each page, in the order in which one reads it."""
 
 from __future__ import annotations
 
-import io
+import ctypes
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
-from hallulab.scenarios.packs.kinds import Extracted
+from hallulab.scenarios.packs.kinds import Extracted, pdf_layout
+from hallulab.scenarios.packs.kinds.pdf_layout import Sheet
+from hallulab.scenarios.packs.kinds.pdf_lines import Glyph, read_rows
+
+_NO_TITLE = re.compile(
+    r"microsoft \w+ ?-|untitled|document\d*$|slide \d+$|powerpoint presentation|title$|[\w-]+:[/\\]"
+    r"|.*\.(docx?|pptx?|xlsx?|pdf|indd|qxd|tex|dvi|odt|rtf|html?|pages|md|txt|cdr|pmd|p65)$",
+    re.IGNORECASE,
+)
+"""Titles that programs write of themselves."""
+_PRIVATE_USE = range(0xE000, 0xF900)
+_HYPHENS = (0x02, 0xFFFE)
+"""What PDFium makes of the hyphen at the end of a line."""
+_ASLANT = 5
+"""Degrees from the level at which text stands aslant."""
+_TEXT_FIELDS = (3, 4, 6)
+"""PDFium's numbers of the fields that hold text: combo box, list box, text."""
+_TICKED_FIELDS = (2, 5)
+"""… and of check boxes and radio buttons."""
+_FIELD_SIZE = 11.0
+"""Height of a line in a form's field at most, in points."""
+_FREE_TEXT, _WIDGET, _LINKS = 3, 20, (2, 16)
+"""Kinds of annotations: text on the page, a form's field, links with what opens at them."""
 
 
 def read(content: bytes) -> Extracted:
-    """Return the text of a PDF document, its pages parted by a blank line."""
-    from pypdf import PdfReader
+    """Return the text of a PDF document: paragraphs and tables, columns one after the other.
 
-    return Extracted("\n\n".join(page.extract_text() for page in PdfReader(io.BytesIO(content)).pages))
+    Headers, footers and page numbers that repeat are left out, as is text aslant, and the notes say so. A
+    form's values stand where they are shown.
+
+    Raises:
+        ValueError: it is damaged, or opens only with a password.
+    """
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(content)
+    except pypdfium2.PdfiumError as error:
+        locked = "password" in str(error)
+        raise ValueError("it opens only with a password" if locked else "it is damaged, or no PDF") from error
+    document.init_forms()
+    notes: list[str] = []
+    pages = [_Page(document, number, notes) for number in range(len(document))]
+    text, left_out = pdf_layout.lay_out([sheet for page in pages for sheet in page.sheets])
+    notes.extend(f"page {page.number} has no text (a scan?)" for page in pages if page.is_scan())
+    notes.extend(f"left out on several pages: {line}" for line in left_out)
+    return Extracted(text, _find_title(document.get_metadata_value("Title"), text), tuple(notes))
+
+
+def _find_title(title: str, text: str) -> str | None:
+    """Return the title of a document's properties, if its text says it too: many have another document's."""
+    title = " ".join(title.split())
+    words = set(re.findall(r"\w+", title.lower()))
+    said = set(re.findall(r"\w+", text.lower()))
+    sensible = len(words & said) * 2 > len(words) and not _NO_TITLE.match(title)
+    return title if sensible else None
+
+
+class _Page:
+    """What a page shows.
+
+    Attributes:
+        number: counted from 1.
+        sheets: its rows, for each direction of writing; the one with most letters is first.
+    """
+
+    def __init__(self, document: Any, index: int, notes: list[str]) -> None:
+        import pypdfium2
+        from pypdfium2 import raw
+
+        self.number = index + 1
+        self.sheets: list[Sheet] = []
+        self._objects = 0
+        try:
+            page = document[index]
+            text = page.get_textpage()
+        except pypdfium2.PdfiumError:
+            notes.append(f"page {self.number} is damaged and left out")
+            return
+        self._objects = raw.FPDFPage_CountObjects(page.raw)
+        left, bottom, right, top = page.get_bbox()
+        turned: dict[int, list[Glyph]] = {0: []}
+        aslant: list[str] = []
+        unknown = 0
+        for code, box, (x, y), angle in _read_characters(text):
+            if not (left <= (box[0] + box[1]) / 2 <= right and bottom <= (box[2] + box[3]) / 2 <= top):
+                continue
+            if code in (0, 0xFFFD) or code in _PRIVATE_USE or (code < 32 and code not in _HYPHENS):
+                unknown += 1
+                continue
+            letter = "-" if code in _HYPHENS else chr(code)
+            quarter = round(angle / 90)
+            if abs(angle - 90 * quarter) > _ASLANT:
+                aslant.append(letter)
+                continue
+            quarter %= 4
+            glyph = _turn(letter, box, x, y, quarter, (left, bottom, right, top))
+            glyphs = turned.setdefault(quarter, [])
+            if glyphs and glyph[1:] == glyphs[-1][1:]:  # of one ligature
+                glyphs[-1] = glyph._replace(text=glyphs[-1].text + letter)
+            else:
+                glyphs.append(glyph)
+        turned[0].extend(_read_annotations(page, document.formenv, top, left, notes, self.number))
+        for quarter, glyphs in sorted(turned.items(), key=lambda layer: -len(layer[1])):
+            height = top - bottom if quarter % 2 == 0 else right - left
+            if rows := read_rows(glyphs):
+                self.sheets.append(Sheet(rows, height))
+        if said := "".join(aslant).strip():
+            notes.append(
+                f"page {self.number}: text aslant (a watermark?) is left out: {' '.join(said.split())}"
+            )
+        if unknown:
+            notes.append(f"page {self.number}: its fonts do not say what {unknown} of the characters are")
+
+    def is_scan(self) -> bool:
+        """Return whether there is something on the page, but no text of its own."""
+        return self._objects > 0 and not any(sheet.rows for sheet in self.sheets)
+
+
+def _read_characters(text: Any) -> Iterator[tuple[int, tuple[float, ...], tuple[float, float], float]]:
+    """Yield a page's characters: code, box (left, right, bottom, top), origin, angle in degrees."""
+    from pypdfium2 import raw
+
+    handle = text.raw
+    box, x, y = raw.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
+    to_box, to_x, to_y = ctypes.byref(box), ctypes.byref(x), ctypes.byref(y)
+    for index in range(text.count_chars()):
+        code = raw.FPDFText_GetUnicode(handle, index)
+        if code in (10, 13) or (raw.FPDFText_IsGenerated(handle, index) == 1 and code not in _HYPHENS):
+            continue
+        raw.FPDFText_GetLooseCharBox(handle, index, to_box)
+        raw.FPDFText_GetCharOrigin(handle, index, to_x, to_y)
+        degrees = raw.FPDFText_GetCharAngle(handle, index) * 57.29577951308232
+        yield code, (box.left, box.right, box.bottom, box.top), (x.value, y.value), degrees
+
+
+def _turn(
+    letter: str, box: tuple[float, ...], x: float, y: float, quarter: int, page: tuple[float, ...]
+) -> Glyph:
+    """Return a glyph as it stands when the page is turned so that its text is level; y grows downwards."""
+    left, right, low, high = box
+    if quarter == 0:
+        return Glyph(letter, left, right, page[3] - y, high - low)
+    if quarter == 2:
+        return Glyph(letter, page[2] - right, page[2] - left, y - page[1], high - low)
+    if quarter == 1:
+        return Glyph(letter, page[3] - high, page[3] - low, page[2] - x, right - left)
+    return Glyph(letter, low, high, x - page[0], right - left)
+
+
+def _read_annotations(
+    page: Any, form: Any, top: float, left: float, notes: list[str], number: int
+) -> Iterator[Glyph]:
+    """Yield what a form's fields and the texts on a page say, as glyphs; note what else was written on it."""
+    from pypdfium2 import raw
+
+    kinds: Counter[int] = Counter()
+    for index in range(raw.FPDFPage_GetAnnotCount(page.raw)):
+        annotation = raw.FPDFPage_GetAnnot(page.raw, index)
+        kind = raw.FPDFAnnot_GetSubtype(annotation)
+        kinds[kind] += 1
+        said = ""
+        if kind == _WIDGET:
+            said = _read_field(annotation, form)
+        elif kind == _FREE_TEXT:
+            said = _read_string(raw.FPDFAnnot_GetStringValue, annotation, b"Contents")
+        box = raw.FS_RECTF()
+        raw.FPDFAnnot_GetRect(annotation, ctypes.byref(box))
+        raw.FPDFPage_CloseAnnot(annotation)
+        upper, lower = max(box.top, box.bottom), min(box.top, box.bottom)
+        lines = said.splitlines()
+        for place, line in enumerate(lines):
+            size = min((upper - lower) / len(lines), _FIELD_SIZE) or _FIELD_SIZE
+            y = top - upper + (place + 0.75) * max(size, (upper - lower) / len(lines))
+            for at, letter in enumerate(line):
+                x = min(box.left, box.right) + at * size / 2
+                yield Glyph(letter, x, x + size / 2, y, size)
+    comments = sum(kinds.values()) - kinds[_WIDGET] - kinds[_FREE_TEXT] - sum(kinds[kind] for kind in _LINKS)
+    if comments:
+        notes.append(f"page {number}: comments and marks of readers are left out ({comments})")
+
+
+def _read_field(annotation: Any, form: Any) -> str:
+    """Return the value that a form's field shows."""
+    from pypdfium2 import raw
+
+    if form is None:
+        return _read_string(raw.FPDFAnnot_GetStringValue, annotation, b"V")
+    kind = raw.FPDFAnnot_GetFormFieldType(form.raw, annotation)
+    if kind in _TICKED_FIELDS:
+        return "☒" if raw.FPDFAnnot_IsChecked(form.raw, annotation) else "☐"
+    if kind in _TEXT_FIELDS:
+        return _read_string(raw.FPDFAnnot_GetFormFieldValue, form.raw, annotation)
+    return ""
+
+
+def _read_string(function: Any, *given: Any) -> str:
+    """Return the text that a function of PDFium writes: it is called for the size first."""
+    from pypdfium2 import raw
+
+    size = function(*given, None, 0)
+    buffer = ctypes.create_string_buffer(size)
+    function(*given, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
+    return buffer.raw[: max(size - 2, 0)].decode("utf-16-le", "replace")

@@ -22,6 +22,7 @@ from hallulab.scenarios.packs import conversion
 from hallulab.scenarios.packs.conversion import Conversion
 from hallulab.scenarios.packs.pack_files import load_scenario, load_without_documents
 from hallulab.testing.tiny_pack import make_pack
+from tests.scenarios.packs.pdf_files import write_pdf
 
 PAGE = (Path("page.html"), b"<p>Ten cents a day.</p>")
 
@@ -184,20 +185,9 @@ def test_a_pack_without_documents_opens_none_of_them(tmp_path: Path) -> None:
     assert (found.name, found.documents, [one.id for one in found.personas]) == ("tiny", (), ["ann"])
 
 
-def pdf(*objects: bytes) -> bytes:
-    written, places = b"%PDF-1.5\n", []
-    for number, content in enumerate(objects, start=1):
-        places.append(len(written))
-        written += b"%d 0 obj\n%b\nendobj\n" % (number, content)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    head = b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
-    tail = b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, len(written))
-    return written + head + table + tail
-
-
 def pages(content: bytes, number: int = 1) -> bytes:
     packed = zlib.compress(content, 9)
-    return pdf(
+    return write_pdf(
         b"<</Type/Catalog/Pages 2 0 R>>",
         b"<</Type/Pages/Kids[" + b"3 0 R " * number + b"]/Count %d>>" % number,
         b"<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
@@ -241,8 +231,10 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "operators.pdf": lambda: pages(b"BT /F1 12 Tf " + b"(a) Tj " * 3_000_000 + b"ET"),
     "arrays.pdf": lambda: pages(b"[" * 1_000_000),
     "pages.pdf": lambda: pages(b"BT /F1 12 Tf " + b"(a) Tj " * 1000 + b"ET", 20_000),
-    "loop.pdf": lambda: pdf(b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[2 0 R 2 0 R]/Count 9>>"),
-    "dictionaries.pdf": lambda: pdf(b"<</A" * 50_000),
+    "loop.pdf": lambda: write_pdf(
+        b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[2 0 R 2 0 R]/Count 9>>"
+    ),
+    "dictionaries.pdf": lambda: write_pdf(b"<</A" * 50_000),
     "streams.pdf": lambda: pages(zlib.compress(b"\0" * 300_000_000, 9)),
 }
 """What the parsers are made to be slow, deep, large or endless by."""

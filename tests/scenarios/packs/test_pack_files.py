@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from hallulab.scenarios.packs.pack_files import (
     list_built_in_packs,
     load_scenario,
 )
+from tests.scenarios.packs.pdf_files import write_pages
 
 SCENARIO = """\
 schema: 1
@@ -100,32 +100,8 @@ def test_windows_line_ends_and_byte_order_marks_are_no_trouble(pack: Path) -> No
     assert (document.title, document.text) == ("K", "One.\n\nTwo.")
 
 
-def pdf(text: str) -> bytes:
-    from pypdf import PdfWriter
-    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
-
-    writer = PdfWriter()
-    page = writer.add_blank_page(300, 300)
-    font = DictionaryObject(
-        {
-            NameObject("/Type"): NameObject("/Font"),
-            NameObject("/Subtype"): NameObject("/Type1"),
-            NameObject("/BaseFont"): NameObject("/Helvetica"),
-        }
-    )
-    page[NameObject("/Resources")] = DictionaryObject(
-        {NameObject("/Font"): DictionaryObject({NameObject("/F1"): font})}
-    )
-    content = DecodedStreamObject()
-    content.set_data(f"BT /F1 12 Tf 20 200 Td ({text}) Tj ET".encode())
-    page[NameObject("/Contents")] = content
-    out = io.BytesIO()
-    writer.write(out)
-    return out.getvalue()
-
-
 def test_a_pdf_is_read(pack: Path) -> None:
-    (pack / "documents" / "oolong.pdf").write_bytes(pdf("Oolong is half fermented."))
+    (pack / "documents" / "oolong.pdf").write_bytes(write_pages([(20, 200, "Oolong is half fermented.")]))
     document = load_scenario(pack).documents[1]
     assert (document.title, document.source) == ("oolong", "oolong.pdf")
     assert document.text == "Oolong is half fermented."
@@ -140,7 +116,7 @@ def test_a_damaged_pdf_is_refused(pack: Path) -> None:
 
 def test_a_pdf_without_text_is_refused(pack: Path) -> None:
     path = pack / "documents" / "scan.pdf"
-    path.write_bytes(pdf(""))
+    path.write_bytes(write_pages("0 0 9 9 re f"))
     assert refused(pack) == f"{path}: the document holds no text. Run text recognition (OCR) on it."
 
 

@@ -1,0 +1,293 @@
+"""Order of reading of a PDF: running headers, columns, tables and paragraphs, out of its rows."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+from hallulab.scenarios.packs.kinds.pdf_lines import Piece, Row, is_right_to_left
+
+_MARGIN = 0.12
+"""Running headers and footers stand in so much of a page's height, above and below."""
+_PROSE_WORDS = 3.0
+"""Words in a line of a column of prose at least, on average; cells of a table have fewer in some column."""
+_PROSE_ROWS = 3
+_ITEM = re.compile(r"[•▪◦●○■□‣·☒☐✓*–—-]|\(?(?:\d{1,3}|[a-zA-Z]|[ivxlIVXL]{1,5})[.)]")
+"""A mark of a list."""
+_DOTS = re.compile(r"[.·…_](?: ?[.·…_]){4,}")
+_NO_SPACES = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
+"""Letters of scripts that write no spaces between words."""
+_HYPHENATED = re.compile(r"(?P<first>[^\W\d_][\w'’-]*)[-‐]$")
+_KEPT = {"well", "self", "non", "ex", "half", "all", "high", "low", "long", "short", "full", "part", "cross"}
+"""First halves of words that are written with a hyphen."""
+_AND = ("and ", "or ", "to ", "und ", "oder ", "et ", "ou ", "y ", "o ", "e ")
+
+
+class _Line(NamedTuple):
+    text: str
+    left: float
+    right: float
+    y: float
+    size: float
+
+
+class _Paragraph(NamedTuple):
+    lines: tuple[str, ...]
+    flows: bool
+    """It may go on in the next column or on the next page: prose."""
+
+
+class Sheet(NamedTuple):
+    """Rows of a page that are written in one direction, and the height of the page in it."""
+
+    rows: list[Row]
+    height: float
+
+
+def lay_out(sheets: Sequence[Sheet]) -> tuple[str, list[str]]:
+    """Return the text of a document, and the lines that were left out since they stand on several pages."""
+    left_out = _remove_running(sheets)
+    paragraphs: list[_Paragraph] = []
+    for sheet in sheets:
+        body, notes = _part_footnotes(sheet.rows)
+        found = _read_block(body)
+        _append(paragraphs, found)
+        paragraphs += _read_block(notes)
+    words = Counter(
+        word.lower()
+        for paragraph in paragraphs
+        for line in paragraph.lines
+        for word in re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", line)
+    )
+    texts = (
+        _join(paragraph.lines, words) if paragraph.flows else paragraph.lines[0] for paragraph in paragraphs
+    )
+    return "\n\n".join(_DOTS.sub("…", text) for text in texts), left_out
+
+
+def _remove_running(sheets: Sequence[Sheet]) -> list[str]:
+    """Take the headers and footers out of the rows; return the first of each."""
+    places: dict[tuple[str, int], list[tuple[Sheet, Row]]] = {}
+    for sheet in sheets:
+        for row in sheet.rows[:3] + sheet.rows[3:][-3:]:
+            y = row[0].y
+            if min(y, sheet.height - y) < _MARGIN * sheet.height:
+                text = re.sub(r"\d+|\b[ivxl]+\b", "#", _say(row))
+                places.setdefault((text, round(y / 8)), []).append((sheet, row))
+    left_out = []
+    for found in places.values():
+        if len({id(sheet) for sheet, _ in found}) > 1:
+            left_out.append(_say(found[0][1]))
+            for sheet, row in found:
+                sheet.rows[:] = [other for other in sheet.rows if other is not row]
+    return left_out
+
+
+def _part_footnotes(rows: list[Row]) -> tuple[list[Row], list[Row]]:
+    """Return the rows of a page, and the footnotes at its end."""
+    for number, row in enumerate(rows):
+        if row[0].text.startswith("[") and re.match(r"\[[\w*†‡]{1,3}\]", row[0].text):
+            usual = median(piece.size for above in rows[:number] for piece in above) if number else 0
+            if all(piece.size < usual for below in rows[number:] for piece in below):
+                return rows[:number], rows[number:]
+    return rows, []
+
+
+def _append(paragraphs: list[_Paragraph], found: list[_Paragraph]) -> None:
+    """Add paragraphs; the first may go on with the last that was prose: a column or page parted them."""
+    if paragraphs and found and paragraphs[-1].flows and found[0].flows:
+        before, after = paragraphs[-1].lines[-1], found[0].lines[0]
+        if after[:1].islower() and not before.endswith((".", ":", "!", "?", ";")):
+            paragraphs[-1] = _Paragraph(paragraphs[-1].lines + found[0].lines, True)
+            found = found[1:]
+    paragraphs += found
+
+
+def _read_block(rows: Sequence[Row], depth: int = 0) -> list[_Paragraph]:
+    """Return the paragraphs of rows that may hold columns and tables."""
+    paragraphs: list[_Paragraph] = []
+    for band, gutters in _find_bands([_join_marks(row) for row in rows]):
+        cells = [_sort_in(row, gutters) for row in band]
+        if not gutters or sum(sum(map(bool, row)) > 1 for row in cells) < 2:
+            paragraphs += _read_prose([_make_line(row) for row in band])
+        elif depth < 3 and _is_prose(cells):
+            columns = list(zip(*cells, strict=True))
+            if is_right_to_left(" ".join(_say(row) for row in band)):
+                columns.reverse()
+            for column in columns:
+                _append(paragraphs, _read_block([list(cell) for cell in column if cell], depth + 1))
+        else:
+            paragraphs += _read_table(cells)
+    return paragraphs
+
+
+def _join_marks(row: Row) -> Row:
+    """Join the mark of a list to its item."""
+    if len(row) == 2 and _ITEM.fullmatch(row[0].text) and row[1].left - row[0].right < 4 * row[0].size:
+        return [_join_pieces(row)]
+    return row
+
+
+def _join_pieces(row: Sequence[Piece]) -> Piece:
+    ordered = row[::-1] if is_right_to_left("".join(piece.text for piece in row)) else row
+    return Piece(
+        " ".join(piece.text for piece in ordered),
+        min(piece.left for piece in row),
+        max(piece.right for piece in row),
+        row[0].y,
+        max(piece.size for piece in row),
+    )
+
+
+def _say(row: Sequence[Piece]) -> str:
+    return _join_pieces(row).text if row else ""
+
+
+def _make_line(row: Row) -> _Line:
+    return _Line(*_join_pieces(row))
+
+
+def _find_bands(rows: list[Row]) -> list[tuple[list[Row], list[float]]]:
+    """Part rows where their gaps change: rows in one band have the same gaps from above to below.
+
+    Returns:
+        each band with the middles of its gaps; none: it is prose over the whole width.
+    """
+    bands: list[tuple[list[Row], list[tuple[float, float]]]] = []
+    for row in rows:
+        gaps = [(one.right, other.left) for one, other in pairwise(row)]
+        if bands and not gaps and not bands[-1][1]:
+            bands[-1][0].append(row)
+            continue
+        band, known = bands[-1] if bands else ([], [])
+        shared = [part for gap in known for part in _cut(gap, row)]
+        alone = len(band) == 1 and len(gaps) > len(known)
+        far = bool(band) and len(row) == 1 and row[0].y - band[-1][0].y > 3 * row[0].size
+        lost = len(shared) < len(known) and (not shared or len(band) > 2)
+        if known and not alone and not far and not lost and shared:
+            band.append(row)
+            known[:] = shared
+        else:
+            bands.append(([row], gaps))
+    return [(band, [(left + right) / 2 for left, right in gaps]) for band, gaps in bands]
+
+
+def _cut(gap: tuple[float, float], row: Row) -> list[tuple[float, float]]:
+    """Return what a row leaves of a gap: nothing, or the widest part that stays free."""
+    left, right = gap
+    for piece in row:
+        if piece.left < right and piece.right > left:
+            if piece.left <= left and piece.right >= right:
+                return []
+            if piece.left - left > right - piece.right:
+                right = piece.left
+            else:
+                left = piece.right
+    return [(left, right)] if right - left > 0.4 * row[0].size else []
+
+
+def _sort_in(row: Row, gutters: Sequence[float]) -> list[Row]:
+    cells: list[Row] = [[] for _ in range(len(gutters) + 1)]
+    for piece in row:
+        cells[sum(gutter < (piece.left + piece.right) / 2 for gutter in gutters)].append(piece)
+    return cells
+
+
+def _is_prose(cells: list[list[Row]]) -> bool:
+    """Return whether columns hold lines of prose, no cells of a table."""
+    for column in zip(*cells, strict=True):
+        lines = [_make_line(cell) for cell in column if cell]
+        if len(lines) < _PROSE_ROWS:
+            return False
+        width = max(line.right for line in lines) - min(line.left for line in lines)
+        if sum(len(line.text.split()) for line in lines) < _PROSE_WORDS * len(lines) and not (
+            _NO_SPACES.search(lines[0].text) and len(lines[0].text) > 8
+        ):
+            return False
+        if sum(line.right - line.left for line in lines) < 0.55 * width * len(lines):
+            return False
+    return True
+
+
+def _read_table(cells: list[list[Row]]) -> list[_Paragraph]:
+    """Return a table as Markdown, and the rows under it that are no part of it."""
+    heights = [next(piece.y for cell in row for piece in cell) for row in cells]
+    steps = [after - before for before, after in pairwise(heights)]
+    usual = median(steps)
+    end = len(cells)
+    while end > 2 and sum(map(bool, cells[end - 1])) == 1 and steps[end - 2] > 1.4 * usual:
+        end -= 1
+    rows: list[list[str]] = []
+    close = min(steps) * 1.15 if max(steps) > 1.3 * min(steps) else 0.0
+    right_to_left = is_right_to_left(" ".join(_say(cell) for row in cells for cell in row))
+    for number, row in enumerate(cells[:end]):
+        texts = [_say(cell) for cell in (row[::-1] if right_to_left else row)]
+        wrapped = number and steps[number - 1] <= close and (not texts[0] or sum(map(bool, texts)) == 1)
+        if wrapped:
+            rows[-1] = [f"{one} {more}".strip() for one, more in zip(rows[-1], texts, strict=True)]
+        else:
+            rows.append(texts)
+    below = [_make_line([piece for cell in row for piece in cell]) for row in cells[end:]]
+    if all(row[0].endswith(":") for row in rows if sum(map(bool, row)) > 1):
+        lines = "\n".join(" ".join(filter(None, row)) for row in rows)
+    else:
+        shown = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+        lines = "\n".join([shown[0], "|" + " --- |" * len(rows[0]), *shown[1:]])
+    return [_Paragraph((lines,), False), *_read_prose(below)]
+
+
+def _read_prose(lines: Sequence[_Line]) -> list[_Paragraph]:
+    """Return the paragraphs of lines that stand one under the other; deliberate breaks of a line stay."""
+    if not lines:
+        return []
+    left, right = min(line.left for line in lines), max(line.right for line in lines)
+    steps = sorted(below.y - above.y for above, below in pairwise(lines))
+    usual = steps[len(steps) // 4] if steps else 0.0
+    paragraphs = [[lines[0].text]]
+    for above, line in pairwise(lines):
+        step, size = line.y - above.y, max(line.size, above.size)
+        indented = line.left - left > 0.8 * size and above.left - left < 0.3 * size
+        if (
+            step > max(1.3 * min(usual, 1.5 * size), 1.05 * size)
+            or min(line.size, above.size) < 0.87 * size
+            or _begins_item(line)
+            or (indented and not _begins_item(above) and not is_right_to_left(line.text))
+        ):
+            paragraphs.append([line.text])
+            continue
+        first = line.text.split(" ")[0]
+        wide = (line.right - line.left) * (len(first) + 1) / max(len(line.text), 1)
+        free = above.left - left if is_right_to_left(line.text) else right - above.right
+        if _DOTS.search(above.text) or (free > wide + size and not above.text.endswith(("-", "‐"))):
+            paragraphs[-1][-1] += "\n" + line.text
+        else:
+            paragraphs[-1].append(line.text)
+    return [_Paragraph(tuple(paragraph), True) for paragraph in paragraphs]
+
+
+def _begins_item(line: _Line) -> bool:
+    return _ITEM.fullmatch(line.text.split(" ")[0]) is not None
+
+
+def _join(lines: Iterable[str], words: Counter[str]) -> str:
+    """Join the lines of a paragraph; a hyphen at the end of a line goes, unless it is the word's own."""
+    text = ""
+    for line in lines:
+        cut = _HYPHENATED.search(text[-60:])
+        if not text:
+            text = line
+        elif cut and not line.startswith(_AND):
+            first, second = cut["first"].lower(), re.match(r"[^\W\d_]*", line)[0].lower()  # type: ignore[index]
+            own = words[f"{first}-{second}"] > words[first + second]
+            known = first in _KEPT or "-" in first
+            keeps = not line[:1].islower() or own or (known and not words[first + second])
+            text = (text if keeps else text[:-1]) + line
+        elif _NO_SPACES.match(text[-1]) and _NO_SPACES.match(line):
+            text += line
+        else:
+            text += " " + line
+    return text

@@ -1,0 +1,222 @@
+"""Lines of a PDF's page out of its glyphs: words, superscripts, and the direction of writing."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+_WIDE = 1.0
+"""A gap of so many heights between two words parts columns or cells …"""
+_WORD_GAP = 0.13
+"""… and of so many heights parts two words."""
+_SMALL = 0.85
+"""A superscript's height, in heights of its line, at most."""
+_LONGEST_SUPERSCRIPT = 6
+"""Its letters at most: longer ones are a line of small print."""
+_RAISED = re.compile(r"(?P<before>\S?\S?\S?)\s?\x0e(?P<raised>[^\x0f]*)\x0f(?P<space>\s?)(?P<after>\w?)")
+_NUMBERED = re.compile(r"(?P<mark>\d{1,3}|[*†‡])\s+\S")
+_POWER_OF = re.compile(r"\d|\W?(?:[mckd]?m|ft|s|x|y|z|n|r)")
+"""How a word ends whose superscript is a power: with a number, or a unit."""
+_LEFT_TO_RIGHT = re.compile(r"[^\W_]+(?:[.,:/%+-]+[^\W_]+)*%?|.", re.DOTALL)
+_MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
+
+
+class Glyph(NamedTuple):
+    """A letter on a page: where it begins and ends, its base line (which grows downwards), its height."""
+
+    text: str
+    left: float
+    right: float
+    y: float
+    size: float
+
+
+class Piece(NamedTuple):
+    """Words of a line without a wide gap, placed as a glyph is."""
+
+    text: str
+    left: float
+    right: float
+    y: float
+    size: float
+
+
+Row = list[Piece]
+"""What stands at one height, from left to right."""
+
+_Part = TypeVar("_Part", Glyph, Piece)
+
+
+def read_rows(glyphs: Sequence[Glyph]) -> list[Row]:
+    """Return the rows of a page, from above."""
+    lines = [sorted(line, key=lambda glyph: glyph.left) for line in _group_by_height(glyphs, 0.15)]
+    pieces = [piece for line in _raise_small(lines) for piece in _split(line)]
+    rows = _group_by_height(_name_superscripts(pieces), 0.45)
+    return [sorted(row, key=lambda piece: piece.left) for row in rows]
+
+
+def _group_by_height(parts: Sequence[_Part], tolerance: float) -> list[list[_Part]]:
+    groups: list[list[_Part]] = []
+    for part in sorted(parts, key=lambda part: part.y):
+        if groups and part.y - groups[-1][0].y <= tolerance * min(part.size, groups[-1][0].size):
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+    return groups
+
+
+def _raise_small(lines: list[list[Glyph]]) -> list[list[Glyph]]:
+    """Put small letters a little higher or lower than a line into it, the raised between 0E and 0F."""
+    heights = [line[0].y for line in lines]
+    taken: list[list[Glyph]] = [[] for _ in lines]
+    for line in lines:
+        rest: list[Glyph] = []
+        for run in _part(line, 0.5):
+            host = _find_host(run, lines, heights)
+            if host is None:
+                rest.extend(run)
+            elif lines[host][0].y > run[0].y:
+                first, last = run[0], run[-1]
+                taken[host].append(first._replace(text="\x0e" + first.text, size=lines[host][0].size))
+                taken[host].extend(glyph._replace(size=lines[host][0].size) for glyph in run[1:])
+                taken[host].append(last._replace(text="\x0f", left=last.right, size=lines[host][0].size))
+            else:
+                taken[host].extend(glyph._replace(size=lines[host][0].size) for glyph in run)
+        line[:] = rest
+    joined = [
+        sorted(line + more, key=lambda glyph: glyph.left) for line, more in zip(lines, taken, strict=True)
+    ]
+    return [line for line in joined if line]
+
+
+def _find_host(run: list[Glyph], lines: list[list[Glyph]], heights: list[float]) -> int | None:
+    """Return the number of the line whose super- or subscript a run of glyphs is; None: of none."""
+    size, y = run[0].size, run[0].y
+    if sum(glyph.text != " " for glyph in run) > _LONGEST_SUPERSCRIPT:
+        return None
+    for number in range(bisect_left(heights, y - size), len(lines)):
+        if heights[number] > y + 1.2 * size:
+            return None
+        line = lines[number]
+        if not line or line[0].y == y or size > _SMALL * line[0].size:
+            continue
+        if not -0.3 * line[0].size <= line[0].y - y <= 0.6 * line[0].size:
+            continue
+        at = bisect_left(line, run[0].left + 0.1 * size, key=lambda glyph: glyph.left)
+        if at and run[0].left - line[at - 1].right < 0.5 * size:
+            return number
+        if at < len(line) and -0.1 * size <= line[at].left - run[-1].right < 0.5 * size:
+            return number
+    return None
+
+
+def _part(line: list[Glyph], gap: float) -> list[list[Glyph]]:
+    """Part a line at its gaps of so many heights; spaces are gaps too."""
+    parts: list[list[Glyph]] = []
+    spaces: list[Glyph] = []
+    for glyph in line:
+        if glyph.text.isspace():
+            spaces.append(glyph)
+            continue
+        if parts and glyph.left - parts[-1][-1].right <= gap * glyph.size:
+            parts[-1] += [*spaces, glyph]
+        else:
+            parts.append([glyph])
+        spaces = []
+    return parts
+
+
+def _split(line: list[Glyph]) -> list[Piece]:
+    """Return the pieces of a line."""
+    pieces = []
+    for part in _part(line, _WIDE):
+        text: list[str] = []
+        end = part[0].left
+        last = part[0]
+        for glyph in part:
+            if glyph.text.isspace():
+                text.append(" ")
+                continue
+            if glyph.text == last.text and glyph is not last and glyph.left - last.left < 0.1 * glyph.size:
+                continue  # bold by drawing it twice
+            if glyph.left - end > _WORD_GAP * glyph.size and not unicodedata.combining(glyph.text[-1]):
+                text.append(" ")
+            text.append(glyph.text)
+            end, last = max(end, glyph.right), glyph
+        words = " ".join("".join(text).split(" ")).strip()
+        size = max(glyph.size for glyph in part)
+        pieces.append(Piece(_order(_compose(words)), part[0].left, end, part[0].y, size))
+    return pieces
+
+
+def _compose(text: str) -> str:
+    """Undo ligatures and the shapes of Arabic letters, and drop soft hyphens."""
+    if text.isascii():
+        return " ".join(text.split(" ")) if "  " not in text else re.sub(" +", " ", text)
+    shown = "".join(
+        unicodedata.normalize("NFKC", letter)
+        if "\ufb00" <= letter <= "\ufdff" or "\ufe70" <= letter <= "\ufefc"
+        else letter
+        for letter in text.replace("\u00ad", "").replace("\u00a0", " ")
+    )
+    return unicodedata.normalize("NFC", re.sub(" +", " ", shown))
+
+
+def is_right_to_left(text: str) -> bool:
+    """Return whether most letters of a text are written from right to left."""
+    if text.isascii():
+        return False
+    sides = [unicodedata.bidirectional(letter) for letter in text]
+    return sides.count("R") + sides.count("AL") > sides.count("L")
+
+
+def _order(text: str) -> str:
+    """Return a line in the order of reading; it is given in the order of its letters from left to right."""
+    if not is_right_to_left(text):
+        return text
+    words = _LEFT_TO_RIGHT.findall(_cluster(text))
+    turned = "".join(
+        word if unicodedata.bidirectional(word[0]) in ("L", "EN", "AN") else word[::-1]
+        for word in words[::-1]
+    )
+    opened, closed = turned.find("("), turned.find(")")
+    return turned.translate(_MIRRORED) if 0 <= closed < opened or closed >= 0 > opened else turned
+
+
+def _cluster(text: str) -> str:
+    """Put vowel signs before their letters, so that they follow them when the line is turned."""
+    return re.sub(r"([^\W\d_])([\u0591-\u05c7\u064b-\u0655]+)", r"\2\1", text)
+
+
+def _name_superscripts(pieces: list[Piece]) -> list[Piece]:
+    """Write superscripts out: `[1]` for the mark of a footnote, `^3` for a power."""
+    largest = max((piece.size for piece in pieces), default=0.0)
+    marks = set()
+    for piece in pieces:
+        if piece.text.startswith("\x0e"):
+            marks.add(piece.text[1:].split("\x0f")[0].strip())
+        elif piece.size < _SMALL * largest and (begun := _NUMBERED.match(piece.text)):
+            marks.add(begun["mark"])
+
+    def write(found: re.Match[str]) -> str:
+        before, raised, after = found["before"], found["raised"].strip(), found["after"]
+        if raised.isalpha() and before:
+            text = before + raised  # 1st
+        elif before and raised not in marks and _POWER_OF.search(before[-2:]) and before[-1:] not in ".,;:":
+            text = f"{before}^{raised}"
+        else:
+            text = f"{before} [{raised}]".lstrip()
+        return text + (" " if found["space"] or not before or after else "") + after
+
+    named = []
+    for piece in pieces:
+        text = piece.text
+        if "\x0e" in text:
+            text = _RAISED.sub(write, text).replace("\x0e", "").replace("\x0f", "")
+        elif piece.size < _SMALL * largest and (begun := _NUMBERED.match(text)) and begun["mark"] in marks:
+            text = f"[{begun['mark']}]{text[begun.end('mark') :]}"
+        named.append(piece._replace(text=text))
+    return named

@@ -1,0 +1,196 @@
+"""A PDF is read in the order in which people read it, and what is left out is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from hallulab.scenarios.packs.kinds import Extracted, pdf
+from tests.scenarios.packs.pdf_files import Text, draw, write_pages
+
+LEFT = [
+    "The mill grinds rye and",
+    "wheat for every farm of",
+    "the valley. One sack costs",
+    "four crowns to grind.",
+]
+RIGHT = [
+    "Oats are ground only in",
+    "autumn, after the harvest.",
+    "A deposit of six crowns is",
+    "paid at the gate.",
+]
+
+
+def column(left: float, lines: Sequence[str], top: float = 700) -> list[Text]:
+    return [(left, top - 14 * number, line) for number, line in enumerate(lines)]
+
+
+def read(*pages: Sequence[Text] | str, **more: str) -> Extracted:
+    return pdf.read(write_pages(*pages, **more))  # type: ignore[arg-type]
+
+
+COLUMNS = (
+    "The mill grinds rye and wheat for every farm of the valley. One sack costs four crowns to grind.\n\n"
+    "Oats are ground only in autumn, after the harvest. A deposit of six crowns is paid at the gate."
+)
+
+
+def test_columns_are_read_one_after_the_other_in_whatever_order_they_are_drawn() -> None:
+    left, right = column(60, LEFT), column(330, RIGHT)
+    assert read(left + right).text == COLUMNS
+    assert read(right + left).text == COLUMNS
+    assert read([text for pair in zip(left, right, strict=True) for text in pair]).text == COLUMNS
+
+
+def test_columns_stand_under_a_headline_over_the_whole_width() -> None:
+    page = [
+        (60.0, 740.0, "Rules of the mill, of the weir and of the road that leads to both, since May", 14.0)
+    ]
+    assert read([*page, *column(60, LEFT), *column(330, RIGHT)]).text == (
+        f"Rules of the mill, of the weir and of the road that leads to both, since May\n\n{COLUMNS}"
+    )
+
+
+def test_a_sentence_goes_on_in_the_next_column() -> None:
+    one, other = (
+        column(60, [*LEFT[:3], "four crowns, and it is"]),
+        column(330, ["ground on the day of its", *RIGHT[1:]]),
+    )
+    assert read(one + other).text == (
+        "The mill grinds rye and wheat for every farm of the valley. One sack costs four crowns, and it is "
+        "ground on the day of its autumn, after the harvest. A deposit of six crowns is paid at the gate."
+    )
+
+
+def test_a_table_keeps_the_columns_of_empty_cells() -> None:
+    rows = [("Grain", "Sack", "Cart"), ("Rye", "4", "30"), ("Oats", "", "25"), ("", "2", "12")]
+    page = [
+        (left, 700.0 - 16 * number, cell)
+        for number, row in enumerate(rows)
+        for left, cell in zip((60.0, 200.0, 300.0), row, strict=True)
+        if cell
+    ]
+    assert read([(60, 760, "Prices by the cart and by the sack, in crowns:"), *page]).text == (
+        "Prices by the cart and by the sack, in crowns:\n\n"
+        "| Grain | Sack | Cart |\n| --- | --- | --- |\n| Rye | 4 | 30 |\n| Oats |  | 25 |\n|  | 2 | 12 |"
+    )
+
+
+def test_ligatures_and_hyphens_at_the_end_of_lines_are_undone() -> None:
+    font = "/Type1/BaseFont/Helvetica/Encoding<</BaseEncoding/WinAnsiEncoding/Differences[1/fi/ffi]>>"
+    lines = [
+        "The o\\002ce of the mill is open to every farmer of the valley who brings infor-",
+        "mation on the \\001rst frost. The office keeps a long-term list and a well-",
+        "kept yard; the long-",
+        "term list has two-",
+        "and three-year entries, and Rye-",
+        "Mills are named.",
+    ]
+    assert read(column(60, lines), font=font).text == (
+        "The office of the mill is open to every farmer of the valley who brings information on the first "
+        "frost. The office keeps a long-term list and a well-kept yard; the long-term list has two- and "
+        "three-year entries, and Rye-Mills are named."
+    )
+
+
+def test_superscripts_are_marks_of_footnotes_or_powers() -> None:
+    page: list[Text] = [
+        (60, 700, "A sack costs 40"),
+        (140, 704, "1", 7),
+        (146, 700, "crowns and weighs 10"),
+        (252, 704, "2", 7),
+        (258, 700, "pounds; it is the 1"),
+        (352, 704, "st", 7),
+        (360, 700, "kind of H"),
+        (405, 697, "2", 7),
+        (409, 700, "O mill."),
+        (60, 90, "1 Widows pay half.", 7),
+    ]
+    assert read(page).text == (
+        "A sack costs 40 [1] crowns and weighs 10^2 pounds; it is the 1st kind of H2O mill.\n\n"
+        "[1] Widows pay half."
+    )
+
+
+def test_running_headers_and_page_numbers_are_left_out_and_told() -> None:
+    def page(number: int, text: str) -> list[Text]:
+        return [(60, 770, "Rules of the mill"), (60, 700, text), (300, 40, f"- {number} -")]
+
+    found = read(page(1, "A sack is ground in two days, but only if the"), page(2, "weir is not frozen."))
+    assert found.text == "A sack is ground in two days, but only if the weir is not frozen."
+    assert found.notes == ("left out on several pages: Rules of the mill", "left out on several pages: - 1 -")
+
+
+def test_a_page_without_text_is_named() -> None:
+    found = read([(60, 700, "The plan of the weir follows.")], "0 0 300 300 re f", "")
+    assert (found.text, found.notes) == ("The plan of the weir follows.", ("page 2 has no text (a scan?)",))
+
+
+def test_values_of_a_form_stand_beside_their_names() -> None:
+    field = "<</Type/Annot/Subtype/Widget/FT"
+    page = write_pages(
+        [(60, 700, "Name:"), (60, 680, "Deposit in crowns:"), (80, 660, "own sacks")],
+        annotations=[
+            f"{field}/Tx/T(name)/V(Anna Weir)/Rect[200 696 300 710]>>",
+            f"{field}/Tx/T(deposit)/V(60)/Rect[200 676 300 690]>>",
+            f"{field}/Btn/T(own)/V/Yes/AS/Yes/AP<</N<</Yes 3 0 R/Off 3 0 R>>>>/Rect[60 656 72 670]>>",
+            "<</Type/Annot/Subtype/FreeText/Contents(Raised to 70 in May)/Rect[60 600 300 620]>>",
+            "<</Type/Annot/Subtype/Text/Contents(ask the miller)/Rect[400 600 420 620]>>",
+        ],
+    )
+    found = pdf.read(page)
+    assert found.text == "Name: Anna Weir\nDeposit in crowns: 60\n☒ own sacks\n\nRaised to 70 in May"
+    assert found.notes == ("page 1: comments and marks of readers are left out (1)",)
+
+
+def test_text_aslant_is_told_and_left_out() -> None:
+    found = read(
+        draw(60, 700, "Rye costs four crowns.") + " BT /F1 40 Tf .7 .7 -.7 .7 200 300 Tm (DRAFT) Tj ET"
+    )
+    assert found.text == "Rye costs four crowns."
+    assert found.notes == ("page 1: text aslant (a watermark?) is left out: DRAFT",)
+
+
+def test_a_page_on_its_side_is_read() -> None:
+    turned = "".join(
+        f"BT /F1 11 Tf 0 1 -1 0 {100 + 14 * n} 60 Tm ({line}) Tj ET " for n, line in enumerate(LEFT)
+    )
+    assert read(turned).text == COLUMNS.split("\n\n")[0]
+
+
+@pytest.mark.parametrize("drawn", ["<040203060504030201>", "<04020306>Tj 30 0 Td <0504030201>"])
+def test_hebrew_is_read_from_the_right(drawn: str) -> None:
+    letters = {1: "05E9", 2: "05DC", 3: "05D5", 4: "05DD", 5: "0020", 6: "05E2"}
+    table = " ".join(f"<{code:02x}> <{letter}>" for code, letter in letters.items())
+    cmap = (
+        "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange "
+        f"{len(letters)} beginbfchar {table} endbfchar endcmap end"
+    )
+    widths = " ".join(["600"] * 7)
+    font = f"/Type1/BaseFont/X/FirstChar 0/LastChar 6/Widths[{widths}]/ToUnicode 7 0 R"
+    page = f"BT /F1 12 Tf 60 700 Td {drawn} Tj ET"
+    stream = f"<</Length {len(cmap)}>>stream\n{cmap}\nendstream"
+    assert pdf.read(write_pages(page, font=font, annotations=[stream])).text == "שלום עולם"
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Rules of the mill", "Rules of the mill"),
+        ("Microsoft Word - mill.doc", None),
+        ("mill_rules_final.indd", None),
+        ("Annual report 2009", None),
+        ("", None),
+    ],
+)
+def test_the_title_is_the_one_that_the_text_says(title: str, expected: str | None) -> None:
+    assert (
+        read([(60, 700, "The rules of the mill: a sack costs four crowns.")], title=title).title == expected
+    )
+
+
+def test_what_is_no_pdf_is_one_sentence() -> None:
+    with pytest.raises(ValueError, match=r"^it is damaged, or no PDF$"):
+        pdf.read(b"%PDF-1.7 and nothing else")
