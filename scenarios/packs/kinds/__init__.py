@@ -47,5 +47,15 @@ KINDS: Mapping[str, Kind] = {
     ".htm": Kind("HTML", "html"),
     ".xhtml": Kind("HTML", "html"),
     ".docx": Kind("Word document", "word"),
+    ".csv": Kind("CSV table", "table_text"),
+    ".tsv": Kind("table of tabs", "table_text"),
+    ".xlsx": Kind("workbook", "workbook"),
+    ".xlsm": Kind("workbook", "workbook"),
+    ".pptx": Kind("presentation", "slides"),
+    ".odt": Kind("OpenDocument text", "open_document"),
+    ".rtf": Kind("RTF document", "rtf"),
+    ".rst": Kind("reStructuredText", "rst"),
+    ".eml": Kind("e-mail", "mail"),
+    ".epub": Kind("book (EPUB)", "epub"),
 }
 """Suffix, in small letters → kind. A format that stands here is read within the bounds."""

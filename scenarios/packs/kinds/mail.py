@@ -1,0 +1,57 @@
+"""Text of e-mails."""
+
+from __future__ import annotations
+
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+
+from hallulab.scenarios.packs.kinds import Extracted, html
+
+_LINES = ("From", "To", "Cc", "Date")
+_SIGNATURE = "-- "
+
+
+def read(content: bytes) -> Extracted:
+    """Return who wrote when to whom, and the message as plain text, or else as its page.
+
+    The subject is the title. Attachments and the signature are left out.
+
+    Raises:
+        ValueError: it has neither plain text nor a page.
+    """
+    message = message_from_bytes(content, EmailMessage, policy=default)
+    body = message.get_body(("plain", "html"))
+    if not isinstance(body, EmailMessage):
+        raise ValueError("it has no text: it may be encrypted, or hold attachments only")
+    notes = [f"its attachment {_name(one)} was not read" for one in message.iter_attachments()]
+    text = _get_text(body)
+    if body.get_content_type() == "text/html":
+        text = html.read(text).text
+    else:
+        text, *signature = text.replace("\r\n", "\n").split(f"\n{_SIGNATURE}\n", maxsplit=1)
+        if signature:
+            notes.append("its signature was left out")
+        quoted = sum(line.startswith(">") for line in text.split("\n"))
+        if quoted:
+            notes.append(f"lines that it quotes from an earlier message: {quoted}")
+    head = [f"{name}: {message[name]}" for name in _LINES if message[name]]
+    subject = message["Subject"]
+    return Extracted("\n\n".join([*head, text.strip()]), str(subject) if subject else None, tuple(notes))
+
+
+def _get_text(body: EmailMessage) -> str:
+    """Return the text of a part, also where its charset has no such name or is not what it is."""
+    content = body.get_payload(decode=True)
+    if not isinstance(content, bytes):
+        raise ValueError("a part of it is damaged")
+    for charset in (body.get_content_charset() or "utf-8", "utf-8"):
+        try:
+            return content.decode(charset)
+        except (LookupError, UnicodeDecodeError):
+            continue
+    return content.decode("cp1252", "replace")
+
+
+def _name(attachment: EmailMessage) -> str:
+    return attachment.get_filename() or f"of the type {attachment.get_content_type()}"

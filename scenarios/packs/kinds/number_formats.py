@@ -1,0 +1,162 @@
+"""Numbers and times as a workbook shows them, by the codes of their formats (ECMA-376, 18.8.31)."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time, timedelta
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+
+_TOKEN = re.compile(
+    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|(?P<space>_.)|(?P<fill>\*.)|\[(?P<bracket>[^\]]*)\]'
+    r"|(?P<number>[0#?][0#?,]*(?:\.[0#?]*)?,*(?P<exponent>E[+-]0+)?|\.[0#?]+)|(?P<sign>.)",
+    re.DOTALL,
+)
+_SECTIONS = re.compile(r'(?:"[^"]*"|\\.|\[[^\]]*\]|[^;])+|(?<=;)(?=;)|^(?=;)|(?<=;)$', re.DOTALL)
+_TIME = re.compile(
+    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|(?P<space>_.)|(?P<fill>\*.)|\[(?P<elapsed>h+|m+|s+)\]|\[[^\]]*\]'
+    r"|(?P<half>AM/PM|A/P)|(?P<part>y+|m+|d+|h+|s+(?:\.0+)?)|(?P<sign>.)",
+    re.DOTALL | re.IGNORECASE,
+)
+_SHORT_DATE = ("mm-dd-yy", "m/d/yy")
+"""How packages name the format that each country writes in its own way: ISO 8601 is read by all."""
+
+
+def show(value: object, code: str) -> str:
+    """Return the value of a cell as its format shows it.
+
+    Texts stay; decimals have a point and thousands a comma, for a workbook does not say what its country uses.
+
+    >>> show(0.0833, "0.0%"), show(1250.5, '#,##0.00\\\\ "€"'), show(-3, "0;[Red]-0"), show(date(2026, 3, 1), "d mmm yyyy")
+    ('8.3%', '1,250.50 €', '-3', '1 Mar 2026')
+    """
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).upper()
+        case datetime() | date() | time() | timedelta():
+            return _show_time(value, code)
+        case int() | float():
+            return _show_number(Decimal(repr(value)), code)
+        case _:
+            return str(value)
+
+
+def _show_number(value: Decimal, code: str) -> str:
+    sections = [one[0] for one in _SECTIONS.finditer(code)] or ["General"]
+    if value < 0 and len(sections) > 1:
+        value, section = -value, sections[1]
+    elif value == 0 and len(sections) > 2:
+        section = sections[2]
+    else:
+        section = sections[0]
+    tokens = list(_TOKEN.finditer(section))
+    if "general" in section.lower() or sum(bool(token["number"]) for token in tokens) > 1 or "@" in section:
+        return _show_general(value)
+    value *= 100 ** sum(token["sign"] == "%" for token in tokens)
+    written = []
+    for token in tokens:
+        if token["number"]:
+            written.append(_fill_digits(abs(value), token["number"], token["exponent"]))
+        elif token["bracket"]:
+            # `[$€-407]` is a currency and its country; others are colours and conditions.
+            written.append(token["bracket"].partition("-")[0][1:] if token["bracket"].startswith("$") else "")
+        else:
+            written.append(
+                token["quoted"] or token["escaped"] or token["sign"] or (" " if token["space"] else "")
+            )
+    text = "".join(written).strip()
+    return f"-{text}" if value < 0 and any(digit in text for digit in "123456789") else text
+
+
+def _show_general(value: Decimal) -> str:
+    with localcontext(prec=15):
+        value = +value
+    if value == 0:
+        return "0"
+    if not -10 < value.adjusted() < 21:
+        return f"{value.normalize():E}"
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _fill_digits(value: Decimal, pattern: str, exponent: str | None) -> str:
+    if exponent:
+        places = len(pattern.partition("E")[0].partition(".")[2])
+        return f"{value:.{places}E}"
+    whole, _, fraction = pattern.rstrip(",").partition(".")
+    value = value.scaleb(-3 * (len(pattern) - len(pattern.rstrip(","))))
+    with localcontext(prec=400):
+        value = value.quantize(Decimal(1).scaleb(-len(fraction)), ROUND_HALF_UP)
+    text, _, decimals = f"{value:f}".partition(".")
+    text = "" if value < 1 else text
+    text = text.zfill(whole.count("0")) if "0" in whole else text
+    if "," in whole and text:
+        text = f"{int(text):,}".rjust(len(text), "0")
+    least = fraction.count("0")
+    decimals = decimals[:least] + decimals[least:].rstrip("0")
+    return f"{text}.{decimals}" if decimals else text
+
+
+def _show_time(value: datetime | date | time | timedelta, code: str) -> str:
+    section = code.partition(";")[0]
+    if (
+        section.lower().startswith(_SHORT_DATE)
+        or "F800" in section
+        or "F400" in section
+        or section == "General"
+    ):
+        return str(value).removesuffix(" 00:00:00")
+    seconds = value.total_seconds() if isinstance(value, timedelta) else 0.0
+    moment = datetime(1900, 1, 1) + value if isinstance(value, timedelta) else value
+    if isinstance(moment, time):
+        moment = datetime.combine(date(1900, 1, 1), moment)
+    elif not isinstance(moment, datetime):
+        moment = datetime.combine(moment, time())
+    tokens = list(_TIME.finditer(section))
+    parts = [(token["part"] or token["elapsed"] or "")[:1].lower() for token in tokens]
+    has_half = any(token["half"] for token in tokens)
+    written = []
+    for index, token in enumerate(tokens):
+        if token["elapsed"]:
+            unit = {"h": 3600, "m": 60, "s": 1}[parts[index]]
+            written.append(f"{int(seconds // unit):0{len(token['elapsed'])}}")
+        elif token["half"]:
+            written.append(f"{moment:%p}")
+        elif token["part"]:
+            before = next((part for part in reversed(parts[:index]) if part), "")
+            after = next((part for part in parts[index + 1 :] if part), "")
+            is_minute = parts[index] == "m" and (before == "h" or after == "s")
+            written.append(_show_part(moment, token["part"].lower(), is_minute, has_half))
+        else:
+            written.append(
+                token["quoted"] or token["escaped"] or token["sign"] or (" " if token["space"] else "")
+            )
+    return "".join(written).strip()
+
+
+def _show_part(moment: datetime, part: str, is_minute: bool, has_half: bool) -> str:
+    width = min(len(part), 2)
+    match part[0], len(part):
+        case "y", length:
+            return f"{moment.year:04}" if length > 2 else f"{moment.year % 100:02}"
+        case "m", length if is_minute:
+            return f"{moment.minute:0{width}}"
+        case "m", length:
+            return (
+                f"{moment.month:0{width}}"
+                if length < 3
+                else f"{moment:%b}"
+                if length == 3
+                else f"{moment:%B}"
+            )
+        case "d", length:
+            return (
+                f"{moment.day:0{width}}" if length < 3 else f"{moment:%a}" if length == 3 else f"{moment:%A}"
+            )
+        case "h", _:
+            return f"{(moment.hour - 1) % 12 + 1 if has_half else moment.hour:0{width}}"
+        case _:
+            whole, _, fraction = part.partition(".")
+            decimals = f".{moment.microsecond:06}"[: len(fraction) + 1] if fraction else ""
+            return f"{moment.second:0{min(len(whole), 2)}}{decimals}"
