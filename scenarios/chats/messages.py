@@ -69,7 +69,7 @@ def read_messages(
     said = [*extra, *read_said(value.get(key), key, reading)]
     if KEY in value:
         return build_conversation(build_turns(said), read_about(value[KEY]), name)
-    names = _list_names(value, key)
+    names = list_unread(value, key)
     if reply := _find_reply(value, names, said, reading):
         said += read_reply(value[reply], reply, reading)
         reading.take("reply", reply)
@@ -77,7 +77,7 @@ def read_messages(
 
 
 def read_said(listed: Any, where: str, reading: Reading) -> list[ChatMessageRecord]:
-    """Return what the messages of a list say.
+    """Return what the messages of a list say, in the order of their times where all have one.
 
     Raises:
         FormatError: it is no list, or a message is wrong.
@@ -86,9 +86,26 @@ def read_said(listed: Any, where: str, reading: Reading) -> list[ChatMessageReco
         raise FormatError(f"{where}: must be a list of messages. Correct it, or delete the line.")
     return [
         said
-        for number, message in enumerate(listed)
+        for number, message in _order_by_time(listed, where, reading)
         for said in read_chat_message(message, f"{where}.{number}", reading=reading)
     ]
+
+
+def _order_by_time(listed: list[Any], where: str, reading: Reading) -> list[tuple[int, Any]]:
+    """Return the messages with their numbers; APIs list the newest first."""
+    numbered = list(enumerate(listed))
+    times = [_read_time(message) for message in listed]
+    known = [at for at in times if at is not None]
+    if len(known) < len(times) or known == sorted(known):
+        return numbered
+    reading.note(f"Messages were put in the order of their times, in which they did not stand ({where}).")
+    return sorted(numbered, key=lambda one: known[one[0]])
+
+
+def _read_time(message: Any) -> float | None:
+    if not isinstance(message, Mapping):
+        return None
+    return next((at for name in NAMES["time"] if (at := parse_timestamp(message.get(name))) is not None), None)
 
 
 def build_chat(
@@ -132,8 +149,11 @@ _READ = (KEY, "id", "metadata", "object", "system", "tools")
 """Names that are read elsewhere, or say nothing of the chat."""
 
 
-def _list_names(value: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    return tuple(name for name in value if name != key and name not in _READ)
+def list_unread(value: Mapping[str, Any], *read: str) -> tuple[str, ...]:
+    """Return the names of a line without those that are read elsewhere, or say nothing of the chat."""
+    return tuple(
+        name for name, one in value.items() if name not in read and name not in _READ and one is not None
+    )
 
 
 def _find_reply(
@@ -153,20 +173,22 @@ def _find_reply(
     return None if name is None or is_nothing(value[name]) else name
 
 
-def find_session(value: Mapping[str, Any], key: str, reading: Reading) -> tuple[str | None, float | None]:
+def find_session(
+    value: Mapping[str, Any], reading: Reading, *read: str
+) -> tuple[str | None, float | None]:
     """Return the session that a line of a log belongs to, and its time; None: it names none.
 
     Args:
         value: the line.
-        key: its list of messages.
         reading: notes what is taken for what.
+        read: names that are read elsewhere.
 
     Raises:
         FormatError: two names could be the same, or the time cannot be read.
     """
     if KEY in value:
         return None, None
-    names = _list_names(value, key)
+    names = list_unread(value, *read)
     session = _find_beside(value, "session", reading.choose(names, *_BESIDE))
     name = reading.choose(names, "time").get("time") if session is not None else None
     if name is None or value[name] is None:

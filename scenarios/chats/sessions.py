@@ -41,7 +41,7 @@ def read_log(
     path: Path,
     reading: Reading,
     prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-    key: str,
+    known: tuple[str, ...],
     read: Callable[[Mapping[str, Any], str, Reading], Conversation],
 ) -> Iterator[ReadChat]:
     """Yield the conversations of a log of requests.
@@ -50,28 +50,28 @@ def read_log(
         path: the file.
         reading: notes what is taken for what; wrong lines are left out as far as it allows.
         prepare: brings a line into the form that is read.
-        key: the name of its messages.
+        known: names that `read` reads.
         read: makes a conversation of it and of the name that it has if it names itself not.
 
     Raises:
         UsageError: the file cannot be read.
         FormatError: a line is wrong.
     """
-    return join_sessions(path, _read_lines(path, reading, prepare, key, read), reading)
+    return join_sessions(path, _read_lines(path, reading, prepare, known, read), reading)
 
 
 def _read_lines(
     path: Path,
     reading: Reading,
     prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-    key: str,
+    known: tuple[str, ...],
     read: Callable[[Mapping[str, Any], str, Reading], Conversation],
 ) -> Iterator[LoggedChat]:
     for number, (place, line, given) in enumerate(read_json_values(path), start=1):
         with skip_wrong(reading, place):
             value = prepare(require_object(given))
             one = read(value, f"chat-{number}", reading)
-            session, at = find_session(value, key, reading)
+            session, at = find_session(value, reading, *known)
             yield LoggedChat(place, line, one, session, at, KEY in value)
 
 

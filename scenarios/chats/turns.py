@@ -26,19 +26,15 @@ from hallulab.scenarios.transcript import Step, Turn
 
 Role = Literal["system", "user", "assistant", "call", "tool"]
 
-ROLES: dict[str, Role] = {
-    **dict.fromkeys(["system", "developer", "system_message"], "system"),
-    **dict.fromkeys(
-        ["user", "human", "prompter", "customer", "client", "visitor", "question", "human_message", "human_message_chunk", "end_user"], "user"
-    ),
-    **dict.fromkeys(
-        ["assistant", "answer", "gpt", "bot", "chatbot", "chatgpt", "model", "ai", "agent", "llm", "bing", "bard", "claude", "gemini", "gpt3", "gpt4", "gpt-3.5", "gpt-4", "gpt-4o", "gpt3.5", "ai_message", "ai_message_chunk", "ai_assistant", "virtual_assistant"], "assistant"
-    ),
-    **dict.fromkeys(["function_call", "tool_call"], "call"),
-    **dict.fromkeys(
-        ["tool", "function", "observation", "ipython", "tool_message", "function_message", "tool_response", "tool_result"], "tool"
-    ),
-}  # fmt: skip
+_SPEAKERS: Mapping[Role, str] = {
+    "system": "system developer system_message",
+    "user": "user human prompter customer client visitor question human_message human_message_chunk end_user",
+    "assistant": "assistant answer gpt bot chatbot chatgpt model ai agent llm bing bard claude gemini gpt3 "
+    "gpt4 gpt-3.5 gpt-4 gpt-4o ai_message ai_message_chunk ai_assistant virtual_assistant",
+    "call": "function_call tool_call",
+    "tool": "tool function observation ipython tool_message function_message tool_response tool_result",
+}
+ROLES: Mapping[str, Role] = {name: role for role, names in _SPEAKERS.items() for name in names.split()}
 """What formats call those who speak; it counts without case, `_`, `-` and spaces."""
 
 _FOLDED = {fold_name(name): role for name, role in ROLES.items()}

@@ -1,0 +1,54 @@
+"""Threads of OpenAI's Assistants API: an object of the kind `thread.message` each, the newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object
+from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.reading import Reading, place_in
+from hallulab.scenarios.chats.record import ChatContext, build_conversation
+from hallulab.scenarios.chats.turns import build_turns
+from hallulab.scenarios.chats.values import FormatError, Groups, read_json_values
+
+
+def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
+    """Yield the conversation of each thread, in the order of `created_at`."""
+    reading.take("time", "created_at")
+    with Groups() as groups:
+        for place, line, value in read_json_values(path):
+            message = require_object(value)
+            groups.add(str(message.get("thread_id") or "thread-1"), 0.0, line, {"place": place, **message})
+        for thread, parts in groups:
+            place = parts[0].value["place"]
+            try:
+                said = read_said([part.value for part in parts], "messages", reading)
+                one = build_conversation(build_turns(said), ChatContext(id=thread), thread)
+                yield ReadChat(place_in(path, place), one)
+            except FormatError as error:
+                reading.skip(FormatError(str(error), place), place)
+
+
+def recognize(start: FileStart) -> bool:
+    """Return whether the first object is a message of a thread."""
+    value = start.value
+    if value is None or "role" not in value:
+        return False
+    return value.get("object") == "thread.message" or _has_text_value(value.get("content"))
+
+
+def _has_text_value(content: Any) -> bool:
+    first = content[0] if isinstance(content, list) and content else None
+    return isinstance(first, Mapping) and isinstance(first.get("text"), Mapping)
+
+
+INFO = ChatFormat(
+    name="assistants",
+    about="messages of threads of OpenAI's Assistants API",
+    endings=(".json", ".jsonl"),
+    read=read,
+    recognize=recognize,
+    rank=-2,
+)

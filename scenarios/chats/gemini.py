@@ -1,0 +1,72 @@
+"""Requests to Gemini: `contents` with `parts`, and the reply among the `candidates`.
+
+As in the reference of `generateContent`, October 2026, in camel or snake case; logs and batches have both in
+`request` and `response`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
+from hallulab.scenarios.chats.message_parts import read_parts
+from hallulab.scenarios.chats.messages import build_chat, list_unread, read_said
+from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.replies import read_candidates, read_reply
+from hallulab.scenarios.chats.sessions import read_log
+from hallulab.scenarios.chats.turns import ChatMessageRecord
+from hallulab.scenarios.transcript import Conversation
+
+_SYSTEM = ("systemInstruction", "system_instruction")
+_READ = ("contents", "candidates", "response", "key", *_SYSTEM)
+
+
+def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
+    """Yield the conversations of the requests; those of one session are one."""
+    return read_log(path, reading, _flatten, _READ, _read_request)
+
+
+def _flatten(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    request = value.get("request")
+    if isinstance(request, Mapping) and "contents" not in value:
+        return {**{key: one for key, one in value.items() if key != "request"}, **request}
+    return value
+
+
+def _read_request(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
+    system = next((value[key] for key in _SYSTEM if value.get(key)), None)
+    parts = system.get("parts") if isinstance(system, Mapping) else system
+    text = read_parts(parts, "systemInstruction").join()
+    said = [] if text is None else [ChatMessageRecord("system", text)]
+    contents = value["contents"]
+    listed = contents if isinstance(contents, list) else [contents]
+    said += read_said([_build_message(one) for one in listed], "contents", reading)
+    if value.get("candidates"):
+        said += read_candidates(value["candidates"], "candidates", reading)
+    elif value.get("response"):
+        said += read_reply(value["response"], "response", reading)
+    return build_chat(value, list_unread(value, *_READ), said, name, reading)
+
+
+def _build_message(content: Any) -> Any:
+    """Return a content as a message; Gemini's may be a text, and lack the role of the user."""
+    if isinstance(content, str):
+        return {"role": "user", "parts": [content]}
+    return {"role": "user", **content} if isinstance(content, Mapping) else content
+
+
+def recognize(start: FileStart) -> bool:
+    """Return whether the first object has `contents`."""
+    return start.value is not None and isinstance(_flatten(start.value).get("contents"), list | str)
+
+
+INFO = ChatFormat(
+    name="gemini",
+    about="requests to Gemini: contents and candidates",
+    endings=(".jsonl", ".json"),
+    read=read,
+    recognize=recognize,
+    rank=-3,
+)
