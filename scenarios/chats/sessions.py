@@ -110,7 +110,7 @@ def _name_groups(chats: Iterable[LoggedChat], reading: Reading) -> Iterator[tupl
                 if lengths[earlier] == given:
                     name = earlier
                 else:
-                    one = one._replace(conversation=_branch_off(one.conversation, ids[earlier], given))
+                    one = one._replace(conversation=branch_off(one.conversation, ids[earlier], given))
             ends[beginnings[-1]] = name
             lengths[name] = len(beginnings)
             ids.setdefault(name, one.conversation.id)
@@ -126,7 +126,13 @@ def _hash_beginnings(turns: Sequence[Turn]) -> list[bytes]:
     return beginnings
 
 
-def _branch_off(one: Conversation, origin: str, given: int) -> Conversation:
+def branch_off(one: Conversation, origin: str, given: int) -> Conversation:
+    """Return a conversation whose first turns were given, and are not judged.
+
+    Args:
+        origin: the conversation whose turns they are.
+        given: how many they are.
+    """
     history = tuple(message for turn in one.turns[:given] for message in turn.messages)
     own = [turn.model_copy(update={"index": index}) for index, turn in enumerate(one.turns[given:])]
     branch = Branch(conversation=origin, turn=given, history=history)

@@ -1,0 +1,91 @@
+"""ChatGPT's export, `conversations.json`: a tree of messages under `mapping`, of which `current_node` is the last.
+
+The file may stand in the archive that is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hallulab.scenarios.chats.branches import follow_branch
+from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, read_objects
+from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
+from hallulab.scenarios.chats.turns import build_turns
+from hallulab.scenarios.chats.values import FormatError
+from hallulab.scenarios.transcript import Conversation
+
+_SILENT = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context", "system_error")
+_TEXT = ("text", "result")
+
+
+def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
+    """Yield each conversation, on the branch that ChatGPT shows."""
+    return read_objects(path, reading, partial(_read_export, reading=reading))
+
+
+def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
+    tree = value.get("mapping")
+    if not isinstance(tree, Mapping):
+        raise FormatError("mapping: must be an object with the messages. Export the chats anew.")
+    nodes = {id: node for id, node in tree.items() if isinstance(node, Mapping)}
+    path = follow_branch(nodes, value.get("current_node"), "parent", reading)
+    messages = [message for id in path if isinstance(message := nodes[id].get("message"), Mapping)]
+    said = read_said([one for message in messages if (one := _convert(message))], "mapping", reading)
+    models = (message["metadata"].get("model_slug") for message in messages if _has_metadata(message))
+    model = next((slug for slug in models if isinstance(slug, str) and slug), MODEL)
+    id = value.get("conversation_id") or value.get("id")
+    about = ChatContext(id=id if isinstance(id, str) else None, model=model)
+    return build_conversation(build_turns(said), about, name)
+
+
+def _has_metadata(message: Mapping[str, Any]) -> bool:
+    return isinstance(message.get("metadata"), Mapping)
+
+
+def _convert(message: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a message with role and content; None: it says nothing to the other side."""
+    author, content = message.get("author"), message.get("content")
+    if not isinstance(author, Mapping) or not isinstance(content, Mapping):
+        return None
+    role, kind = author.get("role"), content.get("content_type")
+    parts = content.get("parts")
+    listed = parts if isinstance(parts, list) else [content.get(key) for key in _TEXT]
+    told = [_convert_part(part) for part in listed if part not in (None, "")]
+    hidden = _has_metadata(message) and message["metadata"].get("is_visually_hidden_from_conversation")
+    if kind in _SILENT or not told or (hidden and role != "tool"):
+        return None
+    if role == "assistant" and message.get("recipient") not in (None, "all"):
+        return {"role": role, "content": None, "tool_calls": [{"to": message["recipient"], "content": told}]}
+    return {"role": role, "content": told, "name": author.get("name")}
+
+
+def _convert_part(part: Any) -> Any:
+    """Return a part with its kind under `type`; a spoken one has its words."""
+    if not isinstance(part, Mapping):
+        return part
+    if isinstance(part.get("text"), str):
+        return part["text"]
+    return {"type": part.get("content_type") or "unknown"}
+
+
+def recognize(start: FileStart) -> bool:
+    """Return whether the first object has a tree of messages."""
+    mapping = None if start.value is None else start.value.get("mapping")
+    return isinstance(mapping, Mapping) and any(
+        isinstance(node, Mapping) and "message" in node for node in mapping.values()
+    )
+
+
+INFO = ChatFormat(
+    name="chatgpt",
+    about="ChatGPT's export, conversations.json",
+    endings=(".json",),
+    read=read,
+    recognize=recognize,
+    rank=-5,
+)
