@@ -23,7 +23,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from hallulab.scenarios.chats.cells import is_nothing, unpack_cell
-from hallulab.scenarios.chats.reading import fold_name
+from hallulab.scenarios.chats.reading import fold_keys, fold_name
 from hallulab.scenarios.transcript import Passage
 
 
@@ -181,7 +181,7 @@ def _convert_row(row: list[Any]) -> Any:
 def _extract_from_object(
     value: Mapping[str, Any], around: _Around, levels: int
 ) -> list[FoundEvidence] | None:
-    own = _fold_keys(value)
+    own = fold_keys(value)
     inner = around._replace(objects=(own, *around.objects))
     if own.get("type") in _NO_WORDS:
         return []
@@ -255,18 +255,10 @@ def _list_places(own: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         about = own.get(key)
         about = _unpack(about) if isinstance(about, str) else about
         if isinstance(about, Mapping):
-            yield _fold_keys(about)
+            yield fold_keys(about)
             for inner in about.values():
                 if isinstance(inner, Mapping):
-                    yield _fold_keys(inner)
-
-
-def _fold_keys(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object with folded names; of two that are one then, the first counts."""
-    found = dict[str, Any]()
-    for name, one in value.items():
-        found.setdefault(fold_name(name), one)
-    return found
+                    yield fold_keys(inner)
 
 
 def _find_word(places: Iterable[Mapping[str, Any]], names: Iterable[str]) -> str | None:

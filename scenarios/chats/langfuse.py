@@ -1,9 +1,9 @@
 """Traces of Langfuse, as its API and its exports give them (API reference of October 2026).
 
 A value is a trace with `observations`, a trace without (its `input` and `output` then tell all), an
-observation with `traceId`, or a session with `traces`. Names may be in camel or in snake case. Observations
-of the types RETRIEVER and TOOL have the evidence; in older versions, spans whose name says that they
-retrieve.
+observation with `traceId` (one without a parent is the root), a session with `traces`, or an answer of the
+API with `data`. Names count in camel or in snake case. Observations of the types RETRIEVER and TOOL have the
+evidence; in older versions, spans whose name says that they retrieve.
 """
 
 from __future__ import annotations
@@ -14,90 +14,105 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
+from hallulab.scenarios.chats.conventions import Kind, read_text
 from hallulab.scenarios.chats.otel import read_timestamp
-from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.reading import Reading, fold_keys, fold_name
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
 from hallulab.scenarios.chats.values import FormatError, list_in
 
-_EVIDENCE = ("RETRIEVER", "TOOL")
+_KINDS: Mapping[str, Kind] = {
+    "RETRIEVER": "evidence", "TOOL": "evidence", "GENERATION": "model", "AGENT": "agent",
+}  # fmt: skip
 _RETRIEVES = re.compile(r"retriev|search|rerank", re.IGNORECASE)
-_CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
+_TRACE = {"sessionid", "projectid", "traceid", "timestamp"}
 
 
 def is_langfuse(value: Mapping[str, Any]) -> bool:
-    """Return whether a value has the keys of a trace, an observation or a session."""
-    keys = {_convert_to_snake_case(key) for key in value}
-    trace = {"input", "output"} <= keys and bool(keys & {"session_id", "project_id", "trace_id", "timestamp"})
-    return trace or bool(keys & {"observations", "traces"})
+    """Return whether a value has the keys of a trace, an observation or a session, or wraps such."""
+    own = fold_keys(value)
+    if {"input", "output"} <= own.keys() and _TRACE & own.keys():
+        return True
+    if {"traceid", "type", "starttime"} <= own.keys():
+        return True
+    wrapped = own.get("data")
+    if isinstance(wrapped, list) and wrapped and isinstance(wrapped[0], Mapping):
+        return is_langfuse(wrapped[0])
+    return bool({"observations", "traces"} & own.keys())
 
 
-def read_langfuse_spans(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
+def read_langfuse_spans(value: Mapping[str, Any], reading: Reading | None = None) -> Iterator[TraceSpan]:
     """Yield a trace and its observations as spans.
 
     Raises:
         FormatError: it is nothing of Langfuse.
     """
-    value = {_convert_to_snake_case(key): one for key, one in value.items()}
-    if isinstance(value.get("traces"), list):
-        for trace in value["traces"]:
-            yield from read_langfuse_spans({"session_id": value.get("id"), **_check_object(trace, "traces")})
+    own = fold_keys(value)
+    for key, session in (("traces", own.get("id")), ("data", None)):
+        if isinstance(own.get(key), list):
+            for one in own[key]:
+                inner = fold_keys(_check_object(one, key))
+                yield from read_langfuse_spans({**inner, "sessionid": inner.get("sessionid") or session})
+            return
+    if isinstance(own.get("trace"), Mapping):
+        own = {**fold_keys(own["trace"]), **own}
+    if own.get("traceid"):
+        yield _build_span(own, str(own["traceid"]), is_alone=True)
         return
-    if isinstance(value.get("trace"), Mapping):
-        value = {**{_convert_to_snake_case(key): one for key, one in value["trace"].items()}, **value}
-    if value.get("trace_id"):
-        yield _build_span(value, str(value["trace_id"]))
-        return
-    id = value.get("id")
+    id = own.get("id")
     if not isinstance(id, str) or not id:
         raise FormatError(
             "a trace has no `id`, and an observation no `traceId`. Export them with these fields."
         )
-    metadata = value.get("metadata")
+    metadata = own.get("metadata")
     topic = metadata.get("topic") if isinstance(metadata, Mapping) else None
     yield TraceSpan(
         trace=id,
         kind="other",
         root=True,
-        start=read_timestamp(value.get("timestamp")),
-        given=value.get("input"),
-        gave=value.get("output"),
-        session=_read_text(value.get("session_id")),
-        topic=_read_text(topic),
+        start=read_timestamp(own.get("timestamp")),
+        given=own.get("input"),
+        gave=own.get("output"),
+        session=read_text(own.get("sessionid")),
+        topic=read_text(topic),
+        names=_list_names(own, "timestamp", "reply"),
     )
-    for one in list_in(value, "observations"):
+    for one in list_in(own, "observations"):
         # The API's short form has identifiers only.
         if isinstance(one, Mapping):
-            yield _build_span({_convert_to_snake_case(key): inner for key, inner in one.items()}, id)
+            yield _build_span(fold_keys(one), id, is_alone=False)
 
 
-def _build_span(value: Mapping[str, Any], trace: str) -> TraceSpan:
-    kind, name = str(value.get("type")).upper(), str(value.get("name") or "")
-    is_evidence = kind in _EVIDENCE or (kind == "SPAN" and bool(_RETRIEVES.search(name)))
+def _build_span(own: Mapping[str, Any], trace: str, is_alone: bool) -> TraceSpan:
+    """Return an observation; one alone, without its trace, says by its parent whether it is the root."""
+    type, name = str(own.get("type")).upper(), str(own.get("name") or "")
+    retrieves = type == "SPAN" and bool(_RETRIEVES.search(name))
+    kind: Kind = "evidence" if retrieves else _KINDS.get(type, "other")
     return TraceSpan(
         trace=trace,
-        kind="evidence" if is_evidence else "model" if kind == "GENERATION" else "other",
-        start=read_timestamp(value.get("start_time")),
-        end=read_timestamp(value.get("end_time")),
+        id=read_text(own.get("id")) or "",
+        kind=kind,
+        root=is_alone and "parentobservationid" in own and not own["parentobservationid"],
+        start=read_timestamp(own.get("starttime")),
+        end=read_timestamp(own.get("endtime")),
         name=name,
-        given=value.get("input"),
-        gave=value.get("output"),
-        session=_read_text(value.get("session_id")),
-        model=_read_text(value.get("model")),
+        given=own.get("input"),
+        gave=own.get("output"),
+        session=read_text(own.get("sessionid")),
+        model=read_text(own.get("model")) or read_text(own.get("providedmodelname")),
+        names=_list_names(own, "startTime", "passages" if kind == "evidence" else "reply"),
     )
+
+
+def _list_names(own: Mapping[str, Any], time: str, gave: str) -> dict[str, str]:
+    """Return what is looked for → its name, as far as it is there."""
+    names = {"user": "input", gave: "output", "session": "sessionId", "time": time, "model": "model"}
+    return {field: name for field, name in names.items() if own.get(fold_name(name))}
 
 
 def _check_object(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise FormatError(f"{where}: must hold objects. Correct it.")
     return value
-
-
-def _convert_to_snake_case(name: str) -> str:
-    return _CAPITAL.sub(r"_\1", name).lower()
-
-
-def _read_text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:

@@ -9,22 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
+from hallulab.scenarios.chats.conventions import Kind
 from hallulab.scenarios.chats.otel import read_timestamp
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.files.json_text import parse_json
 
-_KINDS: dict[Any, Literal["model", "evidence"]] = {
+_KINDS: dict[Any, Kind] = {
+    "AGENT": "agent",
     "CHAT_MODEL": "model",
     "LLM": "model",
     "RETRIEVER": "evidence",
     "RERANKER": "evidence",
     "TOOL": "evidence",
 }
+_SESSION = "mlflow.trace.session"
+_TIMES = ("start", "end")
 
 
 def is_mlflow(value: Mapping[str, Any]) -> bool:
@@ -32,7 +36,7 @@ def is_mlflow(value: Mapping[str, Any]) -> bool:
     return {"info", "data"} <= value.keys() or {"request", "response", "spans"} <= value.keys()
 
 
-def read_mlflow_spans(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
+def read_mlflow_spans(value: Mapping[str, Any], reading: Reading | None = None) -> Iterator[TraceSpan]:
     """Yield the spans of a trace.
 
     Raises:
@@ -44,7 +48,7 @@ def read_mlflow_spans(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
     spans = data.get("spans", value.get("spans"))
     if not isinstance(id, str) or not id or not isinstance(spans, list):
         raise FormatError("a trace needs `trace_id` and a list of spans. Export it with `Trace.to_json()`.")
-    session, topic = _find_metadata(about, "mlflow.trace.session"), _find_metadata(about, "topic")
+    session, topic = _find_metadata(about, _SESSION), _find_metadata(about, "topic")
     for span in spans:
         if not isinstance(span, Mapping):
             raise FormatError("`spans` must hold objects. Correct it.")
@@ -54,18 +58,33 @@ def read_mlflow_spans(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
 def _build_span(trace: str, span: Mapping[str, Any], session: str | None, topic: str | None) -> TraceSpan:
     found = {key: _parse_value(one) for key, one in _get_object(span.get("attributes")).items()}
     kind = found.get("mlflow.spanType", span.get("span_type"))
+    works = _KINDS.get(kind, "other") if isinstance(kind, str) else "other"
+    inputs, outputs = (
+        found.get(name, span.get(short))
+        for name, short in (("mlflow.spanInputs", "inputs"), ("mlflow.spanOutputs", "outputs"))
+    )
+    times = [
+        read_timestamp(span.get(f"{which}_time_unix_nano", span.get(f"{which}_time"))) for which in _TIMES
+    ]
+    names = {
+        "user": "mlflow.spanInputs" if inputs else None,
+        "passages" if works == "evidence" else "reply": "mlflow.spanOutputs" if outputs else None,
+        "session": _SESSION if session else None,
+        "time": "start_time" if times[0] is not None else None,
+    }
     return TraceSpan(
         trace=trace,
-        kind=_KINDS.get(kind, "other") if isinstance(kind, str) else "other",
+        kind=works,
         root=not (span.get("parent_id") or span.get("parent_span_id")),
-        start=read_timestamp(span.get("start_time_unix_nano", span.get("start_time"))),
-        end=read_timestamp(span.get("end_time_unix_nano", span.get("end_time"))),
+        start=times[0],
+        end=times[1],
         name=str(span.get("name") or ""),
-        given=found.get("mlflow.spanInputs", span.get("inputs")),
-        gave=found.get("mlflow.spanOutputs", span.get("outputs")),
+        given=inputs,
+        gave=outputs,
         session=session,
         model=_read_text(found.get("mlflow.llm.model")),
         topic=topic,
+        names={field: name for field, name in names.items() if name is not None},
     )
 
 

@@ -1,251 +1,138 @@
-"""Spans of OpenTelemetry, by the conventions of OpenTelemetry GenAI and of OpenInference.
+"""Spans of OpenTelemetry, by any of the conventions that `conventions` knows, out of any file of `otlp`.
 
-A file has exports of OTLP in JSON (`resourceSpans`, OTLP 1.9), or spans as Python's exporter and Phoenix
-write them: one object a line, with `context` and `flatten_attributes`. Attributes are read as documented in
-
-- semantic-conventions-genai v0.1.0 (and semantic-conventions v1.37 to v1.41): `gen_ai.operation.name`,
-  `gen_ai.conversation.id`, `gen_ai.input.messages`, `gen_ai.output.messages`, `gen_ai.system_instructions`,
-  `gen_ai.retrieval.documents`, `gen_ai.tool.call.result`, `gen_ai.request.model`, on the span or on its event
-  `gen_ai.client.inference.operation.details`. Events of v1.36 and before, a message each, are not read;
-- OpenInference's semantic conventions of October 2026: `openinference.span.kind`, `session.id`,
-  `llm.input_messages`, `llm.output_messages`, `retrieval.documents`, `reranker.output_documents`,
-  `input.value`, `output.value`, `llm.model_name`.
+Records of logs that are messages of a model belong to their span, wherever that stands in the file.
 """
 
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
-from decimal import Decimal
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
-from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.traces import TraceSpan, read_traces, unpack_json
+from hallulab.scenarios.chats.conventions import is_reply, read_content_of, read_event, read_text
+from hallulab.scenarios.chats.otlp import find_spans, flatten_attributes, is_span, read_body
+from hallulab.scenarios.chats.reading import Reading, fold_keys
+from hallulab.scenarios.chats.traces import TraceSpan, read_traces
 from hallulab.scenarios.chats.values import FormatError, list_in
-from hallulab.scenarios.files.json_text import MAX_DEPTH
-from hallulab.scenarios.text.wording import shorten_line
 
-Attributes = Mapping[str, Any]
+EVALUATION = "gen_ai.evaluation.result"
+"""Event with a verdict on what a span gave."""
 
-_MODEL_OPERATIONS = ("chat", "generate_content", "text_completion")
-_EVIDENCE_KINDS = ("RETRIEVER", "TOOL", "RERANKER")
-_NEITHER = "no span with attributes of OpenTelemetry GenAI or OpenInference. Export spans with their content."
+_LATEST = 1e11
+"""Seconds after which a number counts smaller units: until the year 5138."""
+_MOST_SEEN = 5
 
 
-def read_otel_spans(value: Mapping[str, Any]) -> Iterator[TraceSpan]:
-    """Yield the spans in a value of a file.
+def read_otel_spans(value: Mapping[str, Any], reading: Reading | None = None) -> Iterator[TraceSpan]:
+    """Yield the spans in a value of a file; what is neither a span nor a message in a log is told.
 
     Raises:
         FormatError: it is no span.
     """
-    listed = value.get("resourceSpans", value.get("resource_spans"))
-    if listed is None:
-        yield _build_span(value)
-        return
-    for place, span in _walk_lists({"resourceSpans": listed}, ("resourceSpans", "scopeSpans", "spans"), ""):
+    reading = reading or Reading()
+    for place, own in find_spans(value):
         try:
-            yield _build_span(span)
+            yield from _build_span(own, reading)
         except FormatError as error:
-            raise FormatError(f"{place}: {error}") from error
+            raise FormatError(f"{place}: {error}" if place else str(error)) from error
 
 
-def _walk_lists(value: Any, keys: tuple[str, ...], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield (place, object) of each object under keys that lead from list to list."""
-    if not isinstance(value, Mapping):
-        raise FormatError(f"{place.rstrip('.')}: must be an object. Correct it.")
-    if not keys:
-        yield place, value
+def _build_span(own: Mapping[str, Any], reading: Reading) -> Iterator[TraceSpan]:
+    attributes = flatten_attributes(own.get("attributes"))
+    if "body" in own or "timeunixnano" in own or "eventname" in own:
+        yield from _build_event(own, attributes, reading)
         return
-    listed = value.get(keys[0], [])
-    if not isinstance(listed, list):
-        raise FormatError(f"{place}{keys[0]}: must be a list. Correct it.")
-    for number, one in enumerate(listed):
-        yield from _walk_lists(one, keys[1:], f"{place}{keys[0]}.{number}" + ("." if keys[1:] else ""))
-
-
-def _build_span(value: Mapping[str, Any]) -> TraceSpan:
-    context = value.get("context")
-    context = context if isinstance(context, Mapping) else {}
-    trace = value.get("traceId") or value.get("trace_id") or context.get("trace_id")
+    context = fold_keys(own["context"]) if isinstance(own.get("context"), Mapping) else {}
+    trace = own.get("traceid") or context.get("traceid")
     if not isinstance(trace, str) or not trace:
         raise FormatError("a span has no trace identifier (`traceId` or `context.trace_id`). Add it.")
-    found = flatten_attributes(value.get("attributes"))
-    for event in list_in(value, "events"):
-        if isinstance(event, Mapping) and event.get("name") == "gen_ai.client.inference.operation.details":
-            found = {**found, **flatten_attributes(event.get("attributes"))}
-    nest = build_attribute_tree(found)
-    kind = _determine_kind(found)
-    given, gave = _extract_messages(found, nest)
-    return TraceSpan(
+    events = [
+        (str(event.get("name")), flatten_attributes(event.get("attributes")))
+        for event in list_in(own, "events")
+        if isinstance(event, Mapping)
+    ]
+    if any(name == EVALUATION for name, _ in events):
+        reading.note("Verdicts of evaluations in the file are not read: `hallulab detect` makes verdicts.")
+    says = read_content_of(attributes, events, read_text(own.get("spankind")))
+    start, end = (_find_time(own, name) for name in ("start", "end"))
+    yield TraceSpan(
         trace=trace,
-        kind=kind,
-        root=not (value.get("parentSpanId") or value.get("parent_id") or value.get("parent_span_id")),
-        start=_read_time(value, "startTimeUnixNano", "start_time"),
-        end=_read_time(value, "endTimeUnixNano", "end_time"),
-        name=_read_text(found.get("gen_ai.tool.name")) or _read_text(value.get("name")) or "",
-        given=given,
-        gave=_extract_evidence(found, nest) if kind == "evidence" else gave,
-        system=found.get("gen_ai.system_instructions"),
-        session=_read_text(found.get("gen_ai.conversation.id")) or _read_text(found.get("session.id")),
-        model=_read_text(found.get("gen_ai.request.model")) or _read_text(found.get("llm.model_name")),
-        topic=_read_text(found.get("topic")) or _read_text(found.get("metadata.topic")),
+        id=read_text(own.get("spanid") or context.get("spanid")) or "",
+        kind=says.kind,
+        root=not (own.get("parentspanid") or own.get("parentid") or context.get("parentid")),
+        start=start[1],
+        end=end[1],
+        name=says.texts.get("tool") or read_text(own.get("name")) or "",
+        given=says.given,
+        gave=says.gave,
+        system=says.system,
+        session=says.texts.get("session"),
+        model=says.texts.get("model"),
+        topic=says.texts.get("topic"),
+        names={**says.names, "time": start[0]} if start[0] else says.names,
+        seen=() if {"user", "reply", "passages"} & says.names.keys() else _list_seen(attributes),
     )
 
 
-def is_span(value: Mapping[str, Any]) -> bool:
-    """Return whether a value is an export of OTLP, or a span."""
-    return bool({"resourceSpans", "resource_spans"} & value.keys()) or (
-        "attributes" in value and bool({"context", "traceId", "trace_id"} & value.keys())
-    )
-
-
-def _determine_kind(found: Attributes) -> Literal["model", "evidence", "other"]:
-    operation, kind = found.get("gen_ai.operation.name"), found.get("openinference.span.kind")
-    if operation in _MODEL_OPERATIONS or kind == "LLM":
-        return "model"
-    if operation in ("retrieval", "execute_tool") or kind in _EVIDENCE_KINDS:
-        return "evidence"
-    return "other"
-
-
-def _extract_messages(found: Attributes, nest: Any) -> tuple[Any, Any]:
-    """Return what a span was given, and gave."""
-    if "gen_ai.input.messages" in found or "gen_ai.output.messages" in found:
-        return unpack_json(found.get("gen_ai.input.messages")), unpack_json(
-            found.get("gen_ai.output.messages")
+def _build_event(
+    own: Mapping[str, Any], attributes: Mapping[str, Any], reading: Reading
+) -> Iterator[TraceSpan]:
+    """Yield the message of a record of a log as a part of its span."""
+    name = read_text(own.get("eventname")) or read_text(attributes.get("event.name")) or ""
+    message = read_event(name, attributes, read_body(own.get("body")))
+    details = read_content_of({}, [(name, attributes)])
+    trace = read_text(own.get("traceid"))
+    if trace is None or (message is None and not details.names):
+        reading.note(
+            "Records of logs that are no messages of a model are not read."
+            if trace or name != EVALUATION
+            else "Verdicts of evaluations in the file are not read: `hallulab detect` makes verdicts."
         )
-    model = _get_at(nest, "llm") or {}
-    given, gave = (_unpack_messages(_get_at(model, key)) for key in ("input_messages", "output_messages"))
-    return given or found.get("input.value"), gave or found.get("output.value")
+        return
+    given, gave = (None, [message]) if is_reply(name) else ([message], None)
+    yield TraceSpan(
+        trace=trace,
+        id=read_text(own.get("spanid")) or "",
+        kind="event",
+        start=_find_time(own, "")[1],
+        given=given if message is not None else details.given,
+        gave=gave if message is not None else details.gave,
+        session=details.texts.get("session"),
+        model=details.texts.get("model"),
+        names={"reply" if is_reply(name) else "user": name} if message is not None else details.names,
+    )
 
 
-def _unpack_messages(messages: Any) -> list[Any]:
-    """Return OpenInference's messages as objects with role and content."""
-    found = []
-    for one in messages if isinstance(messages, list) else []:
-        message = _get_at(one, "message")
-        if not isinstance(message, Mapping):
-            message = {}
-        parts = _get_at(message, "contents")
-        content = message.get("content")
-        if content is None and isinstance(parts, list):
-            content = [_build_part(_get_at(part, "message_content")) for part in parts]
-        calls = [_get_at(call, "tool_call") for call in list_in(message, "tool_calls")]
-        found.append({"role": message.get("role"), "content": content, "tool_calls": calls})
-    return found
+def _list_seen(attributes: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return how the names of attributes begin, the most frequent first."""
+    begins = Counter(".".join(name.split(".")[:2]) for name in attributes)
+    return tuple(name for name, _ in begins.most_common(_MOST_SEEN))
 
 
-def _build_part(part: Any) -> dict[str, Any]:
-    return {"type": _get_at(part, "type"), "text": _get_at(part, "text")}
+def _find_time(own: Mapping[str, Any], which: str) -> tuple[str, float | None]:
+    """Return the name of a time of a span, and the time in seconds."""
+    for name in (f"{which}timeunixnano", f"{which}time", "observedtimeunixnano"):
+        if own.get(name) not in (None, ""):
+            return f"{which}_time".lstrip("_"), read_timestamp(own[name])
+    return "", None
 
 
-def _extract_evidence(found: Attributes, nest: Any) -> Any:
-    for path in (("retrieval", "documents"), ("reranker", "output_documents")):
-        listed = _get_at(nest, *path)
-        if isinstance(listed, list):
-            return [_get_at(one, "document") or one for one in listed]
-    for key in ("gen_ai.retrieval.documents", "gen_ai.tool.call.result", "output.value"):
-        if found.get(key) is not None:
-            return unpack_json(found[key])
-    return None
+def read_timestamp(value: Any) -> float | None:
+    """Return a time in seconds: of a number of seconds, or of thousandths to billionths, or of ISO 8601.
 
-
-def flatten_attributes(value: Any) -> dict[str, Any]:
-    """Return attributes by their full names, in whichever of the three forms they are: OTLP, flat, nested."""
-    if isinstance(value, list):
-        return {
-            one["key"]: _read_any_value(one.get("value"))
-            for one in value
-            if isinstance(one, Mapping) and isinstance(one.get("key"), str)
-        }
-    if not isinstance(value, Mapping):
-        return {}
-    flat: dict[str, Any] = {}
-    waiting = deque((str(key), one) for key, one in value.items())
-    while waiting:
-        name, one = waiting.popleft()
-        if isinstance(one, Mapping):
-            flat.setdefault(name, dict(one))
-            waiting += [(f"{name}.{key}", inner) for key, inner in one.items()]
-        elif isinstance(one, list) and any(isinstance(inner, Mapping) for inner in one):
-            flat[name] = one
-            waiting += [(f"{name}.{number}", inner) for number, inner in enumerate(one)]
-        else:
-            flat[name] = one
-    return flat
-
-
-def _read_any_value(value: Any) -> Any:
-    """Return the value of OTLP's `AnyValue`."""
-    if not isinstance(value, Mapping) or len(value) != 1:
-        return None
-    kind, inner = next(iter(value.items()))
-    if kind == "arrayValue" and isinstance(inner, Mapping):
-        return [_read_any_value(one) for one in list_in(inner, "values")]
-    if kind == "kvlistValue" and isinstance(inner, Mapping):
-        return flatten_attributes(inner.get("values"))
-    return inner
-
-
-def build_attribute_tree(flat: Attributes) -> Any:
-    """Return attributes as objects in each other; keys from 0 on make a list. Of a clash, objects win.
-
-    Raises:
-        FormatError: a name has more parts than JSON may have levels.
+    >>> read_timestamp("1790843400000000000") == read_timestamp(1790843400000) == 1790843400
+    True
     """
-    root: dict[str, Any] = {}
-    for name, value in flat.items():
-        if isinstance(value, Mapping):
-            continue
-        if name.count(".") >= MAX_DEPTH:
-            raise FormatError(
-                f"the attribute {shorten_line(name)} has more than {MAX_DEPTH} parts. Shorten its name."
-            )
-        *path, last = name.split(".")
-        at = root
-        for key in path:
-            inner = at.get(key)
-            if not isinstance(inner, dict):
-                inner = at[key] = {}
-            at = inner
-        if not isinstance(at.get(last), dict):
-            at[last] = value
-    return _convert_to_lists(root)
-
-
-def _convert_to_lists(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    inner = {key: _convert_to_lists(one) for key, one in value.items()}
-    if inner and all(key.isdecimal() for key in inner):
-        # Any number of digits: `int` reads 4,300.
-        return [inner[key] for key in sorted(inner, key=Decimal)]
-    return inner
-
-
-def _get_at(value: Any, *path: str) -> Any:
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
-
-
-def _read_text(value: Any) -> str | None:
-    return str(value) if isinstance(value, str | int) and str(value) else None
-
-
-def _read_time(value: Mapping[str, Any], *keys: str) -> float:
-    return read_timestamp(next((value[key] for key in keys if value.get(key)), None))
-
-
-def read_timestamp(value: Any) -> float:
-    """Return a time as a number: digits, or ISO 8601; 0 for anything else."""
-    return parse_timestamp(value) or 0.0
+    found = parse_timestamp(value)
+    while found is not None and abs(found) > _LATEST:
+        found /= 1000
+    return found
 
 
 def parse_timestamp(value: Any) -> float | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
@@ -54,6 +54,18 @@ def fold_name(name: str) -> str:
     True
     """
     return _NO_LETTER.sub("", name).casefold()
+
+
+def fold_keys(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object with folded names; of two that are one then, the first counts.
+
+    >>> fold_keys({"traceId": 1, "trace_id": 2})
+    {'traceid': 1}
+    """
+    found = dict[str, Any]()
+    for name, one in value.items():
+        found.setdefault(fold_name(str(name)), one)
+    return found
 
 
 _FOLDED = {field: frozenset(map(fold_name, names)) for field, names in NAMES.items()}

@@ -1,30 +1,33 @@
 """Conversations of traces: each trace is a request of a user, and its spans are what was done about it.
 
-The reply of a trace is what its root span gave, or where that says nothing, what the last span of a model
-gave. What spans of retrievers and tools gave is the evidence of the reply. Traces of one session are turns of
-one conversation, in the order of time. Chat APIs get the whole dialogue with every request: of the first
-trace all of it is taken, of later ones the last turn.
+The reply of a trace is what its root span gave, or where that says nothing, what an agent, or the last span
+of a model gave. What spans of retrievers and tools gave is the evidence of the reply. Traces of one session
+are turns of one conversation, in the order of time. Chat APIs get the whole dialogue with every request: what
+is known of it from the traces before is not taken again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from pydantic import Field
+
+from hallulab.scenarios.chats.cells import unpack_cell
 from hallulab.scenarios.chats.chat_format import ReadChat, require_object
+from hallulab.scenarios.chats.conventions import KNOWN, Kind
+from hallulab.scenarios.chats.dialogues import extract_dialogue_part
 from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, add_topic, build_conversation
-from hallulab.scenarios.chats.turns import (
-    ChatMessageRecord,
-    build_turns,
-    read_chat_message,
-    read_content,
-)
+from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns, read_content
 from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups, read_json_values
-from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.text.wording import choose_noun, format_count, join_names, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
+
+_MOST_NAMED = 5
 
 
 class TraceSpan(Frozen):
@@ -32,13 +35,16 @@ class TraceSpan(Frozen):
 
     trace: str
     """Identifier of its trace."""
-    kind: Literal["model", "evidence", "other"]
-    """Who works in it: a model, a retriever or tool, or something else."""
+    id: str = ""
+    """Its own identifier."""
+    kind: Kind
+    """Who works in it: a model, an agent, a retriever or tool, or something else; or `event`: it is a message
+    of the span with the same identifier."""
     root: bool = False
     """Whether it has no parent."""
-    start: float = 0.0
-    """When it began; any unit."""
-    end: float = 0.0
+    start: float | None = None
+    """When it began, in seconds; None: that is not known."""
+    end: float | None = None
     """When it ended."""
     name: str = ""
     """Its name: the document of evidence that names none."""
@@ -54,35 +60,10 @@ class TraceSpan(Frozen):
     """Name of the model."""
     topic: str | None = None
     """Topic of the trace."""
-
-
-def read_traces(
-    path: Path, reading: Reading, read: Callable[[Mapping[str, Any]], Iterator[TraceSpan]]
-) -> Iterator[ReadChat]:
-    """Yield the conversations of a file of traces.
-
-    Args:
-        path: the file.
-        reading: says how many wrong values may be left out.
-        read: yields the spans of a value of the file.
-
-    Raises:
-        UsageError: the file cannot be read.
-        FormatError: a value is wrong.
-    """
-    for line, conversation in build_conversations(_read_spans(path, reading, read)):
-        yield ReadChat(f"{path}, line {line}", conversation)
-
-
-def _read_spans(
-    path: Path, reading: Reading, read: Callable[[Mapping[str, Any]], Iterator[TraceSpan]]
-) -> Iterator[SpanRef]:
-    for place, line, value in read_json_values(path):
-        try:
-            for span in read(require_object(value)):
-                yield SpanRef(line, span)
-        except FormatError as error:
-            reading.skip(FormatError(str(error), place), place)
+    names: Mapping[str, str] = Field(default_factory=dict)
+    """What is looked for → the name that has it in the file."""
+    seen: tuple[str, ...] = ()
+    """How its attributes' names begin, where none of them is known."""
 
 
 class SpanRef(NamedTuple):
@@ -93,35 +74,161 @@ class SpanRef(NamedTuple):
     span: TraceSpan
 
 
-def build_conversations(spans: Iterable[SpanRef]) -> Iterator[tuple[int, Conversation]]:
+@dataclass
+class _Tally:
+    """What is told of traces when all are read."""
+
+    readable: int = 0
+    unreadable: list[str] = field(default_factory=list)
+    """Traces without a question and a reply, of sessions with others."""
+    timeless: dict[str, None] = field(default_factory=dict)
+    """Sessions of traces of which one says no time that can be read."""
+    simultaneous: dict[str, None] = field(default_factory=dict)
+    """Sessions with traces of the same time."""
+    known: bool = False
+    """Whether a span had names that are known."""
+    seen: dict[str, None] = field(default_factory=dict)
+
+
+def read_traces(
+    path: Path, reading: Reading, read: Callable[[Mapping[str, Any], Reading], Iterator[TraceSpan]]
+) -> Iterator[ReadChat]:
+    """Yield the conversations of a file of traces.
+
+    Args:
+        path: the file.
+        reading: notes what is taken for what; says how many wrong values may be left out.
+        read: yields the spans of a value of the file.
+
+    Raises:
+        UsageError: the file cannot be read.
+        FormatError: a value is wrong, or no span has a name that is known.
+    """
+    for line, conversation in build_conversations(_read_spans(path, reading, read), reading):
+        yield ReadChat(f"{path}, line {line}", conversation)
+
+
+def _read_spans(
+    path: Path, reading: Reading, read: Callable[[Mapping[str, Any], Reading], Iterator[TraceSpan]]
+) -> Iterator[SpanRef]:
+    for place, line, value in read_json_values(path):
+        try:
+            for span in read(require_object(value), reading):
+                yield SpanRef(line, span)
+        except FormatError as error:
+            reading.skip(FormatError(str(error), place), place)
+
+
+def build_conversations(spans: Iterable[SpanRef], reading: Reading) -> Iterator[tuple[int, Conversation]]:
     """Yield (line, conversation) of spans in any order; one without a reply has no turns.
 
     Raises:
-        FormatError: something in a message is wrong; names the trace.
+        FormatError: something in a message is wrong, named with its trace; or no span has a known name.
     """
+    if unknown := [name for name in reading.mapping if name not in ("user", "reply")]:
+        raise FormatError(
+            f"--map {unknown[0]}: of traces, only user and reply can be mapped, to keys of what the root "
+            "span was given and gave. Leave the others out."
+        )
+    tally = _Tally()
     with Groups() as traces, Groups() as sessions:
         for line, span in spans:
-            traces.add(span.trace, span.start, line, span.model_dump(mode="json"))
+            traces.add(span.trace, span.start or 0.0, line, span.model_dump(mode="json"))
+            tally.known |= not span.seen
+            tally.seen |= dict.fromkeys(span.seen[: _MOST_NAMED if len(tally.seen) < _MOST_NAMED else 0])
         for trace, rows in traces:
-            own = [TraceSpan.model_validate(row.value) for row in rows]
+            line = rows[0].line
+            own = _join_events([TraceSpan.model_validate(row.value) for row in rows])
             session = next((span.session for span in own if span.session), None)
-            sessions.add(session or trace, own[0].start, rows[0].line, _read(trace, own, rows[0].line))
+            try:
+                found = _read_trace(own, reading)
+            except FormatError as error:
+                reading.skip(FormatError(f"trace {trace}: {error}", f"line {line}"), f"line {line}")
+                continue
+            start = min((span.start for span in own if span.start is not None), default=None)
+            sessions.add(session or trace, start or 0.0, line, {**found, "trace": trace, "start": start})
         for session, rows in sessions:
-            yield rows[0].line, _join_traces(session, rows)
+            yield rows[0].line, _join_traces(session, rows, tally)
+    _tell(tally, reading)
 
 
-def _read(trace: str, spans: Sequence[TraceSpan], line: int) -> dict[str, Any]:
-    """Return the turns of a trace."""
-    try:
-        said = _extract_dialogue(spans)
-    except FormatError as error:
-        raise FormatError(f"trace {trace}: {error}", f"line {line}") from error
-    evidence = [found for span in spans if span.kind == "evidence" for found in _extract_evidence(span)]
+def _tell(tally: _Tally, reading: Reading) -> None:
+    """Note what the user must know of the traces.
+
+    Raises:
+        FormatError: no span has a name that is known.
+    """
+    if not tally.known and not tally.readable and tally.seen:
+        raise FormatError(
+            f"no span has attributes of {KNOWN}: theirs begin with "
+            f"{_name_some(f'`{name}`' for name in tally.seen)}. Export spans with their content."
+        )
+    if tally.unreadable:
+        count = len(tally.unreadable)
+        reading.note(
+            f"{format_count(count, 'trace')} of sessions with others left out, because no question with a "
+            f"reply can be read there: {_name_some(tally.unreadable)}."
+        )
+    if tally.timeless:
+        reading.note(
+            "Traces without a time that can be read stand before the others, as in the file "
+            f"({choose_noun(len(tally.timeless), 'session')} {_name_some(tally.timeless)})."
+        )
+    if tally.simultaneous:
+        reading.note(
+            "Traces of the same time stand as in the file "
+            f"({choose_noun(len(tally.simultaneous), 'session')} {_name_some(tally.simultaneous)})."
+        )
+
+
+def _name_some(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = [f"{len(listed) - _MOST_NAMED} more"] if len(listed) > _MOST_NAMED else []
+    return join_names([*map(shorten_line, listed[:_MOST_NAMED]), *more])
+
+
+def _join_events(spans: Sequence[TraceSpan]) -> list[TraceSpan]:
+    """Return spans with the messages that stand apart from them, in the order of time."""
+    events = dict[str, list[TraceSpan]]()
+    for span in spans:
+        if span.kind == "event":
+            events.setdefault(span.id, []).append(span)
+    found = [span for span in spans if span.kind != "event"]
+    for id, said in events.items():
+        place = next((place for place, span in enumerate(found) if span.id == id), None)
+        own = said[0] if place is None else found[place]
+        joined = own.model_copy(
+            update={
+                "kind": "model" if own.kind == "event" or own.kind == "other" else own.kind,
+                "given": [one for span in said for one in span.given or ()] or own.given,
+                "gave": [one for span in said for one in span.gave or ()] or own.gave,
+                "names": {**own.names, **{key: name for span in said for key, name in span.names.items()}},
+                "session": own.session or next((span.session for span in said if span.session), None),
+                "model": own.model or next((span.model for span in said if span.model), None),
+            }
+        )
+        found[len(found) if place is None else place : len(found) if place is None else place + 1] = [joined]
+    return found
+
+
+def _read_trace(spans: Sequence[TraceSpan], reading: Reading) -> dict[str, Any]:
+    """Return the turns of a trace, and note by which names they were found."""
+    said = _extract_dialogue(spans, reading)
     told = _list_told(said)
-    evidence = [found for found in evidence if found.text not in told]
+    evidence = list[FoundEvidence]()
+    for span in spans:
+        if said and span.kind == "evidence":
+            found = list(extract_evidence(span.gave, span.name or "evidence"))
+            evidence += [one for one in found if one.text not in told]
+            if found and "passages" in span.names:
+                reading.take("passages", span.names["passages"])
     if said and said[-1].role == "assistant":
-        said[-1] = ChatMessageRecord("assistant", said[-1].text, (*said[-1].evidence, *evidence))
+        said[-1] = replace(said[-1], evidence=(*said[-1].evidence, *evidence))
     turns = build_turns(said)
+    if turns:
+        for what in ("session", "time", "model", "topic"):
+            if name := next((span.names[what] for span in spans if what in span.names), None):
+                reading.take(what, name)
     topic = next((span.topic for span in spans if span.topic), None)
     return {
         "turns": [turn.model_dump(mode="json") for turn in (*turns[:-1], *add_topic(turns[-1:], topic))],
@@ -135,92 +242,81 @@ def _list_told(said: Sequence[ChatMessageRecord]) -> set[str]:
     return {found.text for one in said[asked:] for found in one.evidence}
 
 
-def _join_traces(session: str, rows: Sequence[GroupedPart]) -> Conversation:
+def _join_traces(session: str, rows: Sequence[GroupedPart], tally: _Tally) -> Conversation:
     turns = list[Turn]()
     for row in rows:
         own = [Turn.model_validate(turn) for turn in row.value["turns"]]
-        turns += own[-1:] if turns else own
+        turns += _list_new(turns, own) if turns else own
+    readable = [row.value for row in rows if row.value["turns"]]
+    tally.readable += len(readable)
+    if readable:
+        tally.unreadable += [row.value["trace"] for row in rows if not row.value["turns"]]
+    starts = [one["start"] for one in readable]
+    if len(starts) > 1 and None in starts:
+        tally.timeless[session] = None
+    elif len(set(starts)) < len(starts):
+        tally.simultaneous[session] = None
     model = next((row.value["model"] for row in rows if row.value["model"]), MODEL)
     return build_conversation(turns, ChatContext(id=session, model=model), session)
 
 
-def _extract_dialogue(spans: Sequence[TraceSpan]) -> list[ChatMessageRecord]:
+def _list_new(known: Sequence[Turn], own: Sequence[Turn]) -> Sequence[Turn]:
+    """Return the turns of a later trace that are not known; its last one is new, always."""
+    said, again = ([(turn.user, turn.reply) for turn in turns] for turns in (known, own[:-1]))
+    for count in range(min(len(said), len(again)), 0, -1):
+        if said[-count:] == again[:count]:
+            return own[count:]
+    return own[-1:]
+
+
+def _extract_dialogue(spans: Sequence[TraceSpan], reading: Reading) -> list[ChatMessageRecord]:
     """Return what was said in a trace, the reply last; nothing where no span has a question and a reply."""
-    roots = [span for span in spans if span.root and span.kind != "evidence"]
-    models = sorted((span for span in spans if span.kind == "model"), key=lambda span: span.end)
-    for span in (*roots, *reversed(models)):
-        asked, replied = extract_messages(span.given, "user"), extract_messages(span.gave, "assistant")
-        replies = [said for said in replied if said.role == "assistant"]
-        if any(said.role == "user" for said in asked) and replies:
-            # Tools that log a list of messages late have the reply at its end, too.
-            if (asked[-1].role, asked[-1].text) == ("assistant", replies[-1].text):
-                del asked[-1]
-            system = [ChatMessageRecord("system", text) for text in _read_system(span.system)]
-            return [*system, *asked, *(said for said in replied if said.role == "call"), *replies[-1:]]
+    roots = [span for span in spans if span.root and span.kind in ("other", "agent")]
+    agents = [span for span in spans if span.kind == "agent" and not span.root]
+    models = sorted((span for span in spans if span.kind == "model"), key=lambda span: span.end or 0.0)
+    replied = [_extract_reply(span, reading) for span in (*roots, *agents)]
+    shown = next((reply for reply in replied if reply), None)
+    # A model that is asked later for something else, such as the next questions, did not make the reply.
+    models = [span for span in models if _extract_reply(span, reading) == shown] or models
+    for span in (*roots, *agents, *reversed(models)):
+        if said := _read_dialogue(span, reading):
+            return said
     return []
 
 
+def _extract_reply(span: TraceSpan, reading: Reading) -> str | None:
+    said = extract_dialogue_part(span.gave, "assistant", reading.mapping.get("reply")).said
+    return next((one.text for one in reversed(said) if one.role == "assistant"), None)
+
+
+def _read_dialogue(span: TraceSpan, reading: Reading) -> list[ChatMessageRecord]:
+    """Return what was said in a span, and note by which names; nothing without a question and a reply."""
+    given = extract_dialogue_part(span.given, "user", reading.mapping.get("user"))
+    gave = extract_dialogue_part(span.gave, "assistant", reading.mapping.get("reply"))
+    asked, replied = list(given.said), list(gave.said)
+    # The state of a graph has the dialogue up to the reply.
+    last = max((place for place, one in enumerate(replied) if one.role == "user"), default=-1)
+    if last >= 0:
+        asked = max(asked, replied[: last + 1], key=lambda said: sum(one.role == "user" for one in said))
+        replied = replied[last + 1 :]
+    replies = [said for said in replied if said.role == "assistant"]
+    if not replies or not any(said.role == "user" for said in asked):
+        return []
+    # Tools that log a list of messages late have the reply at its end, too.
+    if (asked[-1].role, asked[-1].text) == ("assistant", replies[-1].text):
+        del asked[-1]
+    for what, part in (("user", given), ("reply", gave)):
+        if what in span.names:
+            reading.take(what, ".".join([span.names[what], *part.keys]))
+    system = [ChatMessageRecord("system", text) for text in _read_system(span.system)]
+    return [*system, *asked, *(said for said in replied if said.role in ("call", "tool")), replies[-1]]
+
+
 def _read_system(value: Any) -> list[str]:
-    text = read_content(unpack_json(value), "system instructions")
+    text = read_content(unpack_cell(value), "system instructions")
     return [text] if text else []
 
 
-def _extract_evidence(span: TraceSpan) -> list[FoundEvidence]:
-    return list(extract_evidence(span.gave, span.name or "evidence"))
-
-
-def unpack_json(value: Any) -> Any:
-    """Return the value of a text that is a JSON list or object; another value as it is."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        try:
-            return parse_json(value)
-        except ValueError:
-            return value
-    return value
-
-
-def _is_message(value: Mapping[str, Any]) -> bool:
-    """Return whether a value says who speaks, perhaps as LangChain does."""
-    if "role" in value or "message" in value:
-        return True
-    said = value.get("content", value.get("data", value.get("kwargs")))
-    return said is not None and (isinstance(value.get("type"), str) or isinstance(value.get("id"), list))
-
-
-_ASKED = ("messages", "question", "query", "input", "prompt", "message", "user_input", "chat_history")
-_REPLIED = ("messages", "choices", "message", "answer", "output", "response", "reply", "result", "content")
-_ANY = ("text", "content", "value")
-
-
-def extract_messages(
-    value: Any, role: Literal["user", "assistant"], levels: int = 6
-) -> list[ChatMessageRecord]:
-    """Return the messages in what a span was given, or gave.
-
-    Args:
-        value: a text, a message, a list of messages, or an object with one of these under a known key.
-        role: who speaks in a text alone.
-        levels: how deep objects may stand in each other.
-
-    Raises:
-        FormatError: a message is wrong.
-    """
-    value = unpack_json(value)
-    if isinstance(value, str):
-        return [ChatMessageRecord(role, value)] if value.strip() else []
-    if isinstance(value, list) and levels:
-        if value and all(isinstance(one, Mapping) and _is_message(one) for one in value):
-            return [said for one in value for said in extract_messages(one, role, levels - 1)]
-        # Batches of one request, and lists of parts.
-        return extract_messages(value[0], role, levels - 1) if len(value) == 1 else []
-    if not isinstance(value, Mapping) or not levels:
-        return []
-    if _is_message(value) and "message" not in value:
-        content = "parts" if "parts" in value and "content" not in value else "content"
-        return read_chat_message(value, "message", ("role", content))
-    keys = (*(_ASKED if role == "user" else _REPLIED), *_ANY)
-    for key in keys:
-        if value.get(key) and (found := extract_messages(value[key], role, levels - 1)):
-            return found
-    only = next(iter(value.values())) if len(value) == 1 else None
-    return extract_messages(only, role, levels - 1) if isinstance(only, str | Mapping | list) else []
+def extract_messages(value: Any, role: Literal["user", "assistant"]) -> list[ChatMessageRecord]:
+    """Return the messages in what a span was given, or gave; see `extract_dialogue_part`."""
+    return list(extract_dialogue_part(value, role).said)

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, RootModel, model_validator
 
-from hallulab.scenarios.chats.traces import unpack_json
+from hallulab.scenarios.chats.cells import unpack_cell
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest, make_repeated_id_error
 from hallulab.scenarios.datasets.offsets import LabelPlace, LocatedLabels, locate_labels
@@ -231,7 +231,7 @@ class _ResponseLine(Frozen):
     """The model that replied."""
     temperature: float | None
     """Sampling temperature; None: not known."""
-    labels: Annotated[tuple[_Label, ...], BeforeValidator(unpack_json)]
+    labels: Annotated[tuple[_Label, ...], BeforeValidator(unpack_cell)]
     """The hallucinations; as JSON text in copies of the release that are tables."""
     split: str
     """`train` or `test`."""

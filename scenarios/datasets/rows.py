@@ -14,9 +14,9 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from hallulab.scenarios.chats.cells import unpack_cell
 from hallulab.scenarios.chats.evidence import extract_evidence
 from hallulab.scenarios.chats.reading import Reading, fold_name
-from hallulab.scenarios.chats.traces import unpack_json
 from hallulab.scenarios.chats.values import FormatError, read_json_values
 from hallulab.scenarios.datasets.jsonl import PassageInput, ReplyLine, build_labelled_reply
 from hallulab.scenarios.datasets.loader import SCHEMA, make_repeated_id_error
@@ -162,7 +162,7 @@ def _rename_lettucedetect(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read_passages(value: Any) -> Any:
     """Return passages as our lines have them: texts, or objects with a text; a text alone is one."""
-    found = unpack_json(value)
+    found = unpack_cell(value)
     listed = [found] if isinstance(found, str | Mapping) else found
     ours = set(PassageInput.model_fields)
     if not isinstance(listed, list) or all(
@@ -214,7 +214,7 @@ def _means_hallucinated(name: str) -> bool:
 
 def _read_spans(reply: Any, name: str, value: Any, reading: Reading) -> Any:
     """Return spans with places in code points; what is no list of objects is left to the check."""
-    listed = unpack_json(value)
+    listed = unpack_cell(value)
     if not isinstance(reply, str) or not isinstance(listed, list):
         return listed
     if not all(isinstance(one, Mapping) and {"start", "end"} <= one.keys() for one in listed):

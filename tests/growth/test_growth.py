@@ -38,7 +38,7 @@ ELSEWHERE = {
         explain_no_interval find_failed_judgements format_reason
         compare build_row compute_corrections compare_side_by_side sum_turns require_measured find_format
         list_entries find_document_files count_all_verdicts collect_places
-        list_in require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
+        list_in is_reply read_text require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
         read_counts fold_name parse_mapping place_in is_known find_encoding
     """,
     "called by `read` and `write` of the format, or by `read_chats`, which are in the table": """
@@ -46,7 +46,8 @@ ELSEWHERE = {
         build_own_line build_message_line collect_messages read_messages read_chat_context read_openai
         build_openai_line read_sharegpt build_sharegpt_line build_ragtruth_lines build_chat_context
         read_about build_conversation list_messages add_topic read_otel_spans read_langfuse_spans
-        read_mlflow_spans read_timestamp read_traces build_turns read_chat_message find_evidence
+        read_mlflow_spans read_content_of read_event extract_dialogue_part find_spans read_body fold_keys
+        read_timestamp read_traces build_turns read_chat_message find_evidence
         read_json_values format_of build_attribute_tree read_rows find_kind open_chats find_separator
     """,
     "called by `make_batch`, `measure` or `judge_blocks`, which are in the table": """
