@@ -26,7 +26,8 @@ def decode(content: bytes, declared: str | None = None) -> tuple[str, str]:
     Args:
         content: the text's bytes.
         declared: a label of the encoding, as the text has it. `iso-8859-1` and `ascii` mean windows-1252, as
-            the WHATWG's encoding standard says.
+            the WHATWG's encoding standard says. A text of UTF-8 that an editor left with such a label is read
+            as UTF-8: hardly any other text is valid UTF-8.
     """
     from webencodings import lookup
 
@@ -34,21 +35,25 @@ def decode(content: bytes, declared: str | None = None) -> tuple[str, str]:
         if content.startswith(mark):
             return content[len(mark) :].decode(name, "replace"), name
     found = lookup(declared) if declared else None
+    if found is not None and found.name.startswith(("windows-", "iso-8859-")) and _is_utf8(content):
+        return content.decode("utf-8", "replace"), "utf-8"
     if found is not None and found.name not in ("utf-16le", "utf-16be"):
         return content.decode(found.codec_info.name, "replace"), found.name
     name = _guess(content)
     return content.decode(name, "replace"), name
 
 
-def _guess(content: bytes) -> str:
-    """Return the encoding of a text that declares none."""
+def _is_utf8(content: bytes) -> bool:
     try:
         content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        # A file that is cut off in a letter is still UTF-8.
-        if error.start >= len(content) - 3:
-            return "utf-8"
-    else:
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _guess(content: bytes) -> str:
+    """Return the encoding of a text that declares none."""
+    if _is_utf8(content):
         return "utf-8"
     sample = content[:_SAMPLE]
     for offset, name in ((1, "utf-16-le"), (0, "utf-16-be")):

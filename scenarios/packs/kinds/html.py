@@ -1,33 +1,96 @@
-"""Text of HTML pages, as Markdown."""
+"""Text of HTML pages, as Markdown: what a person reads in a browser, without what surrounds it."""
 
 from __future__ import annotations
 
 import re
 
-from hallulab.scenarios.packs.kinds import Extracted
+from bs4 import BeautifulSoup, Comment, Tag
 
-_NOT_SAID = ("head", "script", "style", "template", "noscript", "img")
-"""Elements of a page that are no part of its text."""
+from hallulab.scenarios.packs.kinds import Extracted, encodings, html_markdown, html_marks
+
+_NOT_SAID = (
+    *("head", "script", "style", "template", "noscript", "img", "iframe", "object", "button", "annotation"),
+    *("del", "s", "strike", "nav", "dialog", "annotation-xml"),
+)
+"""Elements that are no part of a page's text, or are struck out."""
+_AROUND = ("aside", "footer")
+"""Elements that stand beside the text, unless they are in it."""
+_ROLES = ("navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog")
+_HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
+_COOKIES = re.compile(r"(?:^|[-_\s])(?:cookies?|gdpr|consent)(?:$|[-_\s])", re.IGNORECASE)
+_DECLARED = re.compile(
+    rb"<\?xml[^>]{1,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})|<meta[^>]{1,400}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})",
+    re.IGNORECASE,
+)
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_BLOCKS = ("p", "div", "ul", "ol", "dl", "table", "pre", "blockquote", "section")
+_HEAD = 4096
+"""Bytes at the begin of a page in which it declares its encoding."""
+_XML = re.compile(r"\s*(?:<\?xml\b|<!DOCTYPE[^>]{1,200}XHTML)|\s*<html[^>]{1,400}xmlns=", re.IGNORECASE)
+_XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
+_CLOSED_AT_ONCE = re.compile(r"<(script|style|title|textarea|iframe|a|p|div|span|td|th|li)((?:\s[^<>]*)?)/>")
+"""In XML these are empty; in HTML they would hold what follows."""
 _BLANKS = 100
 """Blanks of a row in a page that are read, at most."""
 _MANY_BLANKS = re.compile(rf"[ \t]{{{_BLANKS},}}+")
 
 
 def read(content: bytes | str) -> Extracted:
-    """Return the text of a page."""
-    from bs4 import BeautifulSoup
-    from markdownify import ATX, MarkdownConverter
-
-    soup = BeautifulSoup(content, "html.parser")
-    for element in soup.find_all(_NOT_SAID):
-        element.extract()
+    """Return the text of a page; its title is the first `<h1>` of its main text, else its `<title>`."""
+    notes: tuple[str, ...] = ()
+    if isinstance(content, bytes):
+        found = _DECLARED.search(content, 0, _HEAD)
+        declared = found and (found[1] or found[2]).decode("ascii")
+        content, encoding = encodings.decode(content, declared)
+        if declared is None and encoding != "utf-8" and not encoding.startswith("utf-16"):
+            notes = (f"declares no encoding, and was read as {encoding}",)
+    if _XML.match(content):
+        content = _CLOSED_AT_ONCE.sub(r"<\1\2></\1>", _XML_DECLARATION.sub("", content))
     # A page shows a row of blanks as one, and markdownify's time grows with the square of its length.
-    for text in soup.find_all(string=_MANY_BLANKS):
-        text.replace_with(type(text)(_MANY_BLANKS.sub(" " * _BLANKS, text)))
-    plain = MarkdownConverter(
-        heading_style=ATX,
-        strip=["a", "b", "strong", "em", "i"],
-        escape_asterisks=False,
-        escape_underscores=False,
-    )
-    return Extracted(str(plain.convert_soup(soup)))
+    soup = BeautifulSoup(_MANY_BLANKS.sub(" " * _BLANKS, content), "html5lib")
+    named = soup.head.title.get_text() if soup.head and soup.head.title else ""
+    _remove_unsaid(soup)
+    page = _choose_main(soup)
+    _end_headings(page)
+    html_marks.write_marks(page)
+    heading = page.find("h1")
+    title = " ".join((heading.get_text() if heading else named).split())
+    return Extracted(html_markdown.convert(page), title or None, notes)
+
+
+def _choose_main(soup: BeautifulSoup) -> Tag:
+    """Return the part of a page that says of itself that it is the main one; else the page."""
+    for element in soup.find_all(True):
+        if (element.name == "main" or element.get("role") == "main") and element.get_text(strip=True):
+            return element
+    return soup
+
+
+def _end_headings(page: Tag) -> None:
+    """End each heading where a paragraph begins in it: its end tag is missing."""
+    for heading in page.find_all(_HEADINGS):
+        first = heading.find(_BLOCKS, recursive=False)
+        if first is not None:
+            for element in reversed([first, *first.next_siblings]):
+                heading.insert_after(element.extract())
+
+
+def _remove_unsaid(soup: BeautifulSoup) -> None:
+    """Remove what is not shown, is struck out, or stands around the text."""
+    for element in soup.find_all(_is_unsaid):
+        element.extract()
+    for comment in soup.find_all(string=lambda text: isinstance(text, Comment)):
+        comment.extract()
+
+
+def _is_unsaid(element: Tag) -> bool:
+    if element.name in _NOT_SAID or element.has_attr("hidden") or element.get("aria-hidden") == "true":
+        return True
+    if element.name == "title" or (element.name == "desc" and element.find_parent("svg")):
+        return True
+    if element.get("role") in _ROLES or _HIDING.search(str(element.get("style", ""))):
+        return True
+    if element.name in _AROUND and not element.find_parent(("main", "article")):
+        return True
+    names = " ".join([str(element.get("id", "")), *element.get_attribute_list("class", [])])
+    return element.name in ("div", "section", "aside") and _COOKIES.search(names) is not None

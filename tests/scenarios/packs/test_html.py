@@ -1,0 +1,158 @@
+"""HTML pages are read as a browser shows them, without what surrounds their text."""
+
+from __future__ import annotations
+
+import pytest
+
+from hallulab.scenarios.packs.kinds import html
+
+
+def read(body: str) -> list[str]:
+    """Return the lines of a page that are not empty."""
+    return [line for line in html.read(f"<title>T</title><body>{body}").text.split("\n") if line.strip()]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<p>It costs 50<sup>1</sup> euros.<p><sup>1</sup> Pupils pay half.", "It costs 50 [1] euros."),
+        ("<p>It costs 50<sup><a href='#n'>1</a></sup> euros.", "It costs 50 [1] euros."),
+        ("<p>It costs 50<sup>[1]</sup> euros.", "It costs 50 [1] euros."),
+        ("<p>It carries 10<sup>3</sup> kg on 4 m<sup>2</sup>.", "It carries 10^3 kg on 4 m^2."),
+        ("<p>4 m<sup>2</sup> for 9<sup>2</sup> euros.<p><sup>2</sup> A year.", "4 m^2 for 9 [2] euros."),
+        ("<p>10<sup>-6</sup> and 2<sup>n</sup>", "10^-6 and 2^n"),
+        ("<p>The 1<sup>st</sup> of May", "The 1st of May"),
+        ("<p>H<sub>2</sub>O and CO<sub>2</sub>", "H2O and CO2"),
+        ("<p>log<sub>2</sub>8 and x<sub>i</sub>", "log_2 8 and x_i"),
+        ("<math><mfrac><mn>1</mn><mn>2</mn></mfrac><msup><mi>x</mi><mn>2</mn></msup></math>", "1/2x^2"),
+    ],
+)
+def test_raised_and_lowered_numbers_keep_their_distance(body: str, text: str) -> None:
+    assert read(body)[0] == text
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("<ol start=4><li>A<li>B</ol>", ["4. A", "5. B"]),
+        ("<ol type=a><li>A<li>B</ol>", ["a. A", "b. B"]),
+        ("<ol style='list-style-type: upper-roman'><li>A<li value=4>B</ol>", ["I. A", "IV. B"]),
+        ("<ol reversed><li>A<li>B</ol>", ["2. A", "1. B"]),
+        ("<ol><li>A<ol type=i><li>B</ol></ol>", ["1. A", "   i. B"]),
+        ("<ul><li>A<li>B</ul>", ["* A", "* B"]),
+    ],
+)
+def test_lists_keep_their_numbers(body: str, lines: list[str]) -> None:
+    assert read(body) == lines
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        (
+            "<tr><th rowspan=2>Tool<th colspan=2>Price<tr><th>Day<th>Week"
+            "<tr><td rowspan=2>Saw<td>1<td>5<tr><td>2<td>9",
+            [
+                "| Tool | Price Day | Price Week |",
+                "| --- | --- | --- |",
+                "| Saw | 1 | 5 |",
+                "| Saw | 2 | 9 |",
+            ],
+        ),
+        ("<tr><td>a|b<td>c", ["| a\\|b | c |", "| --- | --- |"]),
+        (
+            "<thead><tr><th>A<th>B<tbody><tr><th colspan=2>In summer<tr><th>C<td>1<br>2",
+            ["| A | B |", "| --- | --- |", "| In summer |  |", "| C | 1 2 |"],
+        ),
+        ("<caption>Fees</caption><tr><th>A<tr><td>1", ["Fees", "| A |", "| --- |", "| 1 |"]),
+        ("<tr><td rowspan=x>a<tr><td>b", ["| a |", "| --- |", "| b |"]),
+        ("<tr><td>a<td><table><tr><td>b<td>c</table>", ["a", "| b | c |", "| --- | --- |"]),
+    ],
+)
+def test_the_cells_of_a_table_stay_in_their_columns(body: str, lines: list[str]) -> None:
+    assert read(f"<table>{body}</table>") == lines
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<nav>x</nav>",
+        "<footer>x</footer>",
+        "<aside>x</aside>",
+        "<div class='cookie-banner'>x</div>",
+        "<div id=cookie>x</div>",
+        "<div role=navigation>x</div>",
+        "<p hidden>x</p>",
+        "<p style='color: red; display: none'>x</p>",
+        "<p aria-hidden=true>x</p>",
+        "<del>x</del>",
+        "<!-- x -->",
+        "<script>x</script>",
+        "<template>x</template>",
+        "<button>x</button>",
+    ],
+)
+def test_what_is_hidden_or_stands_around_the_text_is_left_out(hidden: str) -> None:
+    assert read(f"<p>A saw.</p>{hidden}<p>A drill.</p>") == ["A saw.", "A drill."]
+
+
+def test_the_main_part_of_a_page_is_read_alone_with_its_asides() -> None:
+    assert read(
+        "<header><h2>Menu</h2></header><main><h1>Loans</h1><aside>Mind the blade.</aside></main>End"
+    ) == [
+        "# Loans",
+        "Mind the blade.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("page", "title"),
+    [
+        ("<title>Fees - Shed</title><h2>Menu</h2><h1>Loans</h1>A saw.", "Loans"),
+        ("<title> Fees -\nShed</title><h2>Late</h2>A saw.", "Fees - Shed"),
+        ("<p>A saw.", None),
+        ("<h1>Fees<p>A saw.</h1>", "Fees"),
+        ("<svg><title>Logo</title></svg><p>A saw.", None),
+    ],
+)
+def test_the_title_is_the_first_heading_of_the_text_or_that_of_the_page(page: str, title: str | None) -> None:
+    assert html.read(page).title == title
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("<p>A saw<p>A drill<ul><li>one<li>two</ul>", ["A saw", "A drill", "* one", "* two"]),
+        ("<h1>Fees<p>A saw</h1><p>A drill", ["# Fees", "A saw", "A drill"]),
+        ("<pre># a\n```\nb</pre>", ["````", "# a", "```", "b", "````"]),
+        ("<dl><dt>Deposit<dd>20 euros</dl>", ["Deposit", ":   20 euros"]),
+        ("<p>&#150; &#128; wo<wbr>rd", ["– € word"]),
+        ("<select><option>A<option>B</select><textarea>typed</textarea>", ["A", "B", "typed"]),
+    ],
+)
+def test_pages_are_read_as_browsers_read_them(body: str, lines: list[str]) -> None:
+    assert read(body) == lines
+
+
+def test_an_empty_element_of_xhtml_holds_nothing() -> None:
+    page = '<?xml version="1.0"?><html><head><script src="a"/><title/></head><body><p>A saw.</p></body>'
+    assert html.read(page).text.strip() == "A saw."
+
+
+TEXT = "Für £30 – oder €35 – „günstig“."
+
+
+@pytest.mark.parametrize(
+    ("content", "notes"),
+    [
+        (f"<meta charset=iso-8859-1><p>{TEXT}".encode("cp1252"), ()),
+        (f"<meta http-equiv=x content='text/html; charset=us-ascii'><p>{TEXT}".encode("cp1252"), ()),
+        (f"<meta charset=iso-8859-1><p>{TEXT}".encode(), ()),
+        (f"<p>{TEXT}".encode("cp1252"), ("declares no encoding, and was read as windows-1252",)),
+        (f"\ufeff<meta charset=iso-8859-1><p>{TEXT}".encode("utf-16-le"), ()),
+        (f'<?xml version="1.0" encoding="windows-1252"?><p>{TEXT}'.encode("cp1252"), ()),
+    ],
+)
+def test_the_encoding_is_that_which_browsers_find(content: bytes, notes: tuple[str, ...]) -> None:
+    found = html.read(content)
+    assert (found.text.strip().split("\n")[-1], found.notes) == (TEXT, notes)
