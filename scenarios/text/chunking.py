@@ -8,9 +8,10 @@ at most 256 word pieces and small models judge short evidence best.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -21,6 +22,11 @@ from hallulab.scenarios.transcript import Frozen, Passage
 
 _PARAGRAPH = re.compile(r"\S(?:.*\S)?(?:\n.*\S.*)*")
 _HEADING = re.compile(r"#{1,6}[ \t]\S.*")
+_RULE = re.compile(
+    r"^[ \t]*+(?:\|[ \t]*+)?+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+$", re.MULTILINE
+)
+"""The line under the head of a table in Markdown."""
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 _LONGEST, _PART = 400, 20
 """A stretch without white space that has more than `_LONGEST` characters (encoded data, not a web address)
 counts as several words of `_PART` characters."""
@@ -76,13 +82,26 @@ class _Piece:
         return _Piece(self.start, following.end, self.words + following.words, self.opens_section)
 
 
+class _Table(NamedTuple):
+    """Where a table stands in the text."""
+
+    start: int
+    rows: int
+    """Where its head ends, and the line under it."""
+    end: int
+
+
 def split_into_chunks(text: str, chunking: Chunking = DEFAULT_CHUNKING) -> tuple[str, ...]:
     """Cut `text` into slices of itself, in order; only white space between them is lost.
 
     A heading begins a chunk and stays with the text under it, unless the chunk before has fewer than
-    `min_words` words. A paragraph over `max_words` is split at sentence ends, a sentence over `max_words`
-    between words. No chunk has `max_words + min_words` words or more.
+    `min_words` words. A paragraph over `max_words` is split at sentence ends, a table between rows, and what
+    is over `max_words` still between words. No chunk has `max_words + min_words` words or more.
     """
+    return tuple(text[piece.start : piece.end] for piece in _find_chunks(text, chunking))
+
+
+def _find_chunks(text: str, chunking: Chunking) -> list[_Piece]:
     pieces = [
         piece for section in _split_sections(text) for piece in _split(text, section, chunking.max_words)
     ]
@@ -96,7 +115,7 @@ def split_into_chunks(text: str, chunking: Chunking = DEFAULT_CHUNKING) -> tuple
         joined = chunks[-2].joined(chunks[-1])
         if joined.words < chunking.max_words + chunking.min_words:
             chunks[-2:] = [joined]
-    return tuple(text[piece.start : piece.end] for piece in chunks)
+    return chunks
 
 
 def cut_into_passages(document: Document, chunking: Chunking = DEFAULT_CHUNKING) -> tuple[Passage, ...]:
@@ -104,7 +123,8 @@ def cut_into_passages(document: Document, chunking: Chunking = DEFAULT_CHUNKING)
 
     The text, which is also embedded, begins with a line `Title: …`. A chunk may say "the limit is two years"
     and name its subject only in the title. Without the title no model could answer from the passage alone, no
-    detector could judge by it, and no query would find it.
+    detector could judge by it, and no query would find it. For the same reason a passage that begins within a
+    table has the table's head before it, unless that has half of `max_words`.
     """
     return tuple(
         Passage(
@@ -113,8 +133,22 @@ def cut_into_passages(document: Document, chunking: Chunking = DEFAULT_CHUNKING)
             text=f"Title: {document.title}\n{text}",
             topic=document.topic,
         )
-        for position, text in enumerate(split_into_chunks(document.text, chunking))
+        for position, text in enumerate(_repeat_heads(document.text, chunking))
     )
+
+
+def _repeat_heads(text: str, chunking: Chunking) -> Iterator[str]:
+    """Yield the chunks of a text, each that begins within a table under the table's head."""
+    tables = deque(_find_tables(text, 0, len(text)))
+    for piece in _find_chunks(text, chunking):
+        chunk = text[piece.start : piece.end]
+        while len(tables) > 1 and tables[1].rows <= piece.start:
+            tables.popleft()
+        if tables and tables[0].rows < piece.start < tables[0].end:
+            head = text[tables[0].start : tables[0].rows]
+            if len(head.split()) <= chunking.max_words / 2:
+                chunk = f"{head}\n{chunk}"
+        yield chunk
 
 
 def _is_continuation(current: _Piece, piece: _Piece, chunking: Chunking) -> bool:
@@ -150,6 +184,20 @@ def _build_piece(text: str, start: int, end: int, opens_section: bool = False) -
     return _Piece(start, words[-1].end(), len(words), opens_section)
 
 
+def _find_tables(text: str, start: int, end: int) -> Iterator[_Table]:
+    """Yield the tables that begin in a stretch of the text. One ends at an empty line."""
+    last = start
+    for rule in _RULE.finditer(text, start, end):
+        if rule.start() < last:
+            continue
+        above = rule.start() - 1
+        begin = max(start, text.rfind("\n", start, max(start, above)) + 1)
+        if "|" in rule.group() and "|" in text[begin : max(start, above)]:
+            blank = _BLANK_LINE.search(text, rule.end())
+            last = blank.start() if blank else len(text)
+            yield _Table(begin, rule.end(), last)
+
+
 def _find_words(text: str, start: int, end: int) -> list[re.Match[str]]:
     pattern = _WORD_OR_CHARACTERS if _UNSPACED_TEXT.search(text, start, end) else _WORD
     return list(pattern.finditer(text, start, end))
@@ -175,7 +223,8 @@ def _split(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
 
 
 def _split_sentences(text: str, section: _Piece, max_words: int) -> Iterator[_Piece]:
-    """Yield sentences and list items of `section`; cut those over `max_words` between words."""
+    """Yield sentences, list items and rows of `section`; cut those over `max_words` between words."""
+    table = next(_find_tables(text, section.start, section.end), None)
     words = _find_words(text, section.start, section.end)
     last = len(words) - 1
     ends = {match.end() for match in _PERHAPS_AN_END.finditer(text, section.start, section.end)}
@@ -185,10 +234,17 @@ def _split_sentences(text: str, section: _Piece, max_words: int) -> Iterator[_Pi
         if (
             index == last
             or length == max_words
-            or (word.end() in ends and _is_sentence_end(text, word, words[index + 1]))
+            or (word.end() in ends and _is_end(text, word, words[index + 1], table))
         ):
             yield _Piece(words[first].start(), word.end(), length, section.opens_section and first == 0)
             first = index + 1
+
+
+def _is_end(text: str, word: re.Match[str], following: re.Match[str], table: _Table | None) -> bool:
+    """Return whether a word ends a row where it is in a table; elsewhere, a sentence or a list item."""
+    if table is None or word.end() <= table.start:
+        return _is_sentence_end(text, word, following)
+    return word.end() > table.rows and "\n" in text[word.end() : following.start()]
 
 
 def _is_sentence_end(text: str, word: re.Match[str], following: re.Match[str]) -> bool:

@@ -190,3 +190,29 @@ def test_an_address_of_a_page_is_one_word() -> None:
         f"{address} {address}",
         address,
     )
+
+
+ROWS = [f"| saw {number} | {number} euros a week. Less in May |" for number in range(30)]
+TABLE = "\n".join(["| Tool | Price |", "|---|---|", *ROWS])
+
+
+def test_a_table_is_cut_between_rows() -> None:
+    cut = split_into_chunks(TABLE)
+    assert len(cut) == 4
+    assert "\n".join(cut) == TABLE
+    assert cut[0].startswith("| Tool | Price |\n|---|---|\n| saw 0 |")
+
+
+def test_each_passage_of_a_table_begins_with_its_head() -> None:
+    document = Document(name="fees", title="Fees", source="rules", text=f"Intro.\n\n{TABLE}\n\nThe end.")
+    texts = [passage.text for passage in cut_into_passages(document)]
+    assert texts[0].startswith("Title: Fees\nIntro.\n\n| Tool | Price |\n|---|---|\n| saw 0 |")
+    assert all(text.startswith("Title: Fees\n| Tool | Price |\n|---|---|\n| saw ") for text in texts[1:])
+    rows = [line for text in texts for line in text.split("\n") if line.startswith("| saw")]
+    assert (rows, texts[-1].endswith("\n\nThe end.")) == (ROWS, True)
+
+
+def test_a_long_head_of_a_table_is_not_repeated() -> None:
+    text = "\n".join([f"| {'word ' * 70}| Price |", "|---|---|", *ROWS])
+    document = Document(name="fees", title="Fees", source="rules", text=text)
+    assert cut_into_passages(document)[2].text.startswith("Title: Fees\n| saw ")
