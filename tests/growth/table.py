@@ -18,6 +18,7 @@ from hallulab.detectors.features import batch, features, judgements, matching, t
 from hallulab.scenarios.chats import cells, conventions, formats, otel, otlp, traces, turns
 from hallulab.scenarios.chats import evidence as passages
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
+from hallulab.scenarios.packs import markdown
 from hallulab.scenarios.packs.kinds import html
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text import (
@@ -336,6 +337,8 @@ TABLE: dict[Callable[..., Any], Case] = {
         passages.extract_evidence([text, {"metadata": {text: text}, "data": [[text, 1]]}], "tool")
     ),
     turns.read_content: lambda text: turns.read_content([{"type": "text", "text": text}] * 9, "x"),
+    markdown.clean_markdown: lambda text: markdown.clean_markdown(f"{text}\n{text}-->", mdx=True),
+    markdown.find_heading: markdown.find_heading,
     html.read: lambda text: html.read(f"<p>{text}</p>".encode()),
     annotators.list_conflicts: list_conflicts,
     gamma.compute_disorder: lambda text: gamma.compute_disorder(mark_units(text), mark_units(text[3:])),

@@ -40,6 +40,9 @@ ELSEWHERE = {
         list_entries find_document_files count_all_verdicts collect_places
         list_in is_reply read_text require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
         read_counts fold_name parse_mapping place_in is_known find_encoding
+        list_entries is_csv count_all_verdicts collect_places
+        list_in require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
+        read_counts fold_name parse_mapping place_in
     """,
     "called by `read` and `write` of the format, or by `read_chats`, which are in the table": """
         read write recognize read_objects write_lines encode_json build_csv_rows format_csv_line read_own

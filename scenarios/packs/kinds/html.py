@@ -92,5 +92,5 @@ def _is_unsaid(element: Tag) -> bool:
         return True
     if element.name in _AROUND and not element.find_parent(("main", "article")):
         return True
-    names = " ".join([str(element.get("id", "")), *element.get_attribute_list("class", [])])
+    names = " ".join([str(element.get("id", "")), *map(str, element.get_attribute_list("class"))])
     return element.name in ("div", "section", "aside") and _COOKIES.search(names) is not None

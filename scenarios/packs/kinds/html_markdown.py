@@ -27,7 +27,7 @@ def convert(page: Tag) -> str:
     return str(plain.convert_soup(page))
 
 
-class _Converter(MarkdownConverter):  # type: ignore[misc] # it has no types
+class _Converter(MarkdownConverter):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._cells: dict[int, str] = {}
@@ -67,7 +67,7 @@ class _Converter(MarkdownConverter):  # type: ignore[misc] # it has no types
     def convert_li(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         """Return an item with the number that the page shows."""
         if not el.has_attr(MARK) or not text.strip():
-            return str(super().convert_li(el, text, parent_tags))
+            return str(super().convert_li(el, text, parent_tags))  # type: ignore[misc]
         mark = f"{el[MARK]} "
         return mark + text.strip().replace("\n", "\n" + " " * len(mark)) + "\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bs4 import NavigableString, Tag
+from bs4.element import NavigableString, Tag
 
 MARK = "data-hallulab-mark"
 """Attribute of a list item with its number or letter."""
