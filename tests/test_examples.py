@@ -19,6 +19,7 @@ MODULES = (
     "hallulab.detectors.trained_judges.detector",
     "hallulab.results",
     "hallulab.scenarios.arguments",
+    "hallulab.scenarios.packs.kinds.word_styles",
     "hallulab.scenarios.packs.pack",
     "hallulab.scenarios.chats.cells",
     "hallulab.scenarios.chats.csv",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
+import re
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 from hallulab.agents.models import complaints, thoughts, token_watch, written_calls
 from hallulab.agents.users import leaked_plans
@@ -20,6 +24,7 @@ from hallulab.scenarios.chats import evidence as passages
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.packs import markdown
 from hallulab.scenarios.packs.kinds import html
+from hallulab.scenarios.packs.kinds import html, pdf, pdf_lines, word
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text import (
     blank,
@@ -40,6 +45,7 @@ from hallulab.scenarios.transcript import Judgement, Passage, Span, Turn, TurnVi
 from hallulab.simulator.measure import annotators, blame, gamma, hallucinations, messages, support, tokens
 from hallulab.simulator.viewer import conversation as page
 from tests.builders import conversation, scored
+from tests.scenarios.packs.pdf_files import write_pages
 from tests.simulator.measure.test_annotators import label
 
 Case = Callable[[str], object]
@@ -126,6 +132,27 @@ def talk(text: str) -> Marked:
     held = conversation("c", []).model_copy(update={"turns": (turn,)})
     found = [DetectedSpan(detector="d", start=one.start, end=one.end, text=one.text) for one in flag(text)]
     return Marked(held, {0: found})
+
+
+def make_pdf(text: str) -> bytes:
+    shown = re.sub(r"[^ -~]|[()\\\\]", "?", text)
+    lines = [shown[at : at + 80] for at in range(0, len(shown), 80)]
+    return write_pages(
+        *(
+            [(60, 740 - 14 * number, line) for number, line in enumerate(lines[at : at + 50])]
+            for at in range(0, len(lines), 50)
+        )
+    )
+
+
+def make_word(text: str) -> bytes:
+    runs = "".join(f"<w:r><w:t>{escape(line)}</w:t></w:r>" for line in re.split("[\r\n]", text))
+    space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        body = f'<w:document xmlns:w="{space}"><w:body><w:p>{runs}</w:p></w:body></w:document>'
+        archive.writestr("word/document.xml", body)
+    return written.getvalue()
 
 
 def pass_through(format: str, name: str) -> Case:
@@ -340,6 +367,9 @@ TABLE: dict[Callable[..., Any], Case] = {
     markdown.clean_markdown: lambda text: markdown.clean_markdown(f"{text}\n{text}-->", mdx=True),
     markdown.find_heading: markdown.find_heading,
     html.read: lambda text: html.read(f"<p>{text}</p>".encode()),
+    pdf.read: lambda text: pdf.read(make_pdf(text)),
+    pdf_lines.is_right_to_left: pdf_lines.is_right_to_left,
+    word.read: lambda text: word.read(make_word(text)),
     annotators.list_conflicts: list_conflicts,
     gamma.compute_disorder: lambda text: gamma.compute_disorder(mark_units(text), mark_units(text[3:])),
     hallucinations.count_verdicts: lambda text: hallucinations.count_verdicts(
