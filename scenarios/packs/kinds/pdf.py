@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ _NO_TITLE = re.compile(
 _PRIVATE_USE = range(0xE000, 0xF900)
 _HYPHENS = (0x02, 0xFFFE)
 """What PDFium makes of the hyphen at the end of a line."""
+_DEGREES = 180 / math.pi
 _ASLANT = 5
 """Degrees from the level at which text stands aslant."""
 _TEXT_FIELDS = (3, 4, 6)
@@ -100,8 +102,8 @@ class _Page:
                 unknown += 1
                 continue
             letter = "-" if code in _HYPHENS else chr(code)
-            quarter = round(angle / 90)
-            if abs(angle - 90 * quarter) > _ASLANT:
+            quarter = round(angle / 90) if angle else 0
+            if angle and abs(angle - 90 * quarter) > _ASLANT:
                 aslant.append(letter)
                 continue
             quarter %= 4
@@ -133,15 +135,21 @@ def _read_characters(text: Any) -> Iterator[tuple[int, tuple[float, ...], tuple[
     from pypdfium2 import raw
 
     handle = text.raw
+    get_code, get_box, get_origin = (
+        raw.FPDFText_GetUnicode,
+        raw.FPDFText_GetLooseCharBox,
+        raw.FPDFText_GetCharOrigin,
+    )
+    get_angle, is_generated = raw.FPDFText_GetCharAngle, raw.FPDFText_IsGenerated
     box, x, y = raw.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
     to_box, to_x, to_y = ctypes.byref(box), ctypes.byref(x), ctypes.byref(y)
     for index in range(text.count_chars()):
-        code = raw.FPDFText_GetUnicode(handle, index)
-        if code in (10, 13) or (raw.FPDFText_IsGenerated(handle, index) == 1 and code not in _HYPHENS):
+        code = get_code(handle, index)
+        if code in (10, 13) or (code == 32 and is_generated(handle, index) == 1):
             continue
-        raw.FPDFText_GetLooseCharBox(handle, index, to_box)
-        raw.FPDFText_GetCharOrigin(handle, index, to_x, to_y)
-        degrees = raw.FPDFText_GetCharAngle(handle, index) * 57.29577951308232
+        get_box(handle, index, to_box)
+        get_origin(handle, index, to_x, to_y)
+        degrees = get_angle(handle, index) * _DEGREES
         yield code, (box.left, box.right, box.bottom, box.top), (x.value, y.value), degrees
 
 
