@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from statistics import median
 from typing import NamedTuple
 
@@ -110,19 +110,52 @@ def _append(paragraphs: list[_Paragraph], found: list[_Paragraph]) -> None:
 def _read_block(rows: Sequence[Row], depth: int = 0) -> list[_Paragraph]:
     """Return the paragraphs of rows that may hold columns and tables."""
     paragraphs: list[_Paragraph] = []
-    for band, gutters in _find_bands([_join_marks(row) for row in rows]):
+    heads: list[Row] = []
+    bands = _find_bands([_join_marks(row) for row in rows])
+    for (band, gutters), below in zip_longest(bands, bands[1:]):
+        if below and _is_head(band, gutters, *below):
+            heads = [*heads, *band]
+            continue
         cells = [_sort_in(row, gutters) for row in band]
         if not gutters or sum(sum(map(bool, row)) > 1 for row in cells) < 2:
-            paragraphs += _read_prose([_make_line(row) for row in band])
+            paragraphs += _read_prose([_make_line(row) for row in [*heads, *band]])
         elif depth < 3 and _is_prose(cells):
+            paragraphs += _read_prose([_make_line(row) for row in heads])
             columns = list(zip(*cells, strict=True))
             if is_right_to_left(" ".join(_say(row) for row in band)):
                 columns.reverse()
             for column in columns:
                 _append(paragraphs, _read_block([list(cell) for cell in column if cell], depth + 1))
         else:
-            paragraphs += _read_table(cells)
+            paragraphs += _read_table([*_spread(heads, gutters), *cells])
+        heads = []
     return paragraphs
+
+
+def _is_head(band: list[Row], gutters: list[float], below: list[Row], gutters_below: list[float]) -> bool:
+    """Return whether rows are the head of a table below that has more columns: its cells span several."""
+    return (
+        len(band) <= 2
+        and len(band[0]) > 1
+        and 0 < len(gutters) < len(gutters_below)
+        and len(below) > 1
+        and below[0][0].y - band[-1][0].y < 2 * band[-1][0].size
+    )
+
+
+def _spread(heads: list[Row], gutters: list[float]) -> list[list[Row]]:
+    """Return the rows of a head as one, in which a cell stands in each column that it spans."""
+    edges = [float("-inf"), *gutters, float("inf")]
+    columns = [
+        [
+            piece
+            for row in heads
+            for piece in row
+            if min(piece.right, right) - max(piece.left, left) > piece.size / 3
+        ]
+        for left, right in pairwise(edges)
+    ]
+    return [columns] if heads else []
 
 
 def _join_marks(row: Row) -> Row:
@@ -165,7 +198,7 @@ def _find_bands(rows: list[Row]) -> list[tuple[list[Row], list[float]]]:
             continue
         band, known = bands[-1] if bands else ([], [])
         shared = [part for gap in known for part in _cut(gap, row)]
-        alone = len(band) == 1 and len(gaps) > len(known)
+        alone = len(band) <= 2 and len(gaps) > len(known)
         far = bool(band) and len(row) == 1 and row[0].y - band[-1][0].y > 3 * row[0].size
         lost = len(shared) < len(known) and (not shared or len(band) > 2)
         if known and not alone and not far and not lost and shared:

@@ -100,6 +100,7 @@ class _Document:
         self._numbering = Numbering(parts.read("numbering"), self._styles)
         self._runs = Runs(self._styles)
         self._title: str | None = None
+        self._tables = 0  # in which we are
 
     def extract(self) -> Extracted:
         """Return what the document says."""
@@ -180,6 +181,7 @@ class _Document:
     def _read_table(self, table: Element) -> Iterator[tuple[str, bool]]:
         """Yield a table as Markdown; a table of one column is no table, but a frame."""
         rows: list[list[str]] = []
+        self._tables += 1
         for row in _find_inside(table, "tr"):
             if row.find("trPr/del") is not None:
                 continue
@@ -192,7 +194,11 @@ class _Document:
                     text = rows[-1][at]
                 cells += [text] * _read_number(cell, "tcPr/gridSpan", 1)
             rows.append(cells)
+        self._tables -= 1
         width = max((len(row) for row in rows), default=0)
+        if self._tables and width > 1:
+            yield "; ".join(", ".join(filter(None, row)) for row in rows), False
+            return
         if width < 2:
             yield from ((cell, False) for row in rows for cell in row if cell)
             return

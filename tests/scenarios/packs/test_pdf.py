@@ -78,6 +78,32 @@ def test_a_table_keeps_the_columns_of_empty_cells() -> None:
     )
 
 
+def test_a_head_over_several_columns_stands_over_each() -> None:
+    rows = [[(60, "Grain"), (250, "Price in crowns")], [(200, "Sack"), (330, "Cart")]]
+    rows += [[(60, "Rye"), (200, "4"), (330, "30")], [(60, "Oats"), (330, "25")]]
+    page = [(left, 700.0 - 16 * number, cell) for number, row in enumerate(rows) for left, cell in row]
+    assert read(page).text == (
+        "| Grain | Price in crowns Sack | Price in crowns Cart |\n| --- | --- | --- |\n| Rye | 4 | 30 |\n"
+        "| Oats |  | 25 |"
+    )
+
+
+def test_lines_of_a_cell_are_joined() -> None:
+    page: list[Text] = [(60, 700, "Grain"), (160, 700, "When"), (400, 700, "Crowns")]
+    page += [
+        (60, 680, "Rye"),
+        (160, 680, "Only on days on which"),
+        (160, 667, "the weir is open"),
+        (400, 680, "4"),
+    ]
+    page += [(60, 645, "Oats"), (160, 645, "In autumn"), (400, 645, "3")]
+    assert read(page).text == (
+        "| Grain | When | Crowns |\n| --- | --- | --- |\n"
+        "| Rye | Only on days on which the weir is open | 4 |\n"
+        "| Oats | In autumn | 3 |"
+    )
+
+
 def test_ligatures_and_hyphens_at_the_end_of_lines_are_undone() -> None:
     font = "/Type1/BaseFont/Helvetica/Encoding<</BaseEncoding/WinAnsiEncoding/Differences[1/fi/ffi]>>"
     lines = [

@@ -143,6 +143,15 @@ def test_a_table_of_one_column_is_a_frame() -> None:
     assert read(f"<w:tbl>{row(cell('Pay at the gate.'))}</w:tbl>").text == "Pay at the gate."
 
 
+def test_a_table_in_a_cell_is_one_text() -> None:
+    inner = f"<w:tbl>{row(cell('sack'), cell('4'))}{row(cell('cart'), cell('30'))}</w:tbl>"
+    outer = row(cell("Grain"), cell("Crowns")) + row(cell("Rye"), f"<w:tc>{inner}{p('')}</w:tc>")
+    assert (
+        read(f"<w:tbl>{outer}</w:tbl>").text
+        == "| Grain | Crowns |\n| --- | --- |\n| Rye | sack, 4; cart, 30 |"
+    )
+
+
 def test_tracked_changes_are_accepted_and_told() -> None:
     body = p(
         "One sack costs ",
