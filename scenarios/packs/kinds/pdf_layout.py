@@ -52,11 +52,14 @@ def lay_out(sheets: Sequence[Sheet]) -> tuple[str, list[str]]:
     """Return the text of a document, and the lines that were left out since they stand on several pages."""
     left_out = _remove_running(sheets)
     paragraphs: list[_Paragraph] = []
+    footnotes: list[_Paragraph] = []
     for sheet in sheets:
         body, notes = _part_footnotes(sheet.rows)
-        found = _read_block(body)
-        _append(paragraphs, found)
-        paragraphs += _read_block(notes)
+        before = len(paragraphs)
+        _append(paragraphs, _read_block(body))
+        paragraphs[before:before] = footnotes  # after the sentence that goes on here
+        footnotes = _read_block(notes)
+    paragraphs += footnotes
     words = Counter(
         word.lower()
         for paragraph in paragraphs

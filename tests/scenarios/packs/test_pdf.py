@@ -149,6 +149,16 @@ def test_running_headers_and_page_numbers_are_left_out_and_told() -> None:
     assert found.notes == ("left out on several pages: Rules of the mill", "left out on several pages: - 1 -")
 
 
+def test_a_sentence_goes_on_after_the_footnotes_of_its_page() -> None:
+    one: list[Text] = [
+        (60, 700, "A sack costs 40"),
+        (140, 704, "1", 7),
+        (146, 700, "crowns, but only if the"),
+    ]
+    found = read([*one, (60, 90, "1 Widows pay half.", 7)], [(60, 700, "weir is open.")])
+    assert found.text == "A sack costs 40 [1] crowns, but only if the weir is open.\n\n[1] Widows pay half."
+
+
 def test_a_page_without_text_is_named() -> None:
     found = read([(60, 700, "The plan of the weir follows.")], "0 0 300 300 re f", "")
     assert (found.text, found.notes) == ("The plan of the weir follows.", ("page 2 has no text (a scan?)",))
