@@ -8,7 +8,9 @@ from typing import Any
 from hallulab.scenarios.chats.reading import Reading
 
 
-def follow_branch(nodes: Mapping[str, Mapping[str, Any]], last: Any, parent: str, reading: Reading) -> list[str]:
+def follow_branch(
+    nodes: Mapping[str, Mapping[str, Any]], last: Any, parent: str, reading: Reading
+) -> list[str]:
     """Return the identifiers of the messages from the first to the last one of a branch.
 
     Args:

@@ -105,7 +105,9 @@ def _order_by_time(listed: list[Any], where: str, reading: Reading) -> list[tupl
 def _read_time(message: Any) -> float | None:
     if not isinstance(message, Mapping):
         return None
-    return next((at for name in NAMES["time"] if (at := parse_timestamp(message.get(name))) is not None), None)
+    return next(
+        (at for name in NAMES["time"] if (at := parse_timestamp(message.get(name))) is not None), None
+    )
 
 
 def build_chat(
@@ -173,9 +175,7 @@ def _find_reply(
     return None if name is None or is_nothing(value[name]) else name
 
 
-def find_session(
-    value: Mapping[str, Any], reading: Reading, *read: str
-) -> tuple[str | None, float | None]:
+def find_session(value: Mapping[str, Any], reading: Reading, *read: str) -> tuple[str | None, float | None]:
     """Return the session that a line of a log belongs to, and its time; None: it names none.
 
     Args:

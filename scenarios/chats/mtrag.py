@@ -34,7 +34,9 @@ def _read_object(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
         {"speaker": "agent", **one} for one in list_in(value, "predictions") if isinstance(one, Mapping)
     ]
     if not predicted:
-        raise FormatError("a task without `predictions`: nothing of a model is in it. Give a file of results.")
+        raise FormatError(
+            "a task without `predictions`: nothing of a model is in it. Give a file of results."
+        )
     said = [
         *read_said(value.get("input"), "input", reading), *read_said(predicted[:1], "predictions", reading)
     ]  # fmt: skip

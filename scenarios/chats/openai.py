@@ -32,7 +32,13 @@ _REQUESTS = ("request", "request_body", "body", "kwargs")
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of the lines; those of one session are one."""
-    return read_log(path, reading, flatten_request, ("messages", "response", "output", "completion", "choices"), read_openai)
+    return read_log(
+        path,
+        reading,
+        flatten_request,
+        ("messages", "response", "output", "completion", "choices"),
+        read_openai,
+    )
 
 
 def read_openai(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:

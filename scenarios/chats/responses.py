@@ -56,7 +56,9 @@ def _flatten(value: Mapping[str, Any]) -> Mapping[str, Any]:
 def _read_response(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
     asked = value.get("input")
     instructions = value.get("instructions")
-    said = [ChatMessageRecord("system", instructions)] if isinstance(instructions, str) and instructions else []
+    said = (
+        [ChatMessageRecord("system", instructions)] if isinstance(instructions, str) and instructions else []
+    )
     if isinstance(asked, str):
         reading.take("user", "input")
         said.append(ChatMessageRecord("user", asked))

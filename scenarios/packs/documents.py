@@ -76,6 +76,8 @@ def list_entries(folder: Path) -> list[Path]:
 _MARKDOWN = (".md", ".markdown", ".mdx")
 _TEXTS = (*_MARKDOWN, ".txt")
 _PDF = ".pdf"
+_WITHOUT_TITLE = (_PDF, ".txt", ".xlsx", ".xlsm")
+"""Suffixes of files whose first heading, if they have one, is not the title of the whole."""
 
 SUFFIXES = (*_TEXTS, *(suffix for suffix in CONVERTED if suffix not in _TEXTS))
 """Suffixes of the files that are read."""
@@ -254,7 +256,7 @@ def _read_document(path: Path, relative: str, defaults: DocumentDefaults, conver
     suffix = path.suffix.lower()
     labels, found = _extract(path, suffix, conversion)
     body = _write_as_one_text(found.text)
-    heading = None if suffix in (_PDF, ".txt") else find_heading(body)
+    heading = None if suffix in _WITHOUT_TITLE else find_heading(body)
     own_title = labels.title or (found.title and _write_as_one_text(found.title)) or (heading and heading[2])
     title = own_title or path.stem
     if heading and heading[2] == title and not body[: heading[0]].strip():

@@ -6,7 +6,7 @@ from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 
-from hallulab.scenarios.packs.kinds import Extracted, html
+from hallulab.scenarios.packs.kinds import Extracted, encodings, html
 
 _LINES = ("From", "To", "Cc", "Date")
 _SIGNATURE = "-- "
@@ -41,16 +41,10 @@ def read(content: bytes) -> Extracted:
 
 
 def _get_text(body: EmailMessage) -> str:
-    """Return the text of a part, also where its charset has no such name or is not what it is."""
     content = body.get_payload(decode=True)
     if not isinstance(content, bytes):
         raise ValueError("a part of it is damaged")
-    for charset in (body.get_content_charset() or "utf-8", "utf-8"):
-        try:
-            return content.decode(charset)
-        except (LookupError, UnicodeDecodeError):
-            continue
-    return content.decode("cp1252", "replace")
+    return encodings.decode(content, body.get_content_charset())[0]
 
 
 def _name(attachment: EmailMessage) -> str:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 _NOT_SAID = (
-    "tracked-changes", "annotation", "hidden-text", "hidden-paragraph", "forms", "sequence-decls", "note-citation",
-    "table-of-content", "table-column", "table-columns", "covered-table-cell", "soft-page-break",
+    "tracked-changes", "annotation", "hidden-text", "hidden-paragraph", "forms", "sequence-decls",
+    "note-citation", "table-of-content", "table-column", "table-columns", "covered-table-cell",
 )  # fmt: skip
 """Elements that are no part of the text."""
 _MOST_REPEATED = 1000

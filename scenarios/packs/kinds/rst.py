@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hallulab.scenarios.packs.kinds import Extracted, html
+from hallulab.scenarios.packs.kinds import Extracted, encodings, html
 
 _SETTINGS: dict[str, Any] = {
     # Nothing is read but the document itself: no files, no addresses, no settings from the folder.
@@ -28,8 +28,9 @@ def read(content: bytes) -> Extracted:
     from docutils import nodes
     from docutils.core import publish_doctree, publish_from_doctree
 
-    document = publish_doctree(content, settings_overrides=_SETTINGS)
-    notes = []
+    text, encoding = encodings.decode(content)
+    document = publish_doctree(text, settings_overrides=_SETTINGS)
+    notes = [] if encoding == "utf-8" else [f"is not UTF-8, and was read as {encoding}"]
     for message in (*document.parse_messages, *document.transform_messages):
         if found := _NOT_READ.search(message.astext()):
             notes.append(f"its directive {found[1] or found[2]} was not read")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from html import escape
 
 from hallulab.scenarios.packs.kinds import Extracted, html
@@ -12,23 +12,22 @@ _TOKEN = re.compile(
     r"\\(?P<word>[a-zA-Z]{1,32})(?P<number>-?\d{1,10})? ?|\\'(?P<byte>[0-9a-fA-F]{2})|\\(?P<sign>[^a-zA-Z])"
     r"|(?P<brace>[{}])|[\r\n]+|(?P<text>[^\\{}\r\n]+)"
 )
-_NOT_SAID = frozenset(
-    """
-    fonttbl colortbl stylesheet info header headerl headerr headerf footer footerl footerr footerf pict object
-    fldinst themedata datastore listtable listoverridetable revtbl rsidtbl xmlnstbl latentstyles annotation
-    atnid atnauthor atndate atnref bkmkstart bkmkend filetbl nonesttables tc tcn xe generator nonshppict ftnsep
-    ftnsepc aftnsep aftnsepc
-    """.split()
-)
-"""Destinations that are no part of the text, beside those of `\\*`."""
+_NOT_SAID = {
+    "fonttbl", "colortbl", "stylesheet", "info", "header", "headerl", "headerr", "headerf", "footer",
+    "footerl", "footerr", "footerf", "pict", "object", "fldinst", "themedata", "datastore", "listtable",
+    "revtbl", "rsidtbl", "listoverridetable", "xmlnstbl", "latentstyles", "annotation", "atnid",
+    "atnauthor", "atndate", "atnref", "bkmkstart", "bkmkend", "filetbl", "nonesttables", "tc", "tcn",
+    "xe", "generator", "nonshppict", "ftnsep", "ftnsepc", "aftnsep", "aftnsepc",
+}  # fmt: skip
+r"""Destinations that are no part of the text, beside those of `\*`."""
 _SIGNS = {
     "tab": " ", "line": "\n", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’",
     "ldblquote": "“", "rdblquote": "”", "emspace": " ", "enspace": " ", "softline": "\n",
 }  # fmt: skip
 _BULLETS = re.compile(r"[\W_o]?")
 _CHARSETS = {
-    77: "mac-roman", 128: "cp932", 129: "cp949", 134: "gbk", 136: "big5", 161: "cp1253", 162: "cp1254", 163: "cp1258",
-    177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250",
+    77: "mac-roman", 128: "cp932", 129: "cp949", 134: "gbk", 136: "big5", 161: "cp1253", 162: "cp1254",
+    163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250",
 }  # fmt: skip
 """Character sets of fonts → codecs; others have the document's."""
 _DEEPEST = 500

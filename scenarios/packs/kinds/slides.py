@@ -37,7 +37,8 @@ def read(content: bytes) -> Extracted:
     """
     archive = open_archive(content)
     targets = _read_targets(archive, _PRESENTATION)
-    pages, notes = [], []
+    pages: list[str] = []
+    notes = []
     for number, slide in enumerate(find_all(parse_xml(archive.read(_PRESENTATION)), "sldId"), start=1):
         # It has an `id` and an `r:id`.
         link = next(value for key, value in slide.items() if key.endswith("}id"))
@@ -149,7 +150,7 @@ def _write_runs(paragraph: Element) -> str:
 
 
 def _write_table(table: Element) -> str:
-    rows = []
+    rows: list[str] = []
     for row in find_all(table, "tr"):
         cells = []
         for cell in find_all(row, "tc"):

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 from itertools import islice
 
-from hallulab.scenarios.packs.kinds import Extracted
+from hallulab.scenarios.packs.kinds import Extracted, encodings
 from hallulab.scenarios.packs.kinds.tables import write_table
 
 _SEPARATORS = ",;\t|"
-_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _ROWS_TRIED = 100
 
 
 def read(content: bytes) -> Extracted:
     """Return the rows as a Markdown table; its head is the first row."""
-    text, notes = _decode(content)
+    text, encoding = encodings.decode(content)
+    notes = () if encoding == "utf-8" else (f"is not UTF-8, and was read as {encoding}",)
     first, _, rest = text.partition("\n")
     if first.lower().startswith("sep=") and len(first.rstrip("\r")) == 5:  # Excel's own mark
         separator, text = first[4], rest
@@ -26,16 +25,6 @@ def read(content: bytes) -> Extracted:
     return Extracted(
         write_table(list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))), notes=notes
     )
-
-
-def _decode(content: bytes) -> tuple[str, tuple[str, ...]]:
-    """Return a text, and what is doubtful in how it was read."""
-    encoding = next((name for mark, name in _MARKS.items() if content.startswith(mark)), "utf-8")
-    try:
-        return content.decode(encoding), ()
-    except UnicodeDecodeError:
-        note = "it is not UTF-8 and was read as windows-1252: save it as UTF-8 if letters are wrong"
-        return content.decode("cp1252", "replace"), (note,)
 
 
 def _find_separator(text: str) -> str:

@@ -47,7 +47,10 @@ def read(content: bytes) -> Extracted:
 
 
 def _read_rows(sheet: Worksheet) -> tuple[list[list[str]], int]:
-    """Return the rows that are shown from the first to the last column with text; how many rows and columns are hidden."""
+    """Return the rows that are shown, from the first to the last column with text.
+
+    Also returns how many rows and columns with text are hidden.
+    """
     hidden_rows = {number for number, row in sheet.row_dimensions.items() if row.hidden}
     hidden_columns = {
         number
@@ -56,7 +59,7 @@ def _read_rows(sheet: Worksheet) -> tuple[list[list[str]], int]:
         for number in range(column.min, min(column.max, sheet.max_column) + 1)
     }
     texts: dict[int, dict[int, str]] = defaultdict(dict)
-    # Only the cells that exist: `iter_rows` would make all up to the last one, which may be the 17 thousand millionth.
+    # Only the cells that exist: `iter_rows` would make all up to the last one, which may be the 17 billionth.
     for (row, column), cell in sheet._cells.items():
         if text := show(cell.value, cell.number_format):
             texts[row][column] = text
@@ -66,7 +69,7 @@ def _read_rows(sheet: Worksheet) -> tuple[list[list[str]], int]:
             continue
         if merged.size["rows"] * merged.size["columns"] > _LARGEST_TABLE:
             raise ValueError(f"a merged cell has more than {_LARGEST_TABLE:,} cells")
-        for row, column in merged.cells if text else ():
+        for row, column in merged.cells:
             texts[row][column] = text
     shown = {
         row: {column: text for column, text in cells.items() if column not in hidden_columns}
