@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import DetectorContext, run_detector
 from hallulab.detectors.registry import DETECTORS, make_detector
 from hallulab.scenarios.transcript import Judgement
 from hallulab.testing.scripted import scripted_pool
 from tests.detectors.languages.twins import TWINS, Twins
+from tests.detectors.vignettes import STRONG_MODEL, recorded_pool
+from tests.places import RECORDINGS
 
 WITHOUT_A_MODEL = [
     "lexical",
@@ -55,3 +58,21 @@ async def test_detectors_that_learnt_from_english_abstain_with_the_reason(kind: 
     names = {"de": "German", "hi": "Hindi", "ar": "Arabic", "zh": "Chinese", "ja": "Japanese", "th": "Thai"}
     reason = f"the reply is in {names[twins.language]}, and {kind} reads English only"
     assert [(one.outcome, one.error) for one in await judge(kind, twins)] == [("abstained", reason)] * 3
+
+
+RECORDED = RECORDINGS / "languages_strong.jsonl"
+"""What a strong general-purpose language model answered to each prompt of `direct-judge`. It read the prompts
+without their labels, in the order of a hash; but it had written the twins itself. So this shows that the
+detector asks and reads in these languages, not how well a model judges. There are no log-probabilities."""
+
+
+@pytest.mark.parametrize("twins", TWINS, ids=lambda twins: twins.language)
+async def test_direct_judge_tells_the_twins_apart_by_a_strong_models_answers(twins: Twins) -> None:
+    recording = Recording.replay(RECORDED)
+    models = recorded_pool(recording, model=STRONG_MODEL)
+    detector = make_detector("direct-judge", "direct-judge", DetectorContext(models=models))
+    replies = (twins.right, twins.wrong_number, twins.wrong_name)
+    judged = await run_detector(detector, [twins.view(reply) for reply in replies])
+    await models.close()
+    recording.close()
+    assert [(one.score, one.flagged) for one in judged] == [(0.0, False), (1.0, True), (1.0, True)]
