@@ -20,6 +20,8 @@ MODULES = (
     "hallulab.results",
     "hallulab.scenarios.arguments",
     "hallulab.scenarios.packs.kinds.word_styles",
+    "hallulab.scenarios.packs.kinds.html_markdown",
+    "hallulab.scenarios.packs.kinds.html_marks",
     "hallulab.scenarios.packs.pack",
     "hallulab.scenarios.chats.cells",
     "hallulab.scenarios.chats.csv",
