@@ -26,6 +26,7 @@ MODULES = (
     "hallulab.scenarios.chats.cells",
     "hallulab.scenarios.chats.csv",
     "hallulab.scenarios.chats.reading",
+    "hallulab.scenarios.chats.row_order",
     "hallulab.scenarios.datasets.offsets",
     "hallulab.scenarios.text.blank",
     "hallulab.scenarios.text.languages",

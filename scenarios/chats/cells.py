@@ -18,7 +18,8 @@ LARGEST_LITERAL = 1_000_000
 
 _NOTHING = frozenset(("", "nan", "none", "null", "na", "n/a", "<na>", "[]", "{}"))
 _NUMBERS = ("nan", "NaN", "inf")
-_ARRAY = re.compile(r"\s*array\((?P<list>\[.*\])(?:,\s*dtype=[\w'<>]+)?\)\s*", re.DOTALL)
+_WRITTEN = re.compile(r"\s*(?:[\[{]|[A-Za-z_][\w.]*\()")
+"""The beginning of a list, an object, or what Python writes of a class: `Document(page_content=`."""
 
 
 def is_nothing(value: Any) -> bool:
@@ -40,10 +41,12 @@ def is_nothing(value: Any) -> bool:
 def unpack_cell(value: Any) -> Any:
     """Return the list or object that a text is, as JSON, Python or numpy write it; another value as it is.
 
+    Objects of classes, such as `Document(page_content='…')`, are read as objects with these names.
+
     >>> unpack_cell("['It is 5.' 'It is 6.']"), unpack_cell('["a"]'), unpack_cell("[1] says so")
     (['It is 5.', 'It is 6.'], ['a'], '[1] says so')
     """
-    if not isinstance(value, str) or not value.lstrip().startswith(("[", "{", "array([")):
+    if not isinstance(value, str) or not _WRITTEN.match(value):
         return value
     try:
         found = parse_json(value)
@@ -52,19 +55,58 @@ def unpack_cell(value: Any) -> Any:
     return found if isinstance(found, list | dict) else value
 
 
+def holds_words(found: list[Any]) -> bool:
+    """Return whether a list holds texts or objects: one of numbers, such as `[1]`, is what somebody wrote."""
+    return any(isinstance(one, str | dict | list) for one in found)
+
+
 def _parse_literal(text: str) -> Any:
     """Return the list or object that Python or numpy wrote; None for another text. Nothing is evaluated."""
-    if array := _ARRAY.fullmatch(text):
-        text = array["list"]
-    if len(text) > LARGEST_LITERAL or text.rstrip()[-1:] not in ("]", "}"):
+    if len(text) > LARGEST_LITERAL or text.rstrip()[-1:] not in ("]", "}", ")"):
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # of backslashes that escape nothing
-            found = ast.literal_eval(_add_commas(text.strip()))
+            return _read_node(ast.parse(_add_commas(text.strip()), mode="eval").body)
     except (ValueError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError):
         return None
-    return _convert_to_json(found)
+
+
+def _read_node(node: ast.expr) -> Any:
+    """Return what a part of an expression is as a value of JSON.
+
+    Raises:
+        ValueError: it is none, such as a sum, or a name.
+    """
+    if isinstance(node, ast.Constant) and node.value is not Ellipsis:
+        value = node.value
+        return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return [_read_node(one) for one in node.elts]
+    if isinstance(node, ast.Dict) and None not in node.keys:
+        keys = [_read_node(key) for key in node.keys if key is not None]
+        return dict(zip(map(str, keys), map(_read_node, node.values), strict=True))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        number = _read_node(node.operand)
+        if isinstance(number, int | float):
+            return -number
+    if isinstance(node, ast.Call):
+        return _read_call(node)
+    raise ValueError("no value")
+
+
+def _read_call(node: ast.Call) -> Any:
+    """Return what Python wrote of an object of a class: a list of numpy, or names with their values."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name == "array" and node.args:
+        return _read_node(node.args[0])
+    if not node.args and node.keywords:
+        found = {one.arg: _read_node(one.value) for one in node.keywords if one.arg}
+        kind = name.removesuffix("Chunk").removesuffix("Message").lower()  # of LangChain
+        return {"type": kind, **found} if kind != name.lower() else found
+    if len(node.args) == 1 and not node.keywords:  # such as Timestamp('2026-10-01')
+        return _read_node(node.args[0])
+    raise ValueError("no value")
 
 
 def _add_commas(text: str) -> str:
@@ -82,11 +124,3 @@ def _add_commas(text: str) -> str:
             parts += [text[at : end - len(before.string)], "None"]
             at = end
     return "".join([*parts, text[at:]])
-
-
-def _convert_to_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _convert_to_json(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [_convert_to_json(one) for one in value]
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hallulab.scenarios.chats.reading import Reading
@@ -33,6 +34,8 @@ class FileStart(NamedTuple):
     """Its first 64 KiB; empty for a folder."""
     value: Mapping[str, Any] | None
     """The first JSON value; None: the file has none, or it is no object."""
+    mapping: Mapping[str, str] = MappingProxyType({})
+    """What the user said of names: what is looked for → its name (`Reading`)."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ def read_objects(
         UsageError: the file cannot be read.
         FormatError: an object is wrong.
     """
-    for number, (place, _, value) in enumerate(read_json_values(path), start=1):
+    for number, (place, _, value) in enumerate(read_json_values(path, reading.skip), start=1):
         with skip_wrong(reading, place):
             yield ReadChat(f"{path}, {place}", read(require_object(value), f"chat-{number}"))
 

@@ -44,6 +44,7 @@ HEADER = (
 
 _YES = "yes"
 _START = 4096
+_USUAL = ("utf-8", "utf-8-sig")
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """What separates columns → how it is called."""
 csv.field_size_limit(sys.maxsize)
@@ -85,7 +86,7 @@ def recognize(start: FileStart) -> bool:
         return False
     _, header = find_separator(text.splitlines()[:2])
     try:
-        find_kind(header, Reading())
+        find_kind(header, Reading(start.mapping))
     except AmbiguousNameError:
         return True  # a table of chats, and reading it says what is wrong
     except FormatError:
@@ -109,7 +110,7 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     rows = _read_cells(path, reading)
     first = next(rows, None)
     if first is not None and set(HEADER) <= first.cells.keys():
-        yield from _read_own(path, chain([first], rows))
+        yield from _read_own(path, chain([first], rows), reading)
     elif first is not None:
         yield from read_rows(path, chain([first], rows), reading)
 
@@ -124,39 +125,64 @@ def _read_cells(path: Path, reading: Reading) -> Iterator[PlacedRow]:
     with open_chats(path) as file:
         encoding = find_encoding(file.read(_START))
         file.seek(0)
-        text = io.TextIOWrapper(file, encoding=encoding, newline="")
+        text = io.TextIOWrapper(file, encoding=encoding, newline="")  # kept: it closes the file when it goes
         lines = _check_lines(text, path)
         head = list(islice(lines, 2))
-        separator, header = find_separator(head)
-        if encoding not in ("utf-8-sig", "utf-8") or separator != ",":
-            reading.note(f"Read as {encoding}, with columns separated by {_NAMES[separator]}.")
-        skipped = head and head[0].strip().lower() == f"sep={separator}"
-        reader = csv.reader(chain(head[1:] if skipped else head, lines), strict=True, delimiter=separator)
-        at = 1 + bool(skipped)
+        separator, _ = find_separator(head)
+        if encoding not in _USUAL or separator != ",":
+            written = "UTF-8" if encoding in _USUAL else "UTF-16"
+            reading.note(f"Read as {written}, with columns separated by {_NAMES[separator]}.")
+        skipped = int(
+            bool(head) and head[0].lower().startswith("sep=") and len(head[0].strip()) <= len("sep=;")
+        )
+        records = _split_records(chain(head[skipped:], lines), separator, skipped)
+        _, header = next(records, ("", []))
+        names = [name.strip() for name in header] if isinstance(header, list) else []
+        if not isinstance(header, list):
+            raise FormatError(str(header), f"line {1 + skipped}")
+        if doubled := [name for name, count in Counter(names).items() if count > 1 and name]:
+            raise FormatError(f"the column {doubled[0]!r} is there twice. Rename one.", f"line {1 + skipped}")
+        if not set(HEADER) <= set(names):
+            try:
+                reading.choose(names, *find_kind(names, reading))
+            except FormatError as error:
+                raise FormatError(str(error), f"line {1 + skipped}") from error
+        for place, cells in records:
+            if isinstance(cells, FormatError):
+                reading.skip(cells, place)
+            elif len(cells) != len(names) and any(cells):
+                wrong = (
+                    f"{len(cells)} cells, and the header has {len(names)}. Put quotes around cells with "
+                    f"{_NAMES[separator]} or line ends."
+                )
+                reading.skip(FormatError(wrong, place), place)
+            elif any(cells):
+                yield PlacedRow(place, int(place.split()[1]), dict(zip(names, cells, strict=True)))
+
+
+def _split_records(
+    lines: Iterable[str], separator: str, before: int
+) -> Iterator[tuple[str, list[str] | FormatError]]:
+    """Yield the place and the cells of each row, or what is wrong with its quotes.
+
+    Args:
+        lines: of the table, from its header on.
+        separator: between columns.
+        before: lines of the file before these.
+    """
+    reader = csv.reader(lines, strict=True, delimiter=separator)
+    while True:
+        first = reader.line_num + before + 1
         try:
-            next(reader, None)
-            if doubled := [name for name, count in Counter(header).items() if count > 1 and name]:
-                raise FormatError(f"the column {doubled[0]!r} is there twice. Rename one.", f"line {at}")
-            if not set(HEADER) <= set(header):
-                try:
-                    kind = find_kind(header, reading)
-                    reading.choose(header, *kind)
-                except FormatError as error:
-                    raise FormatError(str(error), f"line {at}") from error
-            at = reader.line_num + 1 + bool(skipped)
-            for cells in reader:
-                line, at = at, reader.line_num + 1 + bool(skipped)
-                if len(cells) != len(header) and any(cells):
-                    wrong = FormatError(
-                        f"{len(cells)} cells, and the header has {len(header)}. Put quotes around cells with "
-                        f"{_NAMES[separator]} or line ends.",
-                        f"line {line}",
-                    )
-                    reading.skip(wrong, f"line {line}")
-                elif any(cells):
-                    yield PlacedRow(f"line {line}", line, dict(zip(header, cells, strict=True)))
+            cells = next(reader, None)
         except csv.Error as error:
-            raise UsageError(f"{path}, line {at}: no CSV ({error}). Correct the quotes.") from error
+            last = reader.line_num + before
+            place = f"line {first}" if last <= first else f"lines {first} to {last}"
+            yield place, FormatError(f"no CSV ({error}). Correct the quotes.", place)
+            continue
+        if cells is None:
+            return
+        yield f"line {first}", cells
 
 
 def find_encoding(start: bytes) -> str:
@@ -174,11 +200,9 @@ def find_separator(lines: Sequence[str]) -> tuple[str, list[str]]:
     >>> find_separator(["user;reply, or none"])
     (';', ['user', 'reply, or none'])
     """
-    first = lines[0].strip() if lines else ""
+    first = lines[0].strip("\r\n ") if lines else ""
     if first.lower().startswith("sep=") and first[4:] in _NAMES:
         return first[4:], _split_header(lines[1] if len(lines) > 1 else "", first[4:])
-    if first.lower() == "sep=":  # a tab, stripped
-        return "\t", _split_header(lines[1] if len(lines) > 1 else "", "\t")
     headers = {separator: _split_header(lines[0] if lines else "", separator) for separator in _NAMES}
     known = {separator: sum(map(is_known, header)) for separator, header in headers.items()}
     best = max(_NAMES, key=lambda separator: (known[separator], len(headers[separator])))
@@ -200,12 +224,24 @@ def _check_lines(lines: Iterable[str], path: Path) -> Iterator[str]:
             number += 1
             yield line
     except UnicodeDecodeError as error:
+        wrong = _find_wrong_line(path) or number + 1
         raise UsageError(
-            f"{path}, line {number + 1}: the text is not UTF-8. Save the file as UTF-8."
+            f"{path}, line {wrong}: the text is not UTF-8. Save the file as UTF-8 (in Excel: CSV UTF-8)."
         ) from error
 
 
-def _read_own(path: Path, rows: Iterable[PlacedRow]) -> Iterator[ReadChat]:
+def _find_wrong_line(path: Path) -> int | None:
+    """Return the first line that is no UTF-8: the text is decoded in blocks, which know no lines."""
+    with open_chats(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    return None
+
+
+def _read_own(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of rows that we wrote.
 
     Raises:
@@ -214,16 +250,19 @@ def _read_own(path: Path, rows: Iterable[PlacedRow]) -> Iterator[ReadChat]:
     with Groups() as groups:
         for row in rows:
             cells = {name: _strip_quote(cell) for name, cell in row.cells.items()}
-            place = parse_timestamp(cells["turn"].strip())
-            if place is None:
-                raise FormatError(f"{cells['turn'][:40]!r} is no turn. Give its number.", row.place)
-            groups.add(cells["conversation"], place, row.line, cells)
+            at = parse_timestamp(cells["turn"].strip())
+            if at is None:
+                wrong = FormatError(f"{cells['turn'][:40]!r} is no turn. Give its number.", row.place)
+                reading.skip(wrong, row.place)
+                continue
+            groups.add(cells["conversation"], at, row.line, cells)
         for name, parts in groups:
             try:
                 conversation = _build_conversation(name, [part.value for part in parts])
                 yield ReadChat(f"{path}, line {parts[0].line}", conversation)
             except FormatError as error:
-                raise FormatError(str(error), f"line {parts[0].line}") from error
+                place = f"line {parts[0].line}"
+                reading.skip(FormatError(str(error), place), place)
 
 
 def _strip_quote(cell: str) -> str:

@@ -17,6 +17,8 @@ LARGEST = 100_000_000
 """Bytes of a file at most …"""
 LARGEST_UNPACKED = 1_000_000_000
 """… and of its parts unpacked."""
+_MOST_ROWS, _MOST_COLUMNS = 1_048_576, 500
+"""Excel's own limit, and more columns than a table of chats has."""
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
@@ -44,7 +46,11 @@ def _read_cells(path: Path, reading: Reading) -> Iterator[PlacedRow]:
             others = ", ".join(repr(sheet.title) for sheet in sheets[1:])
             reading.note(f"The sheet {sheets[0].title!r} was read, and not {others}.")
         header: list[str] | None = None
-        for number, cells in enumerate(sheets[0].iter_rows(values_only=True) if sheets else (), start=1):
+        # The bounds keep a sheet from claiming cells that are not there.
+        rows = (
+            sheets[0].iter_rows(max_row=_MOST_ROWS, max_col=_MOST_COLUMNS, values_only=True) if sheets else ()
+        )
+        for number, cells in enumerate(rows, start=1):
             if all(cell is None for cell in cells):
                 continue
             if header is None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
 from hallulab.scenarios.chats.reading import Reading, place_in
+from hallulab.scenarios.chats.unknown import describe_unknown, is_chat_of_people
 from hallulab.scenarios.chats.values import FormatError, open_chats, read_json_values
 from hallulab.scenarios.components import find_info, import_constants, list_component_names
 from hallulab.scenarios.errors import UsageError
@@ -20,6 +21,8 @@ GROUP = "hallulab.chat_formats"
 
 _DOCS = "docs/own-chats.md"
 _START = 65_536
+_MOST_WRONG = 100
+"""Values at the beginning of a file that may be wrong where its format is found out."""
 
 
 @cache
@@ -65,13 +68,18 @@ def read_chats(path: Path, format: str, reading: Reading | None = None) -> Itera
         raise UsageError(f"{place_in(path, error.place)}: {error}") from error
 
 
-def format_of(path: Path) -> str:
+def format_of(path: Path, reading: Reading | None = None) -> str:
     """Find out the format of a file or folder by its content.
+
+    Args:
+        path: the file.
+        reading: what the user decided; None: nothing.
 
     Raises:
         UsageError: it cannot be read, or is in no known format.
     """
     start, line = _read_start(path)
+    start = start._replace(mapping=(reading or Reading()).mapping)
     for name in list_formats():
         recognize = find_format(name).recognize
         if recognize is not None and recognize(start):
@@ -79,9 +87,16 @@ def format_of(path: Path) -> str:
     if not path.is_dir() and not start.data.strip():
         raise UsageError(f"{path}, line 1: the file is empty. Give a file of chats.")
     raise UsageError(
-        f"{path}, line {line}: in no format that is known by its content. `hallulab import --format` "
-        f"names it ({', '.join(list_formats())}); see {_DOCS}."
+        f"{path}, line {line}: in no format that is known by its content: {describe_unknown(start)} "
+        f"See {_DOCS}."
     )
+
+
+def _keep(wrong: list[Exception], error: Exception) -> None:
+    """Keep what is wrong with one of the first values; reading the file says it, or leaves the value out."""
+    wrong.append(error)
+    if len(wrong) > _MOST_WRONG:
+        raise wrong[0]
 
 
 def _read_start(path: Path) -> tuple[FileStart, int]:
@@ -90,9 +105,12 @@ def _read_start(path: Path) -> tuple[FileStart, int]:
         return FileStart(path, b"", None), 1
     with open_chats(path) as file:
         data = file.read(_START)
-    if data.decode("utf-8-sig", "replace").lstrip()[:1] not in ("{", "["):
+    if data.decode("utf-8-sig", "replace").lstrip()[:1] not in ("{", "[") or is_chat_of_people(data):
         return FileStart(path, data, None), 1
-    first = next(read_json_values(path), None)
+    wrong = list[Exception]()
+    first = next(read_json_values(path, lambda error, _: _keep(wrong, error)), None)
+    if first is None and wrong:
+        raise wrong[0]
     if first is None:
         return FileStart(path, data, None), 1
     value = first.value if isinstance(first.value, Mapping) else None

@@ -20,7 +20,7 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
 
 
 def _read_objects(path: Path, reading: Reading) -> Iterator[PlacedRow]:
-    for place, line, value in read_json_values(path):
+    for place, line, value in read_json_values(path, reading.skip):
         try:
             yield PlacedRow(place, line, require_object(value))
         except FormatError as error:
@@ -32,7 +32,7 @@ def recognize(start: FileStart) -> bool:
     if start.value is None:
         return False
     try:
-        find_kind(start.value, Reading())
+        find_kind(start.value, Reading(start.mapping))
     except AmbiguousNameError:
         return True  # rows of chats, and reading them says what is wrong
     except FormatError:

@@ -30,7 +30,8 @@ _TRACE = {"sessionid", "projectid", "traceid", "timestamp"}
 def is_langfuse(value: Mapping[str, Any]) -> bool:
     """Return whether a value has the keys of a trace, an observation or a session, or wraps such."""
     own = fold_keys(value)
-    if {"input", "output"} <= own.keys() and _TRACE & own.keys():
+    named = {"id", "traceid"} & own.keys()  # other logs have an input, an output and a session, too
+    if {"input", "output"} <= own.keys() and named and _TRACE & own.keys():
         return True
     if {"traceid", "type", "starttime"} <= own.keys():
         return True

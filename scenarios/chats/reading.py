@@ -7,35 +7,44 @@ names that could be the same thing are refused, unless the user says which it is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.text.wording import shorten_line
+from hallulab.scenarios.text.wording import join_names, shorten_line
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "user": (
         "user", "question", "query", "input", "prompt", "user_message", "user_input", "user_query",
-        "user_prompt", "human", "instruction", "input_text",
+        "user_prompt", "human", "instruction", "input_text", "inputs", "user_question", "customer_message",
     ),
     "reply": (
         "reply", "answer", "response", "output", "assistant", "assistant_message", "assistant_response",
         "completion", "actual_output", "model_output", "model_response", "bot_response", "generated_answer",
-        "generated_text", "output_text", "prediction", "ai_response",
+        "generated_text", "output_text", "prediction", "ai_response", "outputs", "bot_message", "bot_answer",
+        "llm_response", "llm_output", "agent_response", "chatbot_response",
     ),
     "passages": (
         "passages", "contexts", "context", "retrieved_contexts", "retrieved_documents", "retrieved_docs",
-        "retrieval_context", "documents", "evidence", "knowledge",
+        "retrieval_context", "documents", "evidence", "knowledge", "retrieved_context", "retrieved_passages",
+        "retrieved_chunks", "source_documents",
     ),
     "session": (
         "conversation", "conversation_id", "session_id", "session", "chat_id", "thread_id", "dialogue_id",
-        "dialog_id",
+        "dialog_id", "conversation_hash", "conversation_uuid", "chat_session_id", "ticket_id",
     ),
     "turn": ("turn", "turn_id", "turn_index", "turn_number", "position", "message_index"),
-    "time": ("timestamp", "time", "created_at", "created", "date", "datetime", "start_time", "create_time"),
-    "role": ("role", "speaker", "sender", "author", "message_type", "sender_type"),
+    "time": (
+        "timestamp", "time", "created_at", "created", "date", "datetime", "start_time", "create_time",
+        "sent_at",
+    ),
+    "role": (
+        "role", "speaker", "sender", "author", "message_type", "sender_type", "sender_role", "author_role",
+        "message_role", "from",
+    ),
     "text": ("content", "text", "message", "message_text", "body"),
     "messages": ("messages", "conversations", "conversation", "dialogue", "dialog", "chat", "turns"),
     "chatbot": ("chatbot", "bot", "bot_name", "assistant_name"),
@@ -71,13 +80,45 @@ def fold_keys(value: Mapping[str, Any]) -> dict[str, Any]:
 _FOLDED = {field: frozenset(map(fold_name, names)) for field, names in NAMES.items()}
 
 
+_FLAT = {
+    "user": ("input", "inputs"), "reply": ("output", "outputs"), "session": ("metadata",),
+    "passages": ("output", "outputs", "input", "inputs"),
+}  # fmt: skip
+"""What is looked for → objects that have it inside, in names such as `inputs.question` (LangSmith)."""
+
+
+def _fits(name: str, field: str) -> bool:
+    """Return whether a name is one of those of what is looked for."""
+    outer, dot, inner = name.rpartition(".")
+    if dot and fold_name(outer) in _FLAT.get(field, ()):
+        name = inner
+    return fold_name(name) in _FOLDED[field]
+
+
 def is_known(name: str) -> bool:
     """Return whether a name is one of those that are looked for."""
-    return any(fold_name(name) in folded for folded in _FOLDED.values())
+    return any(_fits(name, field) for field in NAMES)
 
 
 class AmbiguousNameError(FormatError):
-    """Two names of a file could be the same thing."""
+    """Several names of a file could be the same thing.
+
+    Args:
+        names: those.
+        field: what they could be.
+    """
+
+    def __init__(self, names: Sequence[str], field: str) -> None:
+        remedy = " or ".join(f"--map {field}={name}" for name in names)
+        super().__init__(f"{self.describe(names, field)} Say which: {remedy}.")
+        self.names = tuple(names)
+        self.field = field
+
+    @staticmethod
+    def describe(names: Sequence[str], field: str) -> str:
+        """Return the sentence without its remedy."""
+        told = join_names([f"`{name}`" for name in names])
+        return f"{told} could {'both' if len(names) == 2 else 'all'} be the {field}."
 
 
 class Layout(NamedTuple):
@@ -96,12 +137,18 @@ LAYOUTS: tuple[Layout, ...] = (
         "Ragas", ("user_input", "response"),
         {"user": "user_input", "reply": "response", "passages": "retrieved_contexts"},
     ),
+    Layout("Ragas, several turns", ("user_input",), {"messages": "user_input"}),
     Layout(
         "DeepEval", ("input", "actual_output"),
         {"user": "input", "reply": "actual_output", "passages": "retrieval_context"},
     ),
+    # Its `context` is what the bot should have been given, and `retrieval_context` what it was.
+    Layout("DeepEval, its evidence", ("context", "retrieval_context"), {"passages": "retrieval_context"}),
 )  # fmt: skip
-"""The known tools; the first whose names are all there decides the fields that it names."""
+"""The known tools; of those whose names are all there, the first that names a field decides it."""
+
+_MOST_TOLD = 30
+"""Names that are told as not read, at most."""
 
 
 class Reading:
@@ -152,28 +199,27 @@ class Reading:
 
     def _choose(self, names: tuple[str, ...], fields: tuple[str, ...]) -> dict[str, str]:
         folded = {fold_name(name): name for name in reversed(names)}
-        layout = next((one for one in LAYOUTS if all(fold_name(name) in folded for name in one.needs)), None)
+        layouts = [one for one in LAYOUTS if all(fold_name(name) in folded for name in one.needs)]
+        known = dict(item for layout in reversed(layouts) for item in layout.fields.items())
+        given = {fold_name(name) for name in self.mapping.values()}
         chosen = dict[str, str]()
         for field in fields:
             if field in self.mapping:
-                given = fold_name(self.mapping[field])
-                if given not in folded:
+                name = self.mapping[field]
+                if name not in names and fold_name(name) not in folded:
                     raise FormatError(
-                        f"--map {field}={self.mapping[field]}: there is no such name among "
-                        f"{shorten_line(', '.join(names))}. Correct it."
+                        f"--map {field}={name}: there is no such name among "
+                        f"{shorten_line(', '.join(names))}. "
+                        "Correct it."
                     )
-                chosen[field] = folded[given]
-            elif layout is not None and field in layout.fields:
-                if (known := folded.get(fold_name(layout.fields[field]))) is not None:
-                    chosen[field] = known
+                chosen[field] = name if name in names else folded[fold_name(name)]
+            elif field in known:
+                if (there := folded.get(fold_name(known[field]))) is not None:
+                    chosen[field] = there
             else:
-                found = [name for name in names if fold_name(name) in _FOLDED[field]]
-                found = [name for name in found if name not in self.mapping.values()]
+                found = [name for name in names if _fits(name, field) and fold_name(name) not in given]
                 if len(found) > 1:
-                    raise AmbiguousNameError(
-                        f"{' and '.join(f'`{name}`' for name in found)} could both be the {field}. "
-                        f"Say which: {' or '.join(f'--map {field}={name}' for name in found)}."
-                    )
+                    raise AmbiguousNameError(found, field)
                 if found:
                     chosen[field] = found[0]
         return chosen
@@ -186,7 +232,7 @@ class Reading:
     def leave(self, names: Iterable[str]) -> None:
         """Note that names were not read, unless they were elsewhere."""
         read = {name for taken in self.taken.values() for name in taken}
-        self.unread |= dict.fromkeys(name for name in names if name not in read)
+        self.unread |= dict.fromkeys(name for name in names if name.strip() and name not in read)
 
     def note(self, sentence: str) -> None:
         """Keep a sentence for the user."""
@@ -213,7 +259,8 @@ class Reading:
         """
         if len(self.skipped) >= self.skip_bad:
             raise error
-        self.skipped.append(f"{place}: {error}")
+        told = str(error)
+        self.skipped.append(told if place in told else f"{place}: {told}")
 
     def describe(self) -> str:
         """Return what was taken for what, and what was not read; empty if nothing was noted.
@@ -224,7 +271,9 @@ class Reading:
         'user ← question, reply ← response; not read: score'
         """
         taken = [f"{field} ← {' and '.join(names)}" for field, names in self.taken.items()]
-        unread = [f"not read: {', '.join(self.unread)}"] if self.unread else []
+        more = [f"{len(self.unread) - _MOST_TOLD} more"] if len(self.unread) > _MOST_TOLD else []
+        named = [shorten_line(name) for name in islice(self.unread, _MOST_TOLD)]
+        unread = [f"not read: {', '.join([*named, *more])}"] if self.unread else []
         return "; ".join(filter(None, [", ".join(taken), *unread]))
 
 

@@ -7,34 +7,37 @@ messages. Rows of one session are one conversation, in the order of their turns 
 from __future__ import annotations
 
 import json
-import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import lru_cache
 from itertools import chain
 from math import isnan
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from hallulab.scenarios.chats.cells import is_nothing, unpack_cell
+from hallulab.scenarios.chats.cells import holds_words, is_nothing, unpack_cell
 from hallulab.scenarios.chats.chat_format import ReadChat
 from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence
-from hallulab.scenarios.chats.otel import parse_timestamp
-from hallulab.scenarios.chats.reading import NAMES, Reading, place_in
+from hallulab.scenarios.chats.reading import NAMES, Reading, fold_name, place_in
 from hallulab.scenarios.chats.record import CHATBOT, MODEL, ChatContext, add_topic, build_conversation
+from hallulab.scenarios.chats.row_order import check_row_order, read_row_place
 from hallulab.scenarios.chats.traces import extract_messages
-from hallulab.scenarios.chats.turns import (
-    ChatMessageRecord,
-    build_turns,
-    read_chat_message,
-)
-from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups
-from hallulab.scenarios.text.wording import shorten_line
-from hallulab.scenarios.transcript import Conversation
+from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns, read_chat_message
+from hallulab.scenarios.chats.values import FormatError, Groups
+from hallulab.scenarios.text.wording import format_count, shorten_line
+from hallulab.scenarios.transcript import Conversation, Turn
 
-_BESIDE = ("session", "turn", "time", "topic", "chatbot", "model")
+_BESIDE = ("session", "turn", "topic", "chatbot", "model")
 _EXCHANGE = ("user", "reply", "passages")
 _MESSAGE = ("role", "text", "passages")
-_DOTTED = re.compile(r"(\d{1,9})\.(\d{1,6})")
+_WHOLE_MESSAGE = ("text", "passages")
+_DIALOGUE = ("messages", "passages")
+_ALONE = (_MESSAGE, _WHOLE_MESSAGE)
+"""Kinds of rows that are one message."""
+_LAYOUTS_AT_ONCE = 1_000
+_NO_REPLY = "without a reply"
+_NO_USER = "without a message of the user"
 
 
 class PlacedRow(NamedTuple):
@@ -48,6 +51,15 @@ class PlacedRow(NamedTuple):
     """Name → value."""
 
 
+class _Columns(NamedTuple):
+    """What the names of a row are."""
+
+    kind: tuple[str, ...]
+    """What the row is: `_EXCHANGE` and its like."""
+    names: Mapping[str, str]
+    """What is looked for → its name."""
+
+
 def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of rows, however they are ordered.
 
@@ -59,52 +71,112 @@ def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
     Raises:
         FormatError: a row is wrong, or has no column that is needed.
     """
+    choose = lru_cache(_LAYOUTS_AT_ONCE)(lambda names: _choose_columns(names, reading))
+    left_out, unordered = Counter[str](), list[str]()
     with Groups() as groups:
         for number, row in enumerate(rows, start=1):
             try:
-                found = _read_row(row.cells, reading)
-                at = _read_order(found)
+                columns = choose(tuple(row.cells))
+                found = _read_row(row.cells, columns, reading)
+                session = found["session"] or _name_session(columns, number, reading)
             except FormatError as error:
                 reading.skip(FormatError(str(error), row.place), row.place)
                 continue
-            groups.add(found["session"] or f"row-{number}", at, row.line, {**found, "place": row.place})
+            groups.add(session, found["order"][2] or 0.0, row.line, {**found, "place": row.place})
         for session, parts in groups:
             place = parts[0].value["place"]
             try:
-                _check_order(session, parts, reading)
-                yield ReadChat(
-                    place_in(path, place), _join_rows(session, [part.value for part in parts], reading)
-                )
+                if not check_row_order(session, parts):
+                    unordered.append(session)
+                joined = _join_rows(session, [part.value for part in parts], left_out)
+                yield ReadChat(place_in(path, place), joined)
             except FormatError as error:
-                reading.skip(FormatError(str(error), error.place or place), place)
+                reading.skip(FormatError(str(error), error.place or place), error.place or place)
+    for reason, count in left_out.items():
+        reading.note(f"Left out: {format_count(count, 'row')} {reason}.")
+    if unordered:
+        reading.note(
+            f"In {format_count(len(unordered), 'conversation')}, such as {shorten_line(unordered[0])!r}, "
+            "rows have the same turn or time: these stand in the order of the file."
+        )
 
 
-def _read_row(cells: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
-    """Return what a row says, as JSON: its messages, its session, turn and time, and what stands beside."""
-    kind = find_kind(cells, reading)
-    chosen = reading.choose(cells, *kind)
-    rest = [name for name in cells if name not in chosen.values()]
-    chosen = {**chosen, **reading.choose(rest, *_BESIDE)}
-    found = {field: cells[name] for field, name in chosen.items()}
-    if kind == _EXCHANGE:
-        said = [
-            *_read_words(found["user"], "user", reading), *_read_words(found["reply"], "assistant", reading)
-        ]  # fmt: skip
-    elif kind == _MESSAGE:
-        message = {"role": found["role"], "content": _read_cell(found["text"])}
-        said = read_chat_message(message, chosen["text"])
-    else:
-        said = extract_messages(unpack_cell(found["messages"]), "user")
-    passages = found.get("passages")
-    evidence = () if is_nothing(passages) else tuple(extract_evidence(unpack_cell(passages), "passage"))
+def _choose_columns(names: tuple[str, ...], reading: Reading) -> _Columns:
+    """Return what the names of a row are, and note it.
+
+    Raises:
+        FormatError: something is missing, or could be two things.
+    """
+    kind = find_kind(names, reading)
+    chosen = dict(reading.choose(names, *kind))
+    chosen |= reading.choose([name for name in names if name not in chosen.values()], *_BESIDE)
+    if "turn" not in chosen:  # turns decide, and then two columns with times do no harm
+        chosen |= reading.choose([name for name in names if name not in chosen.values()], "time")
+    if kind == _DIALOGUE and "session" not in chosen:
+        for name in [name for name in names if fold_name(name) == "id"][:1]:
+            chosen["session"] = name
+            reading.take("session", name)
+    return _Columns(kind, chosen)
+
+
+def _name_session(columns: _Columns, number: int, reading: Reading) -> str:
+    """Return the conversation of a row that names none: its own, or that of all messages of a table.
+
+    Raises:
+        FormatError: the row is one message, and other rows say of which conversation they are.
+    """
+    if columns.kind not in _ALONE:
+        return f"row-{number}"
+    if name := columns.names.get("session"):
+        raise FormatError(f"`{name}` is empty, so the message is of no conversation. Fill it in.")
+    reading.note("No name says of which conversation a message is: all are one conversation.")
+    return "all"
+
+
+def _read_row(cells: Mapping[str, Any], columns: _Columns, reading: Reading) -> dict[str, Any]:
+    """Return what a row says, as JSON: its messages, its session and order, and what stands beside."""
+    found = {field: cells[name] for field, name in columns.names.items()}
+    said = _read_said(found, columns)
+    evidence = _read_passages(found.get("passages"), columns, reading)
     last = next((place for place in reversed(range(len(said))) if said[place].role == "assistant"), None)
     if last is not None and evidence:
         said[last] = replace(said[last], evidence=(*said[last].evidence, *evidence))
+    beside = {field: _read_cell(found.get(field)) or None for field in (*_BESIDE, "time")}
+    in_order = columns.kind != _DIALOGUE or beside["session"] is not None
     return {
-        **{field: _read_cell(found.get(field)) or None for field in _BESIDE},
-        "alone": kind == _MESSAGE,
+        **{field: beside[field] for field in ("session", "topic", "chatbot", "model")},
+        "order": read_row_place(beside["turn"], beside["time"]) if in_order else (None, "", None, ""),
+        "kind": columns.kind,
         "said": [asdict(one) for one in said],
     }
+
+
+def _read_said(found: Mapping[str, Any], columns: _Columns) -> list[ChatMessageRecord]:
+    """Return the messages of a row.
+
+    Raises:
+        FormatError: one is none, or nobody knows who speaks.
+    """
+    if columns.kind == _EXCHANGE:
+        asked = _read_words(found["user"], "user", columns.names["user"])
+        replied = _read_words(found["reply"], "assistant", columns.names["reply"])
+        # A reply may come with the dialogue before it, and the dialogue with the reply.
+        last = max((place for place, one in enumerate(replied) if one.role == "user"), default=-1)
+        replied = replied[last + 1 :]
+        if asked and replied and (asked[-1].role, asked[-1].text) == ("assistant", replied[-1].text):
+            del asked[-1]
+        return [*asked, *replied]
+    if columns.kind == _MESSAGE:
+        content = unpack_cell(found["text"])
+        content = content if isinstance(content, list) and holds_words(content) else _read_cell(found["text"])
+        return read_chat_message({"role": _read_cell(found["role"]), "content": content}, "row")
+    name = columns.names["messages" if columns.kind == _DIALOGUE else "text"]
+    listed = unpack_cell(found["messages" if columns.kind == _DIALOGUE else "text"])
+    said = extract_messages(listed, "user") if isinstance(listed, list | Mapping) else []
+    if not said and not is_nothing(listed):
+        wanted = "list of messages" if columns.kind == _DIALOGUE else "message that says who speaks"
+        raise FormatError(f"`{name}` is no {wanted}: {shorten_line(_read_cell(listed))[:60]!r}. Correct it.")
+    return said
 
 
 def find_kind(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
@@ -113,12 +185,15 @@ def find_kind(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
     Raises:
         FormatError: it is none of these.
     """
+    names = tuple(names)
     chosen = Reading(reading.mapping).choose
     for kind in (_EXCHANGE, _MESSAGE):
         if set(kind[:2]) <= chosen(names, *kind[:2]).keys():
             return kind
     if "messages" in chosen(names, "messages"):
-        return ("messages", "passages")
+        return _DIALOGUE
+    if {"text", "session"} <= chosen(names, "text", "session").keys():
+        return _WHOLE_MESSAGE
     lacking = "reply" if "user" in chosen(names, "user") else "user"
     raise FormatError(
         f"no column {' or '.join(NAMES[lacking][:8])} among {shorten_line(', '.join(names))}. Name the "
@@ -126,14 +201,35 @@ def find_kind(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
     )
 
 
-def _read_words(value: Any, role: Literal["user", "assistant"], reading: Reading) -> list[ChatMessageRecord]:
-    """Return the message in a cell, or the dialogue up to it."""
-    text, found = _read_cell(value), unpack_cell(value)
-    if isinstance(found, list | dict):
-        if said := extract_messages(found, role):
-            return said
-        reading.note(f"Some cells of the {role} are JSON without a known message: kept as they are.")
+def _read_words(value: Any, role: Literal["user", "assistant"], name: str) -> list[ChatMessageRecord]:
+    """Return the message in a cell, or the dialogue up to it.
+
+    Raises:
+        FormatError: it is an object or a list in which no message is known.
+    """
+    found = unpack_cell(value)
+    if isinstance(found, Mapping) or (isinstance(found, list) and holds_words(found)):
+        said = extract_messages(found, role)
+        if not said and found:
+            raise FormatError(
+                f"`{name}` is an object or a list in which no message is known: "
+                f"{shorten_line(_read_cell(value))[:60]!r}. Give the text alone, or name another column."
+            )
+        return said
+    text = _read_cell(value)
     return [ChatMessageRecord(role, text)] if text.strip() else []
+
+
+def _read_passages(value: Any, columns: _Columns, reading: Reading) -> list[FoundEvidence]:
+    """Return the passages in a cell; DeepEval joins them by bars where it writes tables."""
+    if is_nothing(value):
+        return []
+    found, names = unpack_cell(value), columns.names
+    deepeval = fold_name(names["passages"]), fold_name(names.get("reply", ""))
+    if isinstance(found, str) and "|" in found and deepeval == ("retrievalcontext", "actualoutput"):
+        found = found.split("|")
+        reading.note(f"`{names['passages']}`: passages are separated by bars, as DeepEval writes them.")
+    return [one for one in extract_evidence(found, "passage") if not is_nothing(one.text)]
 
 
 def _read_cell(value: Any) -> str:
@@ -143,67 +239,28 @@ def _read_cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _read_order(row: Mapping[str, Any]) -> float:
-    """Return the place of a row in its session; 0 where it has none.
-
-    Raises:
-        FormatError: it is neither a number nor a time, so the order is not known.
-    """
-    if row["session"] is None:
-        return 0.0
-    if row["turn"] is not None:
-        if dotted := _DOTTED.fullmatch(row["turn"].strip()):  # `1.10` stands behind `1.2`
-            return int(dotted[1]) + int(dotted[2]) / 1e6
-        given = row["turn"]
-    elif row["time"] is not None:
-        given = row["time"]
-    else:
-        return 0.0
-    place = parse_timestamp(given.strip())
-    if place is None:
-        raise FormatError(
-            f"{given[:40]!r} is no turn or time by which rows are ordered. Give a number or a time such as "
-            "2026-10-01T09:30:00, or delete the column: then rows stand in their order."
-        )
-    return place
-
-
-def _check_order(session: str, parts: Sequence[GroupedPart], reading: Reading) -> None:
-    """Note equal times of a session, which do not say what came first.
-
-    Raises:
-        FormatError: some rows of a session have a turn or time, and others have none.
-    """
-    orders = [part.value["turn"] or part.value["time"] for part in parts]
-    lacking = [part for part, order in zip(parts, orders, strict=True) if order is None]
-    if 0 < len(lacking) < len(parts):
-        raise FormatError(
-            f"other rows of the conversation {session[:40]!r} have a turn or time, and this one has none. "
-            "Give it one, or delete the column: then rows stand in their order.",
-            lacking[0].value["place"],
-        )
-    if not lacking and len(set(orders)) < len(orders):
-        reading.note(
-            f"Rows of the conversation {session[:40]!r} have one turn or time: they stand in their order."
-        )
-
-
-def _join_rows(session: str, rows: Sequence[Mapping[str, Any]], reading: Reading) -> Conversation:
-    """Return the conversation of the rows of a session, in order."""
+def _join_rows(session: str, rows: Sequence[Mapping[str, Any]], left_out: Counter[str]) -> Conversation:
+    """Return the conversation of the rows of a session, in order; count rows that are no turn."""
     said = [[_revive(one) for one in row["said"]] for row in rows]
-    if all(row["alone"] for row in rows):
-        turns = list(build_turns(chain.from_iterable(said)))
+    turns = list[Turn]()
+    if all(tuple(row["kind"]) in _ALONE for row in rows):
+        turns += build_turns(chain.from_iterable(said))
     else:
-        turns = []
         for row, own in zip(rows, said, strict=True):
             found = add_topic(build_turns(own), row["topic"])
-            if not found and any(one.role == "user" for one in own):
-                reading.note("Rows without a reply were left out.")
-            # A row may repeat the dialogue before it.
-            turns += found[-1:] if turns else found
+            turns += found[_count_repeated(turns, found) :]
+            if not found and own:
+                left_out[_NO_REPLY if any(one.role == "user" for one in own) else _NO_USER] += 1
     first = rows[0]
     about = ChatContext(id=session, chatbot=first["chatbot"] or CHATBOT, model=first["model"] or MODEL)
     return build_conversation(turns, about, session)
+
+
+def _count_repeated(before: Sequence[Turn], found: Sequence[Turn]) -> int:
+    """Return how many turns of a row repeat the end of the dialogue before it; its last one is new."""
+    words = [(turn.user.strip(), turn.reply.strip()) for turn in before[-len(found) :]]
+    own = [(turn.user.strip(), turn.reply.strip()) for turn in found]
+    return next((count for count in range(len(own) - 1, 0, -1) if words[-count:] == own[:count]), 0)
 
 
 def _revive(said: Mapping[str, Any]) -> ChatMessageRecord:

@@ -11,8 +11,9 @@ import json
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, Self, cast
@@ -97,6 +98,10 @@ def _check_unpacked_size(unpacked: gzip.GzipFile, path: Path) -> None:
     unpacked.seek(0)
 
 
+Skip = Callable[[Exception, str], None]
+"""Takes a wrong record's error and place, or raises the error (`Reading.skip`)."""
+
+
 class Value(NamedTuple):
     """A value of a file, and its place there."""
 
@@ -108,10 +113,15 @@ class Value(NamedTuple):
     """It."""
 
 
-def read_json_values(path: Path) -> Iterator[Value]:
+def read_json_values(path: Path, skip: Skip | None = None) -> Iterator[Value]:
     """Yield the values of JSON lines, or the elements of the list that is the file.
 
     A file with one object, perhaps over many lines, yields it.
+
+    Args:
+        path: the file.
+        skip: is given the error of each line or element that is no JSON, and its place, and may raise it;
+            None: it is raised.
 
     Raises:
         UsageError: the file cannot be read, or is no strict JSON (`parse_json`); names the line.
@@ -120,10 +130,15 @@ def read_json_values(path: Path) -> Iterator[Value]:
     if first.startswith(b"["):
         for number, element in enumerate(_Scan(path).elements(_read_texts(path)), start=1):
             place = f"line {element.line}, item {number}"
-            yield Value(place, element.line, _parse_value(element.text, f"{path}, {place}"))
-    elif path.name.lower().removesuffix(".gz").rpartition(".")[2] not in _LINES and is_unfinished(
-        first.decode("utf-8", "replace")
-    ):
+            try:
+                value = _parse_value(element.text, f"{path}, {place}")
+            except UsageError as error:
+                if skip is None:
+                    raise
+                skip(error, place)
+                continue
+            yield Value(place, element.line, value)
+    elif not _has_lines(path) and is_unfinished(first.decode("utf-8", "replace")):
         text = "".join(_read_texts(path)).removeprefix("\ufeff")
         if len(text) > LARGEST:
             raise UsageError(
@@ -132,8 +147,12 @@ def read_json_values(path: Path) -> Iterator[Value]:
         yield from _unwrap(_parse_value(text, f"{path}, line 1"))
     else:
         with open_chats(path) as file:
-            for number, value in parse_lines(file, path):
-                yield Value(f"line {number}", number, value)
+            values = (Value(f"line {number}", number, one) for number, one in parse_lines(file, path, skip))
+            head = list(islice(values, 2))
+            if len(head) == 1 and not _has_lines(path):
+                yield from _unwrap(head[0].value)
+            else:
+                yield from chain(head, values)
 
 
 def _has_lines(path: Path) -> bool:

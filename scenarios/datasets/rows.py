@@ -16,7 +16,7 @@ from typing import Any
 
 from hallulab.scenarios.chats.cells import unpack_cell
 from hallulab.scenarios.chats.evidence import extract_evidence
-from hallulab.scenarios.chats.reading import Reading, fold_name
+from hallulab.scenarios.chats.reading import AmbiguousNameError, Reading, fold_name
 from hallulab.scenarios.chats.values import FormatError, read_json_values
 from hallulab.scenarios.datasets.jsonl import PassageInput, ReplyLine, build_labelled_reply
 from hallulab.scenarios.datasets.loader import SCHEMA, make_repeated_id_error
@@ -103,6 +103,9 @@ def _rename(value: Any, reading: Reading, place: str) -> dict[str, Any]:
         raise UsageError(f"{place}: must be an object. Correct it; see {SCHEMA}.")
     try:
         return rename_row(value, reading)
+    except AmbiguousNameError as error:
+        told = error.describe(error.names, _ASKED[error.field])
+        raise UsageError(f"{place}: {told} Delete or rename one.") from error
     except FormatError as error:
         raise UsageError(f"{place}: {error}") from error
 

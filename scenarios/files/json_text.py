@@ -15,7 +15,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -153,19 +153,29 @@ _log = logging.getLogger(__name__)
 _BLOCK = 65536
 
 
-def parse_lines(lines: Iterable[bytes], path: Path) -> Iterator[tuple[int, Any]]:
+def parse_lines(
+    lines: Iterable[bytes], path: Path, skip: Callable[[Exception, str], None] | None = None
+) -> Iterator[tuple[int, Any]]:
     """Yield (line number from 1, value) of each line that is not blank.
 
     Args:
         lines: lines of an open or unpacked file.
         path: the file, for errors.
+        skip: is given the error of each wrong line, and its place, and may raise it; None: it is raised.
 
     Raises:
         UsageError: a line is not strict JSON (`parse_json`).
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            yield number, _parse_value(line, number, path)
+            try:
+                value = _parse_value(line, number, path)
+            except UsageError as error:
+                if skip is None:
+                    raise
+                skip(error, f"line {number}")
+                continue
+            yield number, value
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, Any]]:

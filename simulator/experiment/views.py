@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, ValidationError, field_validator
 
-from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.values import FormatError
+from hallulab.scenarios.chats.reading import AmbiguousNameError, Reading
 from hallulab.scenarios.datasets.jsonl import PassageInput, build_input_passages, wrap_texts
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error
@@ -20,6 +19,10 @@ _TAKES = (
     "Give a TurnView, or a mapping with `question`, `passages`, `reply` and, if there was a dialogue before, "
     "`history` (docs/python.md)"
 )
+
+
+_FIELDS = {"question": "user", "passages": "passages", "reply": "reply"}
+"""Our name → what a reading looks for."""
 
 
 class MessageInput(Frozen):
@@ -108,8 +111,10 @@ def _read_view(number: int, given: Any) -> TurnView:
         if not hasattr(given, "keys"):
             raise UsageError(f"judge: item {number} of `views` is {_describe_kind(given)}. {_TAKES}.")
         return ViewInput.model_validate(_rename(dict(given))).view()
-    except FormatError as error:
-        raise UsageError(f"judge: item {number} of `views`: {error}") from error
+    except AmbiguousNameError as error:
+        ours = next(name for name, field in _FIELDS.items() if field == error.field)
+        told = error.describe(error.names, ours)
+        raise UsageError(f"judge: item {number} of `views`: {told} Call that one `{ours}`.") from error
     except ValidationError as error:
         first = choose_main_error(error)
         field = ".".join(str(part) for part in first["loc"])
@@ -121,10 +126,9 @@ def _read_view(number: int, given: Any) -> TurnView:
 def _rename(given: dict[Any, Any]) -> dict[str, Any]:
     """Return the keys by the names of `TurnView`, without what a table calls missing."""
     held = {str(key): value for key, value in given.items() if value is not None and not _is_nan(value)}
-    wanted = {"question": "user", "passages": "passages", "reply": "reply"}
-    fields = [field for name, field in wanted.items() if name not in held]
+    fields = [field for name, field in _FIELDS.items() if name not in held]
     for field, name in Reading().choose(held, *fields).items():
-        ours = next(one for one, other in wanted.items() if other == field)
+        ours = next(one for one, other in _FIELDS.items() if other == field)
         held[ours] = held.pop(name)
     return held
 

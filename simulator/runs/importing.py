@@ -126,7 +126,7 @@ async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, I
     found = Folder({}, ()) if documents is None else _read_folder(documents, strict=options.strict)
     reading.notes.extend(found.notes)
     pack = build_imported_scenario(found.documents) if named is None else load_scenario(named)
-    format = options.format or format_of(file)
+    format = options.format or format_of(file, reading)
     about = Imported(file=str(file), format=format, documents=None if documents is None else str(documents))
     scenario = SCENARIO if named is None else locate_pack(named)
     source = _build_evidence_source(pack)
@@ -173,6 +173,13 @@ async def import_chats(
         with beside.open_conversations() as journal:
             while batch := list(islice(chats, _AT_ONCE)):
                 await _write(journal, batch, counts, source)
+        if unused := [
+            f"{field}={name}" for field, name in reading.mapping.items() if field not in reading.taken
+        ]:
+            raise UsageError(
+                f"--map {unused[0]}: nothing of the kind is looked for in a file of the format "
+                f"{about.format}. Leave it out."
+            )
         if not counts.conversations:
             raise UsageError(f"{path}: no conversation in it has a reply, so there is nothing to judge.")
         if about.documents is not None:
@@ -197,7 +204,11 @@ def _read_counted(path: Path, format: str, counts: ImportCounts, reading: Readin
             counts.without_reply += 1
             continue
         if one.id in known:
-            raise UsageError(f"{place}: another conversation is called {one.id!r}, too. Rename one of them.")
+            error = UsageError(
+                f"{place}: another conversation is called {one.id!r}, too. Rename one of them."
+            )
+            reading.skip(error, place)
+            continue
         known.add(one.id)
         counts.conversations += 1
         counts.turns += len(one.turns)

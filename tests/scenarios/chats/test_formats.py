@@ -271,8 +271,8 @@ def test_rows_of_a_conversation_have_all_a_turn_or_none(tmp_path: Path) -> None:
 
 
 def test_rows_with_a_time_that_cannot_be_read_are_no_guess(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.csv", "session,time,question,answer\nx,03/01/2026 9:30,C?,D.\n")
-    with pytest.raises(UsageError, match=r"line 2: '03/01/2026 9:30' is no turn or time by which rows"):
+    path = written(tmp_path, "a.csv", "session,time,question,answer\nx,03/01/2026 9:30,C?,D.\nx,,E?,F.\n")
+    with pytest.raises(UsageError, match=r"line 2: '03/01/2026 9:30' is no time by which rows"):
         read(path)
 
 

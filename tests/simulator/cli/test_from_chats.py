@@ -149,7 +149,7 @@ def test_where_no_chat_becomes_a_persona_nothing_is_written(
         ),
         (
             "Hello.\n",
-            "chats.jsonl, line 1: in no format that is known by its content. `hallulab import --format`",
+            "chats.jsonl, line 1: in no format that is known by its content: it is neither JSON nor a table",
         ),
     ],
 )
