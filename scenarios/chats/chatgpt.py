@@ -1,7 +1,4 @@
-"""ChatGPT's export, `conversations.json`: a tree of messages under `mapping`, of which `current_node` is the last.
-
-The file may stand in the archive that is sent.
-"""
+"""ChatGPT's export, `conversations.json`: a tree of messages under `mapping`; `current_node` is the last shown."""
 
 from __future__ import annotations
 

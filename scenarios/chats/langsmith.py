@@ -1,0 +1,90 @@
+"""Runs of LangSmith: a run a line, or `runs`, with `inputs`, `outputs` and `run_type`.
+
+As in LangSmith's run data format of October 2026. A run of the type `retriever` or `tool` has evidence; the
+runs of one thread (`session_id`, `thread_id` or `conversation_id` of the metadata) are one conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object
+from hallulab.scenarios.chats.otel import read_timestamp
+from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.traces import TraceSpan, read_traces
+from hallulab.scenarios.chats.values import FormatError, list_in
+
+_THREADS = ("session_id", "thread_id", "conversation_id")
+_KINDS = {"llm": "model", "retriever": "evidence", "tool": "evidence"}
+_DEEPEST = 50
+
+
+def read_langsmith_spans(
+    value: Mapping[str, Any], reading: Reading | None = None, levels: int = _DEEPEST
+) -> Iterator[TraceSpan]:
+    """Yield a run, and those in it, as spans.
+
+    Args:
+        value: a run, or an object with `runs`.
+        reading: notes what is taken for what.
+        levels: how deep runs may stand in each other.
+
+    Raises:
+        FormatError: a run has no identifier, or they stand too deep in each other.
+    """
+    if isinstance(value.get("runs"), list):
+        for one in value["runs"]:
+            yield from read_langsmith_spans(require_object(one), reading, levels)
+        return
+    trace = value.get("trace_id") or value.get("id")
+    if not isinstance(trace, str) or not trace or not levels:
+        raise FormatError("a run has no `trace_id` and no `id`. Export it with them.")
+    if reading is not None:
+        for field, name in (("user", "inputs"), ("reply", "outputs")):
+            reading.take(field, name)
+    extra = value.get("extra")
+    metadata = extra.get("metadata") if isinstance(extra, Mapping) else None
+    about = metadata if isinstance(metadata, Mapping) else {}
+    kind = _KINDS.get(str(value.get("run_type")), "other")
+    yield TraceSpan.model_validate({
+        "trace": trace,
+        "kind": kind,
+        "root": not (value.get("parent_run_id") or value.get("parent_run_ids")),
+        "start": read_timestamp(value.get("start_time")),
+        "end": read_timestamp(value.get("end_time")),
+        "name": str(value.get("name") or ""),
+        "given": value.get("inputs"),
+        "gave": value.get("outputs"),
+        "session": next((str(about[key]) for key in _THREADS if about.get(key)), None),
+        "model": about["ls_model_name"] if isinstance(about.get("ls_model_name"), str) else None,
+    })  # fmt: skip
+    for child in list_in(value, "child_runs"):
+        inner = {"trace_id": trace, "parent_run_id": trace, **require_object(child)}
+        yield from read_langsmith_spans(inner, reading, levels - 1)
+
+
+def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
+    """Yield the conversations of a file of runs."""
+    return read_traces(path, reading, read_langsmith_spans)
+
+
+def recognize(start: FileStart) -> bool:
+    """Return whether the first object is a run, or has runs."""
+    value = start.value
+    if value is None:
+        return False
+    runs = value.get("runs")
+    first = runs[0] if isinstance(runs, list) and runs else value
+    return isinstance(first, Mapping) and {"run_type", "inputs"} <= first.keys()
+
+
+INFO = ChatFormat(
+    name="langsmith",
+    about="runs of LangSmith",
+    endings=(".jsonl", ".json"),
+    read=read,
+    recognize=recognize,
+    rank=-9,
+)

@@ -1,0 +1,98 @@
+"""Results of promptfoo: `vars` and `response.output`, a result a line, or under `results.results`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hallulab.scenarios.chats.cells import unpack_cell
+from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object, skip_wrong
+from hallulab.scenarios.chats.evidence import extract_evidence
+from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
+from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns
+from hallulab.scenarios.chats.values import FormatError, read_json_values
+from hallulab.scenarios.transcript import Conversation
+
+
+def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
+    """Yield the conversation of each result."""
+    for place, _, value in read_json_values(path):
+        results = _find_results(require_object(value))
+        for number, result in enumerate(results, start=1):
+            where = f"{place}, result {number}" if len(results) > 1 else place
+            with skip_wrong(reading, where):
+                one = _read_result(require_object(result), f"{place.replace(' ', '-')}-{number}", reading)
+                yield ReadChat(f"{path}, {where}", one)
+
+
+def _find_results(value: Mapping[str, Any]) -> list[Any]:
+    """Return the results of a file, or the one that a line is."""
+    while isinstance(value.get("results"), Mapping):
+        value = value["results"]
+    listed = value.get("results")
+    return listed if isinstance(listed, list) else [value]
+
+
+def _read_result(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
+    given = value.get("vars")
+    chosen = reading.choose(given, "user", "passages") if isinstance(given, Mapping) else {}
+    if isinstance(given, Mapping) and "user" in chosen:
+        said = [ChatMessageRecord("user", _convert_to_text(given[chosen["user"]]))]
+    else:
+        said = _read_prompt(value.get("prompt"), reading)
+    response = value.get("response")
+    output = response.get("output") if isinstance(response, Mapping) else None
+    if output is None:
+        reading.count("Results without an output left out, such as those of a failed request")
+    else:
+        reading.take("reply", "response.output")
+        context = given[chosen["passages"]] if isinstance(given, Mapping) and "passages" in chosen else None
+        evidence = tuple(extract_evidence(unpack_cell(context), "context")) if context else ()
+        said.append(ChatMessageRecord("assistant", _convert_to_text(output), evidence))
+    id, provider = value.get("id"), value.get("provider")
+    model = provider.get("id") if isinstance(provider, Mapping) else provider
+    about = ChatContext(
+        id=id if isinstance(id, str) and id else None, model=model if isinstance(model, str) else MODEL
+    )
+    return build_conversation(build_turns(said), about, name)
+
+
+def _read_prompt(prompt: Any, reading: Reading) -> list[ChatMessageRecord]:
+    raw = prompt.get("raw") if isinstance(prompt, Mapping) else prompt
+    if not isinstance(raw, str):
+        raise FormatError(
+            "a result has no variable such as `question` and no `prompt.raw`, so its question is not known. "
+            "Say which variable it is: --map user=NAME."
+        )
+    found = unpack_cell(raw)
+    if isinstance(found, list):
+        return read_said(found, "prompt.raw", reading)
+    reading.take("user", "prompt.raw")
+    return [ChatMessageRecord("user", raw)]
+
+
+def _convert_to_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def recognize(start: FileStart) -> bool:
+    """Return whether the first object is a result, or has results."""
+    if start.value is None:
+        return False
+    results = _find_results(start.value)
+    first = results[0] if results else None
+    return isinstance(first, Mapping) and "vars" in first and ("response" in first or "error" in first)
+
+
+INFO = ChatFormat(
+    name="promptfoo",
+    about="results of promptfoo",
+    endings=(".json", ".jsonl"),
+    read=read,
+    recognize=recognize,
+    rank=-11,
+)
