@@ -50,5 +50,5 @@ INFO = ChatFormat(
     endings=(".json", ".jsonl"),
     read=read,
     recognize=recognize,
-    rank=-2,
+    rank=0,
 )

@@ -1,4 +1,4 @@
-"""Logs of Amazon Bedrock: those of model invocations, and answers of `RetrieveAndGenerate` with their citations.
+"""Logs of Amazon Bedrock: model invocations, and answers of `RetrieveAndGenerate` with their citations.
 
 As in the API reference of October 2026. Requests of Converse alone are lines with `messages` (`openai`).
 """
@@ -19,12 +19,12 @@ from hallulab.scenarios.chats.turns import ChatMessageRecord
 from hallulab.scenarios.chats.values import FormatError, list_in
 from hallulab.scenarios.transcript import Conversation
 
-_READ = ("input", "output", "citations", "request", "sessionId", "ResponseMetadata", "guardrailAction")
+_READ = ("messages", "response", "input", "output", "citations", "request", "ResponseMetadata")
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of the requests; those of one session are one."""
-    return read_log(path, reading, _flatten, ("messages", "response", "input", "output"), _read_request)
+    return read_log(path, reading, _flatten, _READ, _read_request)
 
 
 def _flatten(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -67,11 +67,7 @@ def _read_request(value: Mapping[str, Any], name: str, reading: Reading) -> Conv
     said = [
         ChatMessageRecord("user", question), ChatMessageRecord("assistant", reply, tuple(found)),
     ]  # fmt: skip
-    return build_chat(value, (*list_unread(value, *_READ), *_name_session(value)), said, name, reading)
-
-
-def _name_session(value: Mapping[str, Any]) -> tuple[str, ...]:
-    return ("sessionId",) if "sessionId" in value else ()
+    return build_chat(value, list_unread(value, *_READ), said, name, reading)
 
 
 def recognize(start: FileStart) -> bool:
@@ -81,7 +77,7 @@ def recognize(start: FileStart) -> bool:
         return False
     output = value.get("output")
     cites = isinstance(value.get("citations"), list) and isinstance(output, Mapping) and "text" in output
-    return cites or "messages" in _flatten(value) and "messages" not in value
+    return cites or ("messages" in _flatten(value) and "messages" not in value)
 
 
 INFO = ChatFormat(
@@ -90,5 +86,5 @@ INFO = ChatFormat(
     endings=(".jsonl", ".json"),
     read=read,
     recognize=recognize,
-    rank=-4,
+    rank=0,
 )

@@ -22,7 +22,7 @@ def follow_branch(
     """
     if last not in nodes:
         parents = {node.get(parent) for node in nodes.values()}
-        last = next((id for id in reversed(nodes) if id not in parents), None)
+        last = next((id for id in reversed(list(nodes)) if id not in parents), None)
     path = dict[str, None]()
     while isinstance(last, str) and last in nodes and last not in path:
         path[last] = None

@@ -1,4 +1,4 @@
-"""ChatGPT's export, `conversations.json`: a tree of messages under `mapping`; `current_node` is the last shown."""
+"""ChatGPT's export, `conversations.json`: a tree of messages; `current_node` is the last one shown."""
 
 from __future__ import annotations
 
@@ -84,5 +84,5 @@ INFO = ChatFormat(
     endings=(".json",),
     read=read,
     recognize=recognize,
-    rank=-5,
+    rank=0,
 )

@@ -60,5 +60,5 @@ INFO = ChatFormat(
     endings=(".json",),
     read=read,
     recognize=recognize,
-    rank=-6,
+    rank=0,
 )

@@ -68,5 +68,5 @@ INFO = ChatFormat(
     endings=(".jsonl", ".json"),
     read=read,
     recognize=recognize,
-    rank=-3,
+    rank=0,
 )

@@ -98,5 +98,5 @@ INFO = ChatFormat(
     endings=(".eval", ".json"),
     read=read,
     recognize=recognize,
-    rank=-12,
+    rank=0,
 )

@@ -71,5 +71,5 @@ INFO = ChatFormat(
     endings=(".json",),
     read=read,
     recognize=recognize,
-    rank=-14,
+    rank=0,
 )

@@ -86,5 +86,5 @@ INFO = ChatFormat(
     endings=(".jsonl", ".json"),
     read=read,
     recognize=recognize,
-    rank=-9,
+    rank=0,
 )

@@ -1,7 +1,7 @@
 """The parts of messages, as the APIs of OpenAI, Anthropic, Bedrock, Gemini and Vercel have them.
 
-A part names its kind under `type`, or by its only key: `{"toolUse": {…}}`. Names count as in `reading`, without
-case, `_` and `-`, so that `tool_use` and `toolUse` are one kind.
+A part names its kind under `type`, or by its only key: `{"toolUse": {…}}`. Names count as in `reading`,
+without case, `_` and `-`, so that `tool_use` and `toolUse` are one kind.
 """
 
 from __future__ import annotations
@@ -96,6 +96,8 @@ def _read_part(part: Any, where: str, found: MessageParts) -> None:
             found.results.append(tuple(extract_evidence(part["result"], _name_tool(part))))
     elif kind in _RESULTS:
         gave = next((body[key] for key in _GAVE if body.get(key) is not None), None)
+        if isinstance(gave, Mapping) and len(gave) == 1:  # Gemini's `{"result": …}`
+            gave = next(iter(gave.values()))
         found.results.append(tuple(extract_evidence(gave, _name_tool(body))))
     elif kind in _DOCUMENTS and _has_words(body):
         found.documents += extract_evidence(body, "document")
@@ -149,7 +151,7 @@ def _read_text(part: Mapping[str, Any], where: str) -> str:
 
 
 def _read_web_citations(part: Mapping[str, Any]) -> list[FoundEvidence]:
-    """Return what a text cites from the web: of Anthropic's search, these are the only words that are told."""
+    """Return what a text cites from the web: of Anthropic's search, nothing else is told."""
     cited = part.get("citations")
     return [
         FoundEvidence(one["cited_text"], str(one.get("title") or one.get("url") or "web"))

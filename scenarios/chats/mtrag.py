@@ -62,5 +62,5 @@ INFO = ChatFormat(
     endings=(".json", ".jsonl"),
     read=read,
     recognize=recognize,
-    rank=-8,
+    rank=0,
 )

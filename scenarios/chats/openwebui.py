@@ -1,4 +1,4 @@
-"""Open WebUI's export: `chat` with a tree of messages under `history`, and the passages of a reply in `sources`."""
+"""Open WebUI's export: a tree of messages under `chat.history`, and the passages of a reply in `sources`."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ INFO = ChatFormat(
     endings=(".json",),
     read=read,
     recognize=recognize,
-    rank=-7,
+    rank=0,
 )

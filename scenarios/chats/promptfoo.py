@@ -94,5 +94,5 @@ INFO = ChatFormat(
     endings=(".json", ".jsonl"),
     read=read,
     recognize=recognize,
-    rank=-11,
+    rank=0,
 )

@@ -27,7 +27,9 @@ def _read_tracker(value: Mapping[str, Any], name: str, reading: Reading) -> Conv
     messages = [
         {"role": event["event"], "content": event["text"]}
         for event in list_in(value, "events")
-        if isinstance(event, Mapping) and event.get("event") in _SPEAKERS and isinstance(event.get("text"), str)
+        if isinstance(event, Mapping)
+        and event.get("event") in _SPEAKERS
+        and isinstance(event.get("text"), str)
     ]
     sender = value.get("sender_id")
     about = ChatContext(id=sender if isinstance(sender, str) and sender else None)
@@ -45,5 +47,5 @@ INFO = ChatFormat(
     endings=(".json", ".jsonl"),
     read=read,
     recognize=recognize,
-    rank=-13,
+    rank=0,
 )

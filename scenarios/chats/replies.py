@@ -1,4 +1,4 @@
-"""Replies as the APIs of models return them: OpenAI's, Anthropic's, Bedrock's, Gemini's, and those of services."""
+"""Replies as the APIs of models return them: those of OpenAI, Anthropic, Bedrock, Gemini and services."""
 
 from __future__ import annotations
 

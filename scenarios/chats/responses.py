@@ -1,7 +1,7 @@
 """OpenAI's Responses API: `input`, `instructions` and the items of `output`, a response or a request and it.
 
-As in OpenAI's API reference of October 2026. A response that names the one before it (`previous_response_id`),
-or a `conversation`, goes on with it.
+As in OpenAI's API reference of October 2026. A response that names the one before it
+(`previous_response_id`), or a `conversation`, goes on with it.
 """
 
 from __future__ import annotations
@@ -85,5 +85,5 @@ INFO = ChatFormat(
     endings=(".jsonl", ".json"),
     read=read,
     recognize=recognize,
-    rank=-1,
+    rank=0,
 )

@@ -1,7 +1,7 @@
 """Lines of a log that belong together: those of one session, and those that repeat the dialogue before them.
 
-Each reply counts once. A line whose messages begin with all messages of an earlier line goes on with it. Where
-another line has gone on with that already, it is a branch, which was given the turns that both share.
+Each reply counts once. A line whose messages begin with all messages of an earlier line goes on with it.
+Where another line has gone on with that already, it is a branch, which was given the turns that both share.
 """
 
 from __future__ import annotations

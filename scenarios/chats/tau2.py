@@ -66,5 +66,5 @@ INFO = ChatFormat(
     endings=(".json",),
     read=read,
     recognize=recognize,
-    rank=-10,
+    rank=0,
 )

@@ -137,9 +137,9 @@ def read_chat_message(
     role_key = _find_key(message, ((keys[0],) if keys else ()) + _ROLE_KEYS)
     key = keys[1] if keys and keys[1] in message else _find_key(message, _CONTENT_KEYS)
     role = _read_role(message.get(role_key), f"{where}.{role_key}")
-    content, place = message.get(key), f"{where}.{key}"
-    parts = read_parts(content, place)
-    _tell_left_out(parts, place, reading)
+    content, at = message.get(key), f"{where}.{key}"
+    parts = read_parts(content, at)
+    _tell_left_out(parts, at, reading)
     text = parts.join()
     if text is None and isinstance(message.get("refusal"), str):
         text = message["refusal"]
@@ -154,15 +154,16 @@ def read_chat_message(
         *(ChatMessageRecord("tool", "", gave) for gave in parts.results),
     ]
     if reading is not None:
-        speaker = f"{where.rpartition('.')[0] or where} ({role_key} {message.get(role_key)})"
+        place, _, number = where.rpartition(".")
+        speaker = f"{place if number.isdecimal() else where} ({role_key} {message.get(role_key)})"
         _note_taken(reading, speaker, role if text is not None else None, bool(given), bool(parts.results))
     if text is None and not beside and parts.left_out:
-        raise NoWordsError(f"{place}: has only parts without words. Put its words there as text.")
+        raise NoWordsError(f"{at}: has only parts without words. Put its words there as text.")
     # A message that only calls a tool, or only has what one gave, is no reply and no question.
     if text is None and (beside or (given and role != "assistant")):
         return [*beside, *([ChatMessageRecord("tool", "", given)] if given else [])]
     if text is None and role != "assistant":
-        raise FormatError(f"{place}: is missing or null. Give a text, or delete the message.")
+        raise FormatError(f"{at}: is missing or null. Give a text, or delete the message.")
     return [*beside, ChatMessageRecord(role, text or "", given)]
 
 

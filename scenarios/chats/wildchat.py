@@ -1,4 +1,4 @@
-"""WildChat's and LMSYS's lines: `conversation` with roles and contents; UltraChat's: `data` with texts in turn.
+"""Lines of WildChat and LMSYS: `conversation` with roles; of UltraChat: `data` with texts in turn.
 
 As in the cards of the data sets `allenai/WildChat-1M`, `lmsys/lmsys-chat-1m` and `stingning/ultrachat`.
 """
@@ -68,5 +68,5 @@ INFO = ChatFormat(
     endings=(".jsonl", ".json"),
     read=read,
     recognize=recognize,
-    rank=12,
+    rank=13,
 )

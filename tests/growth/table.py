@@ -46,6 +46,7 @@ from hallulab.simulator.measure import annotators, blame, gamma, hallucinations,
 from hallulab.simulator.viewer import conversation as page
 from tests.builders import conversation, scored
 from tests.scenarios.packs.pdf_files import write_pages
+from tests.scenarios.chats.test_tools import ASKED, FILES, REPLIED, RULE
 from tests.simulator.measure.test_annotators import label
 
 Case = Callable[[str], object]
@@ -179,6 +180,18 @@ def read_file(name: str, make: Callable[[str], Any]) -> Case:
             return list(formats.read_chats(path, formats.format_of(path)))
 
     return run
+
+
+def make_tool(format: str) -> Callable[[str], Any]:
+    """Return what makes the content of a file of another tool with the text in all its messages."""
+
+    def make(text: str) -> Any:
+        content = json.dumps(FILES[format][1])
+        for words in (ASKED, REPLIED, RULE):
+            content = content.replace(words, json.dumps(text)[1:-1])
+        return json.loads(content)
+
+    return make
 
 
 def make_openinference(text: str) -> dict[str, Any]:
@@ -353,6 +366,7 @@ TABLE: dict[Callable[..., Any], Case] = {
             "hf": "",
         }.items()
     },
+    **{formats.find_format(name).read: read_file("a.json", make_tool(name)) for name in FILES},
     otel.read: read_file("a.json", make_openinference),
     formats.find_format("langfuse").read: read_file("a.json", make_langfuse),
     formats.find_format("mlflow").read: read_file("a.json", make_mlflow),

@@ -46,7 +46,10 @@ ELSEWHERE = {
     """,
     "called by `read` and `write` of the format, or by `read_chats`, which are in the table": """
         read write recognize read_objects write_lines encode_json build_csv_rows format_csv_line read_own
-        build_own_line build_message_line collect_messages read_messages read_chat_context read_openai
+        build_own_line build_message_line collect_messages read_messages read_openai
+        follow_branch skip_wrong read_langsmith_spans read_parts shorten_value read_said build_chat
+        list_unread find_session flatten_request read_reply read_items read_candidates read_log
+        join_sessions branch_off
         build_openai_line read_sharegpt build_sharegpt_line build_ragtruth_lines build_chat_context
         read_about build_conversation list_messages add_topic read_otel_spans read_langfuse_spans
         read_mlflow_spans read_content_of read_event extract_dialogue_part find_spans read_body fold_keys

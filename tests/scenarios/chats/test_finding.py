@@ -45,8 +45,9 @@ INFO = ChatFormat(
 )
 """
 OURS = [
-    "openai", "sharegpt", "otel", "openinference", "mlflow", "langfuse", "csv", "jsonl", "parquet",
-    "ragtruth", "hf", "excel", "json-rows",
+    "assistants", "bedrock", "chatgpt", "claude", "gemini", "inspect-log", "intercom", "langsmith", "mtrag",
+    "openwebui", "promptfoo", "rasa", "responses", "tau2", "openai", "sharegpt", "otel", "openinference",
+    "mlflow", "langfuse", "csv", "jsonl", "parquet", "ragtruth", "hf", "excel", "wildchat", "json-rows",
 ]  # fmt: skip
 WRITTEN = ["openai", "sharegpt", "csv", "jsonl", "parquet", "ragtruth", "hf"]
 
