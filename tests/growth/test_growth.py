@@ -38,7 +38,8 @@ ELSEWHERE = {
         explain_no_interval find_failed_judgements format_reason
         compare build_row compute_corrections compare_side_by_side sum_turns require_measured find_format
         list_entries find_document_files count_all_verdicts collect_places
-        list_in is_reply read_text require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
+        list_in is_reply read_text
+        require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
         read_counts fold_name parse_mapping place_in is_known find_encoding
         list_entries is_csv count_all_verdicts collect_places
         list_in require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
