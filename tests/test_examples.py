@@ -25,6 +25,7 @@ MODULES = (
     "hallulab.scenarios.packs.pack",
     "hallulab.scenarios.chats.cells",
     "hallulab.scenarios.chats.csv",
+    "hallulab.scenarios.chats.otel",
     "hallulab.scenarios.chats.reading",
     "hallulab.scenarios.chats.row_order",
     "hallulab.scenarios.datasets.offsets",

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from hallulab.scenarios.chats.cells import unpack_cell
-from hallulab.scenarios.chats.otlp import Attributes, build_attribute_tree
 from hallulab.scenarios.chats.reading import fold_keys, fold_name
+from hallulab.scenarios.chats.span_files import Attributes, build_attribute_tree
 from hallulab.scenarios.chats.values import list_in
 
 Kind = Literal["model", "agent", "evidence", "event", "other"]

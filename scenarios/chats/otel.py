@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry, by any of the conventions that `conventions` knows, out of any file of `otlp`.
+"""Spans of OpenTelemetry, by any of the conventions of `conventions`, out of any file of `span_files`.
 
 Records of logs that are messages of a model belong to their span, wherever that stands in the file.
 """
@@ -16,8 +16,9 @@ from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
 from hallulab.scenarios.chats.conventions import is_reply, read_content_of, read_event, read_text
-from hallulab.scenarios.chats.otlp import find_spans, flatten_attributes, is_span, read_body
 from hallulab.scenarios.chats.reading import Reading, fold_keys
+from hallulab.scenarios.chats.record import KEY
+from hallulab.scenarios.chats.span_files import find_spans, flatten_attributes, is_span, read_body
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
 from hallulab.scenarios.chats.values import FormatError, list_in
 
@@ -76,6 +77,7 @@ def _build_span(own: Mapping[str, Any], reading: Reading) -> Iterator[TraceSpan]
         model=says.texts.get("model"),
         topic=says.texts.get("topic"),
         names={**says.names, "time": start[0]} if start[0] else says.names,
+        about=attributes.get(KEY),
         seen=() if {"user", "reply", "passages"} & says.names.keys() else _list_seen(attributes),
     )
 

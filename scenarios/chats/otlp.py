@@ -1,178 +1,156 @@
-"""Spans and records of logs in JSON, out of whatever wraps them, and their attributes.
+"""Spans in OTLP's JSON by the GenAI conventions (semantic-conventions-genai v0.1.0), which `otel` reads.
 
-Read are OTLP 1.9 (`resourceSpans`, `resourceLogs`, names in camel or in snake case, also with the null
-members that Phoenix writes), answers of Tempo (`batches`, `trace`) and of Phoenix (`data`), objects of
-Python's exporter and of Phoenix (`context`), and rows of data frames (`context.trace_id`, `attributes.*`).
+A line for each conversation: one trace, in which `invoke_agent` has the whole dialogue and, of each turn, a
+span `retrieval` with the passages and a span `chat` with message and reply. A verdict is an event
+`gen_ai.evaluation.result` of the `chat` that it is about. A run does not keep the time of day: its spans
+begin with the year 2000, and `chat` lasts a second longer than the calls of the models did.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Mapping
-from decimal import Decimal
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.cells import is_nothing, unpack_cell
-from hallulab.scenarios.chats.reading import fold_keys, fold_name
-from hallulab.scenarios.chats.values import FormatError, list_in
-from hallulab.scenarios.files.json_text import MAX_DEPTH
-from hallulab.scenarios.text.wording import shorten_line
+from hallulab.scenarios.chats import otel
+from hallulab.scenarios.chats.chat_format import ChatFormat, encode_json, write_lines
+from hallulab.scenarios.chats.messages import collect_messages
+from hallulab.scenarios.chats.record import KEY, PARTS, Marked, build_chat_context
+from hallulab.scenarios.transcript import Passage, Turn, Verdict
 
-Attributes = Mapping[str, Any]
+_BEGINNING = 946_684_800_000_000_000
+"""Nanoseconds from 1970 to 2000."""
+_SECOND = 1_000_000_000
+FLAGGED, CLEAN = "hallucinated", "not_hallucinated"
+"""Labels of verdicts."""
 
-_SPANS = (("resourcespans", "batches"), ("scopespans", "instrumentationlibraryspans"), ("spans",))
-_LOGS = (("resourcelogs",), ("scopelogs", "instrumentationlibrarylogs"), ("logrecords",))
-_WRAPPERS = ("trace", "traces", "data")
-_COLUMN = "attributes."
-
-
-def is_span(value: Mapping[str, Any]) -> bool:
-    """Return whether a value is a span, a record of a log, or wraps some."""
-    own = fold_keys(value)
-    if any(name in own for name in (*_SPANS[0], *_LOGS[0])) or "context.traceid" in own:
-        return True
-    if "attributes" in own and bool({"context", "traceid"} & own.keys()):
-        return True
-    return any(is_span(first) for key in _WRAPPERS for first in _list_first(own.get(key)))
+_JUDGEMENT = {"outcome", "score", "flagged", "spans", "error"}
 
 
-def _list_first(wrapped: Any) -> list[Mapping[str, Any]]:
-    first = wrapped[:1] if isinstance(wrapped, list) else [wrapped]
-    return [one for one in first if isinstance(one, Mapping)]
+def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
+    """Write a line with the trace of each conversation."""
+    write_lines(path, (encode_json(build_otlp_line(marked, without)) for marked in chats))
 
 
-def find_spans(value: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield (place, span or record of a log) of a value, their names folded.
-
-    Raises:
-        FormatError: something that must be a list or an object is none.
-    """
-    own = fold_keys(value)
-    for levels in (_SPANS, _LOGS):
-        if any(name in own for name in levels[0]):
-            yield from _walk_lists(value, levels, "")
-            return
-    for key in _WRAPPERS:
-        wrapped = own.get(key)
-        listed = wrapped if isinstance(wrapped, list) else [wrapped]
-        if any(is_span(one) for one in _list_first(wrapped)):
-            for number, one in enumerate(listed):
-                if not isinstance(one, Mapping):
-                    raise FormatError(f"{key}.{number}: must be an object. Correct it.")
-                yield from ((f"{key}.{number}.{place}", span) for place, span in find_spans(one))
-            return
-    if "resourcemetrics" not in own:
-        yield "", _join_columns(value) if "context.traceid" in own else own
+def build_otlp_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
+    """Return the trace of a conversation; without all parts it has nothing but the dialogue."""
+    spans = list(_build_spans(marked, without))
+    return {
+        "resourceSpans": [
+            {
+                "resource": {"attributes": _encode({"service.name": "hallulab"})},
+                "scopeSpans": [{"scope": {"name": "hallulab"}, "spans": spans}],
+            }
+        ]
+    }
 
 
-def _walk_lists(
-    value: Any, levels: tuple[tuple[str, ...], ...], place: str
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield (place, object) of each object under keys that lead from list to list."""
-    if not isinstance(value, Mapping):
-        raise FormatError(f"{place.rstrip('.')}: must be an object. Correct it.")
-    if not levels:
-        yield place.rstrip("."), fold_keys(value)
-        return
-    for key, listed in value.items():
-        if fold_name(key) not in levels[0] or listed is None:
-            continue
-        if not isinstance(listed, list):
-            raise FormatError(f"{place}{key}: must be a list. Correct it.")
-        for number, one in enumerate(listed):
-            yield from _walk_lists(one, levels[1:], f"{place}{key}.{number}.")
+def _build_spans(marked: Marked, without: frozenset[str]) -> Iterator[dict[str, Any]]:
+    one = marked.conversation
+    said = collect_messages(one)
+    about: dict[str, Any] = {
+        "gen_ai.conversation.id": one.id,
+        "gen_ai.agent.name": one.chatbot,
+        "gen_ai.provider.name": "hallulab",
+        "gen_ai.request.model": one.model,
+    }
+    children = list[dict[str, Any]]()
+    at = _BEGINNING
+    for turn in one.turns:
+        if turn.passages and "passages" not in without:
+            found = encode_json([_describe_passage(passage) for passage in turn.passages])
+            own = {"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.documents": found}
+            children.append(_build_span(one.id, f"retrieval {turn.index}", at, at + _SECOND, own))
+            at += _SECOND
+        ends = at + _SECOND + round(sum(call.latency_s for call in turn.calls) * _SECOND)
+        verdicts = [] if "spans" in without else [v for v in marked.verdicts if v.turn == turn.index]
+        children.append(
+            {
+                **_build_span(one.id, f"chat {turn.index}", at, ends, {**about, **_describe_turn(turn)}),
+                "events": [_build_event(verdict, ends) for verdict in verdicts],
+            }
+        )
+        at = ends
+    root = {
+        **about,
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.input.messages": _encode_messages(said[:-1]),
+        "gen_ai.output.messages": _encode_messages(said[-1:]),
+    }
+    if not without >= frozenset(PARTS):
+        root[KEY] = build_chat_context(marked, without).model_dump_json()
+    yield _build_span(one.id, "invoke_agent", _BEGINNING, at, root)
+    yield from children
 
 
-def _join_columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of a data frame as a span: an attribute, and a part of the context, has a column."""
-    span: dict[str, Any] = {"attributes": {}, "context": {}}
-    for name, cell in row.items():
-        if is_nothing(cell):
-            continue
-        head, dot, rest = name.partition(".")
-        if dot and head in span:
-            span[head][rest] = unpack_cell(cell)
-        else:
-            span[fold_name(name)] = cell
-    return span
+def _describe_passage(passage: Passage) -> dict[str, Any]:
+    told = passage.model_dump(include={"id", "document", "score", "topic"}, exclude_none=True)
+    return {**told, "content": passage.text}
 
 
-def flatten_attributes(value: Any) -> dict[str, Any]:
-    """Return attributes by their full names, in whichever of the three forms they are: OTLP, flat, nested."""
-    value = unpack_cell(value)
-    if isinstance(value, list):
-        return {
-            one["key"]: _read_any_value(one.get("value"))
-            for one in value
-            if isinstance(one, Mapping) and isinstance(one.get("key"), str)
-        }
-    if not isinstance(value, Mapping):
-        return {}
-    flat: dict[str, Any] = {}
-    waiting = deque((str(key), one) for key, one in value.items())
-    while waiting:
-        name, one = waiting.popleft()
-        if isinstance(one, Mapping):
-            flat.setdefault(name, dict(one))
-            waiting += [(f"{name}.{key}", inner) for key, inner in one.items()]
-        elif isinstance(one, list) and any(isinstance(inner, Mapping) for inner in one):
-            flat[name] = one
-            waiting += [(f"{name}.{number}", inner) for number, inner in enumerate(one)]
-        else:
-            flat[name] = one
-    return flat
+def _describe_turn(turn: Turn) -> dict[str, Any]:
+    return {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": _encode_messages([("user", turn.user)]),
+        "gen_ai.output.messages": _encode_messages([("assistant", turn.reply)]),
+    }
 
 
-def _read_any_value(value: Any) -> Any:
-    """Return the value of OTLP's `AnyValue`; Phoenix writes all its members, null but one."""
-    if not isinstance(value, Mapping):
-        return None
-    kind, inner = next(((fold_name(key), one) for key, one in value.items() if one is not None), ("", None))
-    if kind == "arrayvalue" and isinstance(inner, Mapping):
-        return [_read_any_value(one) for one in list_in(inner, "values")]
-    if kind == "kvlistvalue" and isinstance(inner, Mapping):
-        return flatten_attributes(inner.get("values"))
-    return inner
+def _encode_messages(said: Iterable[tuple[str, str]]) -> str:
+    return encode_json([{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in said])
 
 
-def read_body(value: Any) -> Any:
-    """Return what a record of a log says, in OTLP's form or as it is."""
-    if isinstance(value, Mapping) and len(value) == 1 and fold_name(next(iter(value))).endswith("value"):
-        return _read_any_value(value)
-    return value
+def _build_span(
+    conversation: str, name: str, start: int, end: int, attributes: Mapping[str, Any]
+) -> dict[str, Any]:
+    parent = {} if name == "invoke_agent" else {"parentSpanId": _make_id(conversation, "invoke_agent")[:16]}
+    return {
+        "traceId": _make_id(conversation, "trace"),
+        "spanId": _make_id(conversation, name)[:16],
+        **parent,
+        "name": name.partition(" ")[0],
+        "kind": 1,
+        "startTimeUnixNano": str(start),
+        "endTimeUnixNano": str(end),
+        "attributes": _encode(attributes),
+    }
 
 
-def build_attribute_tree(flat: Attributes) -> Any:
-    """Return attributes as objects in each other; keys from 0 on make a list. Of a clash, objects win.
-
-    Raises:
-        FormatError: a name has more parts than JSON may have levels.
-    """
-    root: dict[str, Any] = {}
-    for name, value in flat.items():
-        if isinstance(value, Mapping):
-            continue
-        if name.count(".") >= MAX_DEPTH:
-            raise FormatError(
-                f"the attribute {shorten_line(name)} has more than {MAX_DEPTH} parts. Shorten its name."
-            )
-        *path, last = name.split(".")
-        at = root
-        for key in path:
-            inner = at.get(key)
-            if not isinstance(inner, dict):
-                inner = at[key] = {}
-            at = inner
-        if not isinstance(at.get(last), dict):
-            at[last] = value
-    return _convert_to_lists(root)
+def _make_id(conversation: str, name: str) -> str:
+    return hashlib.sha256(encode_json([conversation, name]).encode()).hexdigest()[:32]
 
 
-def _convert_to_lists(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    inner = {key: _convert_to_lists(one) for key, one in value.items()}
-    if inner and all(key.isdecimal() for key in inner):
-        # Any number of digits: `int` reads 4,300.
-        return [inner[key] for key in sorted(inner, key=Decimal)]
-    return inner
+def _build_event(verdict: Verdict, at: int) -> dict[str, Any]:
+    """Return a verdict as an event; one that failed or abstained has no score, and says why."""
+    told: dict[str, Any] = {"gen_ai.evaluation.name": verdict.detector}
+    if verdict.outcome == "scored":
+        told["gen_ai.evaluation.score.value"] = float(verdict.score or 0)
+        told["gen_ai.evaluation.score.label"] = FLAGGED if verdict.flagged else CLEAN
+        found = verdict.spans or ()
+        explanation = "; ".join(": ".join(filter(None, (span.text, span.reason))) for span in found)
+    else:
+        told["error.type"] = verdict.outcome
+        explanation = verdict.error or ""
+    if explanation:
+        told["gen_ai.evaluation.explanation"] = explanation
+    told[f"{KEY}.version"] = verdict.version
+    told[f"{KEY}.judgement"] = verdict.model_dump_json(include=_JUDGEMENT)
+    return {"name": otel.EVALUATION, "timeUnixNano": str(at), "attributes": _encode(told)}
+
+
+def _encode(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"key": key, "value": {"doubleValue": one} if isinstance(one, float) else {"stringValue": one}}
+        for key, one in attributes.items()
+    ]
+
+
+INFO = ChatFormat(
+    name="otlp",
+    about="spans of OpenTelemetry GenAI, with verdicts as events",
+    endings=(".jsonl", ".json"),
+    read=otel.read,
+    write=write,
+    rank=13,
+)

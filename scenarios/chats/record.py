@@ -27,6 +27,7 @@ from hallulab.scenarios.transcript import (
     Step,
     StopReason,
     Turn,
+    Verdict,
 )
 
 KEY = "hallulab"
@@ -68,6 +69,8 @@ class Marked(NamedTuple):
     marks: Mapping[int, Sequence[DetectedSpan]]
     """Index of a turn → the hallucinations in its reply. A turn that is not judged is missing: a detector
     failed on it, abstained, did not say where, or was not asked, and none that was found anything."""
+    verdicts: Sequence[Verdict] = ()
+    """All verdicts on it, of the detectors whose marks these are."""
 
 
 class BranchOrigin(Frozen):

@@ -19,9 +19,9 @@ from hallulab.scenarios.chats.cells import unpack_cell
 from hallulab.scenarios.chats.chat_format import ReadChat, require_object
 from hallulab.scenarios.chats.conventions import KNOWN, Kind
 from hallulab.scenarios.chats.dialogues import extract_dialogue_part
-from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence
+from hallulab.scenarios.chats.evidence import extract_evidence
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import MODEL, ChatContext, add_topic, build_conversation
+from hallulab.scenarios.chats.record import MODEL, ChatContext, add_topic, build_conversation, read_about
 from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns, read_content
 from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups, read_json_values
 from hallulab.scenarios.text.wording import choose_noun, format_count, join_names, shorten_line
@@ -62,6 +62,8 @@ class TraceSpan(Frozen):
     """Topic of the trace."""
     names: Mapping[str, str] = Field(default_factory=dict)
     """What is looked for → the name that has it in the file."""
+    about: Any = None
+    """What hallulab wrote of the conversation (`record`); None: it did not."""
     seen: tuple[str, ...] = ()
     """How its attributes' names begin, where none of them is known."""
 
@@ -215,15 +217,15 @@ def _read_trace(spans: Sequence[TraceSpan], reading: Reading) -> dict[str, Any]:
     """Return the turns of a trace, and note by which names they were found."""
     said = _extract_dialogue(spans, reading)
     told = _list_told(said)
-    evidence = list[FoundEvidence]()
+    ends = _find_ends(said, spans, reading)
     for span in spans:
         if said and span.kind == "evidence":
             found = list(extract_evidence(span.gave, span.name or "evidence"))
-            evidence += [one for one in found if one.text not in told]
+            place = next((place for end, place in ends if (span.start or 0.0) < end), len(said) - 1)
+            own = (one for one in found if one.text not in told)
+            said[place] = replace(said[place], evidence=(*said[place].evidence, *own))
             if found and "passages" in span.names:
                 reading.take("passages", span.names["passages"])
-    if said and said[-1].role == "assistant":
-        said[-1] = replace(said[-1], evidence=(*said[-1].evidence, *evidence))
     turns = build_turns(said)
     if turns:
         for what in ("session", "time", "model", "topic"):
@@ -233,7 +235,23 @@ def _read_trace(spans: Sequence[TraceSpan], reading: Reading) -> dict[str, Any]:
     return {
         "turns": [turn.model_dump(mode="json") for turn in (*turns[:-1], *add_topic(turns[-1:], topic))],
         "model": next((span.model for span in reversed(spans) if span.model), None),
+        "about": next((span.about for span in spans if span.about is not None), None),
     }
+
+
+def _find_ends(
+    said: Sequence[ChatMessageRecord], spans: Sequence[TraceSpan], reading: Reading
+) -> list[tuple[float, int]]:
+    """Return (end of the span of a model, place of the reply that it gave), if a trace has made all replies.
+
+    Then evidence belongs to the reply after it, else to the last one: the others were made before.
+    """
+    places = [place for place, one in enumerate(said) if one.role == "assistant"]
+    models = sorted((span for span in spans if span.kind == "model"), key=lambda span: span.end or 0.0)
+    made = [(span.end or 0.0, _extract_reply(span, reading)) for span in models]
+    if [reply for _, reply in made] != [said[place].text for place in places]:
+        return []
+    return [(end, place) for (end, _), place in zip(made, places, strict=True)]
 
 
 def _list_told(said: Sequence[ChatMessageRecord]) -> set[str]:
@@ -256,6 +274,8 @@ def _join_traces(session: str, rows: Sequence[GroupedPart], tally: _Tally) -> Co
         tally.timeless[session] = None
     elif len(set(starts)) < len(starts):
         tally.simultaneous[session] = None
+    if (about := next((row.value["about"] for row in rows if row.value["about"]), None)) is not None:
+        return build_conversation(turns, read_about(about), session)
     model = next((row.value["model"] for row in rows if row.value["model"]), MODEL)
     return build_conversation(turns, ChatContext(id=session, model=model), session)
 

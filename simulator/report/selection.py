@@ -127,7 +127,7 @@ def select_conversations(
             counts.written += 1
             marks = _collect_detected_spans(verdicts, judges)
             counts.not_judged += len(conversation.turns) - len(marks) if judges else 0
-            yield Marked(conversation, marks)
+            yield Marked(conversation, marks, [one for one in verdicts if one.detector in judges])
 
 
 def _clean(conversation: Conversation, verdicts: Iterable[Verdict], detector: str) -> bool:

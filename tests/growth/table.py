@@ -19,7 +19,7 @@ from hallulab.agents.users import leaked_plans
 from hallulab.detectors.base import reading
 from hallulab.detectors.explanations import claim, evidence, explanation, findings
 from hallulab.detectors.features import batch, features, judgements, matching, trained_detector
-from hallulab.scenarios.chats import cells, conventions, formats, otel, otlp, traces, turns
+from hallulab.scenarios.chats import cells, conventions, formats, otel, span_files, traces, turns
 from hallulab.scenarios.chats import evidence as passages
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.packs import markdown
@@ -370,7 +370,7 @@ TABLE: dict[Callable[..., Any], Case] = {
     otel.read: read_file("a.json", make_openinference),
     formats.find_format("langfuse").read: read_file("a.json", make_langfuse),
     formats.find_format("mlflow").read: read_file("a.json", make_mlflow),
-    otlp.flatten_attributes: lambda text: otlp.flatten_attributes({text: {text: text}}),
+    span_files.flatten_attributes: lambda text: span_files.flatten_attributes({text: {text: text}}),
     otel.parse_timestamp: otel.parse_timestamp,
     conventions.unpack_text: conventions.unpack_text,
     traces.extract_messages: lambda text: traces.extract_messages([text], "user"),

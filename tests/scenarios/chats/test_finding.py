@@ -45,11 +45,14 @@ INFO = ChatFormat(
 )
 """
 OURS = [
-    "assistants", "bedrock", "chatgpt", "claude", "gemini", "inspect-log", "intercom", "langsmith", "mtrag",
-    "openwebui", "promptfoo", "rasa", "responses", "tau2", "openai", "sharegpt", "otel", "openinference",
-    "mlflow", "langfuse", "csv", "jsonl", "parquet", "ragtruth", "hf", "excel", "wildchat", "json-rows",
+    "assistants", "bedrock", "chatgpt", "claude", "gemini", "inspect-log", "intercom", "langsmith",
+    "mtrag", "openwebui", "promptfoo", "rasa", "responses", "tau2", "openai", "sharegpt", "otel",
+    "openinference", "mlflow", "langfuse", "csv", "jsonl", "parquet", "ragtruth", "hf", "excel", "otlp",
+    "wildchat", "ragas", "deepeval", "json-rows",
 ]  # fmt: skip
-WRITTEN = ["openai", "sharegpt", "csv", "jsonl", "parquet", "ragtruth", "hf"]
+WRITTEN = [
+    "openai", "sharegpt", "csv", "jsonl", "parquet", "ragtruth", "hf", "otlp", "ragas", "deepeval",
+]  # fmt: skip
 
 
 def test_our_formats_are_the_modules_with_info() -> None:

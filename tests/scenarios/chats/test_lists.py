@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.scenarios.chats import langfuse, otlp
+from hallulab.scenarios.chats import langfuse, span_files
 from hallulab.scenarios.chats import otel as spans
 from hallulab.scenarios.chats.values import FormatError, Groups, list_in
 from hallulab.scenarios.errors import OperationalError
@@ -41,7 +41,7 @@ def test_attributes_may_have_as_many_parts_as_json_has_levels() -> None:
 
 def test_an_index_of_any_length_is_a_number() -> None:
     flat = {f"a.{'9' * 5_000}": "last", "a.10": "second", "a.9": "first"}
-    assert otlp.build_attribute_tree(flat) == {"a": ["first", "second", "last"]}
+    assert span_files.build_attribute_tree(flat) == {"a": ["first", "second", "last"]}
 
 
 def test_a_full_temporary_folder_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,15 @@ from hallulab.scenarios.datasets.ragtruth import load_ragtruth
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.csv_cells import is_formula
 from hallulab.scenarios.files.json_text import LineWriter
-from hallulab.scenarios.transcript import Branch, Conversation, Message, Passage, Step, Turn, Verdict
+from hallulab.scenarios.transcript import (
+    Branch,
+    Conversation,
+    Message,
+    Passage,
+    Step,
+    Turn,
+    Verdict,
+)
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.report.export import export_chats
 from hallulab.simulator.report.selection import ExportSelection, SelectionCounts
@@ -33,8 +41,11 @@ from tests.builders import conversation, scored, unscored
 from tests.fuzz.promises import examples
 
 ALL = ExportSelection(keep_duplicates=True)
-WHOLE: tuple[str, ...] = ("openai", "sharegpt", "hf", "parquet", "csv", "jsonl")
+WHOLE: tuple[str, ...] = ("openai", "sharegpt", "hf", "parquet", "csv", "jsonl", "otlp")
 """Formats that lose nothing but calls and versions."""
+
+READ_AS = {"otlp": "otel", "ragas": "json-rows", "deepeval": "json-rows"}
+"""Format → the one in which its files are read."""
 
 texts = st.one_of(
     st.text(st.characters(codec="utf-8"), max_size=12),
@@ -95,7 +106,7 @@ def again(run: RunFolder, format: str, wanted: ExportSelection = ALL) -> list[Co
     out, back = run.path / f"out.{format}", RunFolder(run.path / f"back-{format}")
     export_chats(run, format, wanted, out)
     found = format_of(out)
-    assert found == format
+    assert found == READ_AS.get(format, format)
     asyncio.run(import_chats(out, back, Imported(file="x", format=found), "imported"))
     return list(back.read_conversations())
 
@@ -120,6 +131,137 @@ def chat(id: str, *replies: str, **fields: Any) -> Conversation:
         for index, reply in enumerate(replies)
     )
     return conversation(id, [], turns=made, **{"model": "m", **fields})
+
+
+@pytest.mark.parametrize("format", ["ragas", "deepeval"])
+def test_data_sets_of_other_tools_keep_messages_and_the_words_of_passages(
+    format: str, tmp_path: Path
+) -> None:
+    chats = [chat("a", "It is 1.", "It is 2."), chat("b", "It is 3.", model="n")]
+    found = again(saved_run(tmp_path, chats), format)
+    assert [(one.id, one.model) for one in found] == [("a", "m"), ("b", "n")]
+    assert [
+        [(turn.user, turn.reply, [passage.text for passage in turn.passages]) for turn in one.turns]
+        for one in found
+    ] == [
+        [("Question 0?", "It is 1.", ["The fee is 200."]), ("Question 1?", "It is 2.", ["The fee is 200."])],
+        [("Question 0?", "It is 3.", ["The fee is 200."])],
+    ]
+
+
+def test_a_sample_of_ragas_is_a_line(tmp_path: Path) -> None:
+    run = saved_run(tmp_path, [chat("a", "It is 1.")])
+    export_chats(run, "ragas", ALL, tmp_path / "x.jsonl")
+    assert (tmp_path / "x.jsonl").read_text() == (
+        '{"user_input": "Question 0?", "response": "It is 1.", "retrieved_contexts": ["The fee is 200."], '
+        '"conversation_id": "a", "turn_index": 0, "model": "m"}\n'
+    )
+
+
+def test_cases_of_deepeval_are_a_list(tmp_path: Path) -> None:
+    run = saved_run(tmp_path, [chat("a", "It is 1.", "It is 2.")])
+    without = ExportSelection(keep_duplicates=True, without=frozenset({"passages"}))
+    export_chats(run, "deepeval", without, tmp_path / "x.json")
+    beside = {"retrieval_context": [], "conversation_id": "a", "model": "m"}
+    assert json.loads((tmp_path / "x.json").read_text()) == [
+        {"input": "Question 0?", "actual_output": "It is 1.", "turn_index": 0, **beside},
+        {"input": "Question 1?", "actual_output": "It is 2.", "turn_index": 1, **beside},
+    ]
+
+
+def list_spans(path: Path) -> list[dict[str, Any]]:
+    """The spans of the first line, with attributes and those of events as objects."""
+
+    def decode(attributes: list[dict[str, Any]]) -> dict[str, Any]:
+        return {one["key"]: next(iter(one["value"].values())) for one in attributes}
+
+    line = json.loads(path.read_text().splitlines()[0])
+    (scope,) = line["resourceSpans"][0]["scopeSpans"]
+    return [
+        {
+            **span,
+            "attributes": decode(span["attributes"]),
+            "events": [decode(event["attributes"]) for event in span.get("events", [])],
+        }
+        for span in scope["spans"]
+    ]
+
+
+def test_a_conversation_is_one_tree_of_spans(tmp_path: Path) -> None:
+    run = saved_run(tmp_path, [chat("a", "It is 1.", "It is 2.")])
+    export_chats(run, "otlp", ALL, tmp_path / "x")
+    root, *children = list_spans(tmp_path / "x")
+    assert [span["name"] for span in (root, *children)] == [
+        "invoke_agent", "retrieval", "chat", "retrieval", "chat"
+    ]  # fmt: skip
+    assert {span["traceId"] for span in children} == {root["traceId"]}
+    assert {span["parentSpanId"] for span in children} == {root["spanId"]}
+    assert "parentSpanId" not in root
+    starts = [int(span["startTimeUnixNano"]) for span in children]
+    assert starts == sorted(set(starts))
+    assert root["attributes"]["gen_ai.conversation.id"] == "a"
+    assert json.loads(children[0]["attributes"]["gen_ai.retrieval.documents"]) == [
+        {"id": "fees#0", "document": "fees", "content": "The fee is 200."}
+    ]
+
+
+def test_a_tree_without_what_is_ours_has_the_same_turns(tmp_path: Path) -> None:
+    (one,) = (chat("a", "It is 1.", "It is 2."),)
+    run = saved_run(tmp_path, [one])
+    export_chats(run, "otlp", ALL, tmp_path / "x")
+    path = tmp_path / "y.jsonl"
+    path.write_text((tmp_path / "x").read_text().replace('"hallulab"', '"other"'))
+    (found,) = [found for _, found in read_chats(path, format_of(path))]
+    assert found.turns == one.turns
+
+
+def test_each_verdict_is_an_event_and_one_that_failed_or_abstained_says_so(tmp_path: Path) -> None:
+    export_chats(half_judged(tmp_path), "otlp", ALL, tmp_path / "x")
+    chats = [span for span in list_spans(tmp_path / "x") if span["name"] == "chat"]
+    told = [
+        [
+            {
+                key.removeprefix("gen_ai.evaluation."): one
+                for key, one in event.items()
+                if key[:9] != "hallulab."
+            }
+            for event in span["events"]
+        ]
+        for span in chats
+    ]
+    clean = {"score.value": 0.0, "score.label": "not_hallucinated"}
+    assert told == [
+        [{"name": "d", **clean}, {"name": "e", **clean}],
+        [{"name": "d", **clean}, {"name": "e", "error.type": "failed", "explanation": "because"}],
+        [
+            {"name": "d", "score.value": 1.0, "score.label": "hallucinated", "explanation": "x"},
+            {"name": "e", "error.type": "abstained", "explanation": "because"},
+        ],
+        [],
+    ]
+
+
+def test_an_event_has_the_whole_verdict(tmp_path: Path) -> None:
+    run = half_judged(tmp_path)
+    export_chats(run, "otlp", ALL, tmp_path / "x")
+    back = [
+        Verdict(
+            **json.loads(event["hallulab.judgement"]),
+            conversation=span["attributes"]["gen_ai.conversation.id"],
+            turn=turn,
+            detector=event["gen_ai.evaluation.name"],
+            version=event["hallulab.version"],
+        )
+        for turn, span in enumerate(one for one in list_spans(tmp_path / "x") if one["name"] == "chat")
+        for event in span["events"]
+    ]
+    assert back == [Verdict.model_validate_json(line) for line in run.verdicts.read_text().splitlines()]
+
+
+def test_verdicts_are_left_out_with_the_spans(tmp_path: Path) -> None:
+    without = ExportSelection(keep_duplicates=True, without=frozenset({"spans"}))
+    export_chats(half_judged(tmp_path), "otlp", without, tmp_path / "x")
+    assert [span["events"] for span in list_spans(tmp_path / "x")] == [[]] * 9
 
 
 def test_ragtruth_keeps_messages_and_the_words_of_passages(tmp_path: Path) -> None:

@@ -1,0 +1,40 @@
+"""A data set of DeepEval: a list of cases, read by its `add_test_cases_from_json_file` and for goldens.
+
+`conversation_id`, `turn_index` and `model` stand beside DeepEval's own fields, which leave them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from hallulab.scenarios.chats import json_rows
+from hallulab.scenarios.chats.chat_format import ChatFormat, encode_json, write_lines
+from hallulab.scenarios.chats.ragas import build_ragas_lines
+from hallulab.scenarios.chats.record import Marked
+
+_NAMES = {"user_input": "input", "response": "actual_output", "retrieved_contexts": "retrieval_context"}
+
+
+def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
+    """Write a list with a case for each reply, a line each."""
+    write_lines(path, _list_lines(chats, without))
+
+
+def _list_lines(chats: Iterable[Marked], without: frozenset[str]) -> Iterator[str]:
+    before = "["
+    for marked in chats:
+        for sample in build_ragas_lines(marked, without):
+            yield before + encode_json({_NAMES.get(name, name): one for name, one in sample.items()})
+            before = ","
+    yield "]" if before == "," else "[]"
+
+
+INFO = ChatFormat(
+    name="deepeval",
+    about="a data set of DeepEval",
+    endings=(".json",),
+    read=json_rows.read,
+    write=write,
+    rank=15,
+)
