@@ -23,7 +23,7 @@ from hallulab.scenarios.chats.evidence import extract_evidence
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, add_topic, build_conversation, read_about
 from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns, read_content
-from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups, read_json_values
+from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups, Value, read_json_values
 from hallulab.scenarios.text.wording import choose_noun, format_count, join_names, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 
@@ -93,7 +93,10 @@ class _Tally:
 
 
 def read_traces(
-    path: Path, reading: Reading, read: Callable[[Mapping[str, Any], Reading], Iterator[TraceSpan]]
+    path: Path,
+    reading: Reading,
+    read: Callable[[Mapping[str, Any], Reading], Iterator[TraceSpan]],
+    values: Iterable[Value] | None = None,
 ) -> Iterator[ReadChat]:
     """Yield the conversations of a file of traces.
 
@@ -101,19 +104,23 @@ def read_traces(
         path: the file.
         reading: notes what is taken for what; says how many wrong values may be left out.
         read: yields the spans of a value of the file.
+        values: those of the file; None: it is JSON.
 
     Raises:
         UsageError: the file cannot be read.
         FormatError: a value is wrong, or no span has a name that is known.
     """
-    for line, conversation in build_conversations(_read_spans(path, reading, read), reading):
+    values = read_json_values(path) if values is None else values
+    for line, conversation in build_conversations(_read_spans(values, reading, read), reading):
         yield ReadChat(f"{path}, line {line}", conversation)
 
 
 def _read_spans(
-    path: Path, reading: Reading, read: Callable[[Mapping[str, Any], Reading], Iterator[TraceSpan]]
+    values: Iterable[Value],
+    reading: Reading,
+    read: Callable[[Mapping[str, Any], Reading], Iterator[TraceSpan]],
 ) -> Iterator[SpanRef]:
-    for place, line, value in read_json_values(path):
+    for place, line, value in values:
         try:
             for span in read(require_object(value), reading):
                 yield SpanRef(line, span)

@@ -55,7 +55,8 @@ ELSEWHERE = {
         read_about build_conversation list_messages add_topic read_otel_spans read_langfuse_spans
         build_own_line build_message_line collect_messages read_messages read_chat_context read_openai
         build_openai_line read_sharegpt build_sharegpt_line build_ragtruth_lines build_otlp_line
-        build_ragas_lines build_chat_context read_about build_conversation list_messages add_topic read_otel_spans read_langfuse_spans
+        build_ragas_lines build_chat_context read_about build_conversation list_messages add_topic
+        read_otel_spans read_langfuse_spans
         read_mlflow_spans read_content_of read_event extract_dialogue_part find_spans read_body fold_keys
         read_timestamp read_traces build_turns read_chat_message find_evidence
         read_json_values format_of build_attribute_tree read_rows find_kind open_chats find_separator

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 from hallulab.scenarios.chats.formats import format_of, read_chats
@@ -214,6 +215,25 @@ def test_a_turn_is_read_and_what_was_taken_for_it_is_said(tool: str, tmp_path: P
     found = [(passage.document, passage.text) for passage in one.turns[0].passages]
     assert found == [("fees.md", FEE)]
     assert reading.describe() == described
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_data_frame_of_phoenix_is_read_from_a_table(ending: str, tmp_path: Path) -> None:
+    rows = [frame(*one) for one in BOTH]
+    documents = [{"document.content": FEE, "document.metadata": {"source": "fees.md"}}]
+    rows[1] = {name: cell for name, cell in rows[1].items() if "documents" not in name}
+    rows[1]["attributes.retrieval.documents"] = documents
+    path, table = tmp_path / f"a.{ending}", pandas.DataFrame(rows)
+    if ending == "csv":
+        table.to_csv(path, index=False)
+    else:
+        table.to_parquet(path)
+    reading = Reading()
+    (one,) = read(path, reading)
+    (turn,) = one.turns
+    assert (one.id, turn.user, turn.reply) == ("s", ASKED, REPLIED)
+    assert [(passage.document, passage.text) for passage in turn.passages] == [("fees.md", FEE)]
+    assert reading.describe() == OPENINFERENCE
 
 
 def traces(*rows: tuple[str, str | None, Any, Any]) -> list[dict[str, Any]]:
