@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hallulab.scenarios.packs.kinds import Extracted, pdf_layout
-from hallulab.scenarios.packs.kinds.pdf_layout import Sheet
+from hallulab.scenarios.packs.kinds.pdf_layout import PageRows
 from hallulab.scenarios.packs.kinds.pdf_lines import Glyph, read_rows
 
 _NO_TITLE = re.compile(
@@ -82,7 +82,7 @@ class _Page:
         from pypdfium2 import raw
 
         self.number = index + 1
-        self.sheets: list[Sheet] = []
+        self.sheets: list[PageRows] = []
         self._objects = 0
         try:
             page = document[index]
@@ -117,7 +117,7 @@ class _Page:
         for quarter, glyphs in sorted(turned.items(), key=lambda layer: -len(layer[1])):
             height = top - bottom if quarter % 2 == 0 else right - left
             if rows := read_rows(glyphs):
-                self.sheets.append(Sheet(rows, height))
+                self.sheets.append(PageRows(rows, height))
         if said := "".join(aslant).strip():
             notes.append(
                 f"page {self.number}: text aslant (a watermark?) is left out: {' '.join(said.split())}"

@@ -9,7 +9,7 @@ from itertools import pairwise, zip_longest
 from statistics import median
 from typing import NamedTuple
 
-from hallulab.scenarios.packs.kinds.pdf_lines import Piece, Row, is_right_to_left
+from hallulab.scenarios.packs.kinds.pdf_lines import Phrase, Row, is_right_to_left
 
 _MARGIN = 0.12
 """Running headers and footers stand in so much of a page's height, above and below."""
@@ -41,14 +41,14 @@ class _Paragraph(NamedTuple):
     """It may go on in the next column or on the next page: prose."""
 
 
-class Sheet(NamedTuple):
+class PageRows(NamedTuple):
     """Rows of a page that are written in one direction, and the height of the page in it."""
 
     rows: list[Row]
     height: float
 
 
-def lay_out(sheets: Sequence[Sheet]) -> tuple[str, list[str]]:
+def lay_out(sheets: Sequence[PageRows]) -> tuple[str, list[str]]:
     """Return the text of a document, and the lines that were left out since they stand on several pages."""
     left_out = _remove_running(sheets)
     paragraphs: list[_Paragraph] = []
@@ -72,9 +72,9 @@ def lay_out(sheets: Sequence[Sheet]) -> tuple[str, list[str]]:
     return "\n\n".join(_DOTS.sub("…", text) for text in texts), left_out
 
 
-def _remove_running(sheets: Sequence[Sheet]) -> list[str]:
+def _remove_running(sheets: Sequence[PageRows]) -> list[str]:
     """Take the headers and footers out of the rows; return the first of each."""
-    places: dict[tuple[str, int], list[tuple[Sheet, Row]]] = {}
+    places: dict[tuple[str, int], list[tuple[PageRows, Row]]] = {}
     for sheet in sheets:
         for row in sheet.rows[:3] + sheet.rows[3:][-3:]:
             y = row[0].y
@@ -168,9 +168,9 @@ def _join_marks(row: Row) -> Row:
     return row
 
 
-def _join_pieces(row: Sequence[Piece]) -> Piece:
+def _join_pieces(row: Sequence[Phrase]) -> Phrase:
     ordered = row[::-1] if is_right_to_left("".join(piece.text for piece in row)) else row
-    return Piece(
+    return Phrase(
         " ".join(piece.text for piece in ordered),
         min(piece.left for piece in row),
         max(piece.right for piece in row),
@@ -179,7 +179,7 @@ def _join_pieces(row: Sequence[Piece]) -> Piece:
     )
 
 
-def _say(row: Sequence[Piece]) -> str:
+def _say(row: Sequence[Phrase]) -> str:
     return _join_pieces(row).text if row else ""
 
 

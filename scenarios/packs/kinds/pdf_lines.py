@@ -34,7 +34,7 @@ class Glyph(NamedTuple):
     size: float
 
 
-class Piece(NamedTuple):
+class Phrase(NamedTuple):
     """Words of a line without a wide gap, placed as a glyph is."""
 
     text: str
@@ -44,10 +44,10 @@ class Piece(NamedTuple):
     size: float
 
 
-Row = list[Piece]
+Row = list[Phrase]
 """What stands at one height, from left to right."""
 
-_Part = TypeVar("_Part", Glyph, Piece)
+_Part = TypeVar("_Part", Glyph, Phrase)
 
 
 def read_rows(glyphs: Sequence[Glyph]) -> list[Row]:
@@ -129,7 +129,7 @@ def _part(line: list[Glyph], gap: float) -> list[list[Glyph]]:
     return parts
 
 
-def _split(line: list[Glyph]) -> list[Piece]:
+def _split(line: list[Glyph]) -> list[Phrase]:
     """Return the pieces of a line."""
     pieces = []
     for part in _part(line, _WIDE):
@@ -148,7 +148,7 @@ def _split(line: list[Glyph]) -> list[Piece]:
             end, last = max(end, glyph.right), glyph
         words = " ".join("".join(text).split(" ")).strip()
         size = max(glyph.size for glyph in part)
-        pieces.append(Piece(_order(_compose(words)), part[0].left, end, part[0].y, size))
+        pieces.append(Phrase(_order(_compose(words)), part[0].left, end, part[0].y, size))
     return pieces
 
 
@@ -191,7 +191,7 @@ def _cluster(text: str) -> str:
     return re.sub(r"([^\W\d_])([\u0591-\u05c7\u064b-\u0655]+)", r"\2\1", text)
 
 
-def _name_superscripts(pieces: list[Piece]) -> list[Piece]:
+def _name_superscripts(pieces: list[Phrase]) -> list[Phrase]:
     """Write superscripts out: `[1]` for the mark of a footnote, `^3` for a power."""
     largest = max((piece.size for piece in pieces), default=0.0)
     marks = set()
