@@ -27,7 +27,7 @@ _KEPT = {"well", "self", "non", "ex", "half", "all", "high", "low", "long", "sho
 _AND = ("and ", "or ", "to ", "und ", "oder ", "et ", "ou ", "y ", "o ", "e ")
 
 
-class _Line(NamedTuple):
+class _JoinedRow(NamedTuple):
     text: str
     left: float
     right: float
@@ -35,7 +35,7 @@ class _Line(NamedTuple):
     size: float
 
 
-class _Paragraph(NamedTuple):
+class _PdfBlock(NamedTuple):
     lines: tuple[str, ...]
     flows: bool
     """It may go on in the next column or on the next page: prose."""
@@ -51,8 +51,8 @@ class PageRows(NamedTuple):
 def lay_out(sheets: Sequence[PageRows]) -> tuple[str, list[str]]:
     """Return the text of a document, and the lines that were left out since they stand on several pages."""
     left_out = _remove_running(sheets)
-    paragraphs: list[_Paragraph] = []
-    footnotes: list[_Paragraph] = []
+    paragraphs: list[_PdfBlock] = []
+    footnotes: list[_PdfBlock] = []
     for sheet in sheets:
         body, notes = _part_footnotes(sheet.rows)
         before = len(paragraphs)
@@ -100,19 +100,19 @@ def _part_footnotes(rows: list[Row]) -> tuple[list[Row], list[Row]]:
     return rows, []
 
 
-def _append(paragraphs: list[_Paragraph], found: list[_Paragraph]) -> None:
+def _append(paragraphs: list[_PdfBlock], found: list[_PdfBlock]) -> None:
     """Add paragraphs; the first may go on with the last that was prose: a column or page parted them."""
     if paragraphs and found and paragraphs[-1].flows and found[0].flows:
         before, after = paragraphs[-1].lines[-1], found[0].lines[0]
         if after[:1].islower() and not before.endswith((".", ":", "!", "?", ";")):
-            paragraphs[-1] = _Paragraph(paragraphs[-1].lines + found[0].lines, True)
+            paragraphs[-1] = _PdfBlock(paragraphs[-1].lines + found[0].lines, True)
             found = found[1:]
     paragraphs += found
 
 
-def _read_block(rows: Sequence[Row], depth: int = 0) -> list[_Paragraph]:
+def _read_block(rows: Sequence[Row], depth: int = 0) -> list[_PdfBlock]:
     """Return the paragraphs of rows that may hold columns and tables."""
-    paragraphs: list[_Paragraph] = []
+    paragraphs: list[_PdfBlock] = []
     heads: list[Row] = []
     bands = _find_bands([_join_marks(row) for row in rows])
     for (band, gutters), below in zip_longest(bands, bands[1:]):
@@ -183,8 +183,8 @@ def _say(row: Sequence[Phrase]) -> str:
     return _join_pieces(row).text if row else ""
 
 
-def _make_line(row: Row) -> _Line:
-    return _Line(*_join_pieces(row))
+def _make_line(row: Row) -> _JoinedRow:
+    return _JoinedRow(*_join_pieces(row))
 
 
 def _find_bands(rows: list[Row]) -> list[tuple[list[Row], list[float]]]:
@@ -249,7 +249,7 @@ def _is_prose(cells: list[list[Row]]) -> bool:
     return True
 
 
-def _read_table(cells: list[list[Row]]) -> list[_Paragraph]:
+def _read_table(cells: list[list[Row]]) -> list[_PdfBlock]:
     """Return a table as Markdown, and the rows under it that are no part of it."""
     heights = [next(piece.y for cell in row for piece in cell) for row in cells]
     steps = [after - before for before, after in pairwise(heights)]
@@ -273,10 +273,10 @@ def _read_table(cells: list[list[Row]]) -> list[_Paragraph]:
     else:
         shown = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
         lines = "\n".join([shown[0], "|" + " --- |" * len(rows[0]), *shown[1:]])
-    return [_Paragraph((lines,), False), *_read_prose(below)]
+    return [_PdfBlock((lines,), False), *_read_prose(below)]
 
 
-def _read_prose(lines: Sequence[_Line]) -> list[_Paragraph]:
+def _read_prose(lines: Sequence[_JoinedRow]) -> list[_PdfBlock]:
     """Return the paragraphs of lines that stand one under the other; deliberate breaks of a line stay."""
     if not lines:
         return []
@@ -302,10 +302,10 @@ def _read_prose(lines: Sequence[_Line]) -> list[_Paragraph]:
             paragraphs[-1][-1] += "\n" + line.text
         else:
             paragraphs[-1].append(line.text)
-    return [_Paragraph(tuple(paragraph), True) for paragraph in paragraphs]
+    return [_PdfBlock(tuple(paragraph), True) for paragraph in paragraphs]
 
 
-def _begins_item(line: _Line) -> bool:
+def _begins_item(line: _JoinedRow) -> bool:
     return _ITEM.fullmatch(line.text.split(" ")[0]) is not None
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hallulab.scenarios.packs.kinds import Extracted, archives
 from hallulab.scenarios.packs.kinds.word_runs import Runs
-from hallulab.scenarios.packs.kinds.word_styles import Numbering, Styles
+from hallulab.scenarios.packs.kinds.word_styles import ParagraphNumbers, Styles
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -46,10 +46,10 @@ def read(content: bytes) -> Extracted:
         raise ValueError("it has a password, or is of Word before 2007: save it as .docx without a password")
     archives.check_unpacked_size(content)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return _Document(_Parts(archive)).extract()
+        return _WordDocument(_WordParts(archive)).extract()
 
 
-class _Parts:
+class _WordParts:
     """The parts of a document, by what they are for it: `numbering`."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
@@ -91,13 +91,13 @@ class _Parts:
         return root
 
 
-class _Document:
+class _WordDocument:
     """A document that is being read."""
 
-    def __init__(self, parts: _Parts) -> None:
+    def __init__(self, parts: _WordParts) -> None:
         self._parts = parts
         self._styles = Styles(parts.read("styles"))
-        self._numbering = Numbering(parts.read("numbering"), self._styles)
+        self._numbering = ParagraphNumbers(parts.read("numbering"), self._styles)
         self._runs = Runs(self._styles)
         self._title: str | None = None
         self._tables = 0  # in which we are

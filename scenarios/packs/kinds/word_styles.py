@@ -87,7 +87,7 @@ def _read_int(element: Element | None, default: int = 0) -> int:
     return int(text) if re.fullmatch(r"-?[0-9]{1,9}", text) else default
 
 
-class Numbering:
+class ParagraphNumbers:
     """Counts the numbered paragraphs of a document, as Word does."""
 
     def __init__(self, roots: list[Element], styles: Styles) -> None:
