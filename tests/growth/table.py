@@ -23,7 +23,6 @@ from hallulab.scenarios.chats import cells, conventions, formats, otel, span_fil
 from hallulab.scenarios.chats import evidence as passages
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.packs import markdown
-from hallulab.scenarios.packs.kinds import html
 from hallulab.scenarios.packs.kinds import html, pdf, pdf_lines, word
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text import (
@@ -45,8 +44,8 @@ from hallulab.scenarios.transcript import Judgement, Passage, Span, Turn, TurnVi
 from hallulab.simulator.measure import annotators, blame, gamma, hallucinations, messages, support, tokens
 from hallulab.simulator.viewer import conversation as page
 from tests.builders import conversation, scored
-from tests.scenarios.packs.pdf_files import write_pages
 from tests.scenarios.chats.test_tools import ASKED, FILES, REPLIED, RULE
+from tests.scenarios.packs.pdf_files import write_pages
 from tests.simulator.measure.test_annotators import label
 
 Case = Callable[[str], object]
@@ -187,8 +186,8 @@ def make_tool(format: str) -> Callable[[str], Any]:
 
     def make(text: str) -> Any:
         content = json.dumps(FILES[format][1])
-        for words in (ASKED, REPLIED, RULE):
-            content = content.replace(words, json.dumps(text)[1:-1])
+        for sentence in (ASKED, REPLIED, RULE):
+            content = content.replace(sentence, json.dumps(text)[1:-1])
         return json.loads(content)
 
     return make
