@@ -22,6 +22,8 @@ MODULES = (
     "hallulab.scenarios.packs.kinds.word_styles",
     "hallulab.scenarios.packs.kinds.html_markdown",
     "hallulab.scenarios.packs.kinds.html_marks",
+    "hallulab.scenarios.packs.kinds.number_formats",
+    "hallulab.scenarios.packs.kinds.tables",
     "hallulab.scenarios.packs.pack",
     "hallulab.scenarios.chats.cells",
     "hallulab.scenarios.chats.csv",

@@ -82,6 +82,9 @@ _WITHOUT_TITLE = (_PDF, ".txt", ".xlsx", ".xlsm")
 SUFFIXES = (*_TEXTS, *(suffix for suffix in CONVERTED if suffix not in _TEXTS))
 """Suffixes of the files that are read."""
 
+_NEWER = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx", ".ods": ".xlsx", ".odp": ".pptx"}
+"""Suffixes of files that office programs save in a kind that is read → its suffix."""
+
 KINDS = ", ".join(SUFFIXES[:-1]) + f" and {SUFFIXES[-1]}"
 """The same in words."""
 
@@ -209,6 +212,8 @@ def _find_reason(path: Path, relative: str) -> UsageError | None:
     """Return why an entry of a folder is not read, by its name and kind alone."""
     if path.is_dir():
         return UsageError(f"{path}: links to folders are not followed. Put the folder itself there.")
+    if newer := _NEWER.get(path.suffix.lower()):
+        return UsageError(f"{path}: {path.suffix} files are not read. Save it as {newer}, or move it away.")
     if path.suffix.lower() not in SUFFIXES:
         return UsageError(f"{path}: only {KINDS} documents are read. Convert the file or move it away.")
     if replace_surrogates(relative) != relative:

@@ -24,6 +24,17 @@ from hallulab.scenarios.chats import evidence as passages
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.packs import markdown
 from hallulab.scenarios.packs.kinds import html, pdf, pdf_lines, word
+from hallulab.scenarios.packs.kinds import (
+    html,
+    mail,
+    number_formats,
+    pdf,
+    pdf_lines,
+    rst,
+    rtf,
+    table_text,
+    word,
+)
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text import (
     blank,
@@ -383,6 +394,11 @@ TABLE: dict[Callable[..., Any], Case] = {
     pdf.read: lambda text: pdf.read(make_pdf(text)),
     pdf_lines.is_right_to_left: pdf_lines.is_right_to_left,
     word.read: lambda text: word.read(make_word(text)),
+    table_text.read: lambda text: table_text.read(f"Tool,Fee\n{text}".encode()),
+    mail.read: lambda text: mail.read(f"Subject: Fees\n\n{text}".encode()),
+    rtf.read: lambda text: rtf.read(f"{{\\rtf1 {text.replace('{', '')}".encode()),
+    rst.read: lambda text: rst.read(f"Fees\n\n{text}".encode()),
+    number_formats.show: lambda text: number_formats.show(12.5, text),
     annotators.list_conflicts: list_conflicts,
     gamma.compute_disorder: lambda text: gamma.compute_disorder(mark_units(text), mark_units(text[3:])),
     hallucinations.count_verdicts: lambda text: hallucinations.count_verdicts(

@@ -24,9 +24,10 @@ def read(content: bytes) -> Extracted:
     items = {item.get("id"): item for item in find_all(book, "item")}
     encrypted: set[str | None] = set()
     if "META-INF/encryption.xml" in names:
-        found = parse_xml(archive.read("META-INF/encryption.xml"))
-        encrypted = {get_attribute(one, "URI") for one in find_all(found, "CipherReference")}
-    texts, notes = [], []
+        keys = parse_xml(archive.read("META-INF/encryption.xml"))
+        encrypted = {get_attribute(one, "URI") for one in find_all(keys, "CipherReference")}
+    texts: list[str] = []
+    notes: list[str] = []
     for reference in find_all(book, "itemref"):
         item = items.get(reference.get("idref"))
         if item is None or "nav" in item.get("properties", "").split():
@@ -37,6 +38,8 @@ def read(content: bytes) -> Extracted:
         if part not in names or item.get("media-type") not in _PAGES:
             notes.append(f"{part} was not read: it is missing, or no page")
             continue
-        texts.append(html.read(archive.read(part)).text.strip())
+        found = html.read(archive.read(part))
+        texts.append(found.text.strip())
+        notes += [f"{part}: {note}" for note in found.notes]
     title = next(find_all(book, "title"), None)
     return Extracted("\n\n".join(texts), (title.text if title is not None else None) or None, tuple(notes))

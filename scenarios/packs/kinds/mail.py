@@ -27,7 +27,9 @@ def read(content: bytes) -> Extracted:
     notes = [f"its attachment {_name(one)} was not read" for one in message.iter_attachments()]
     text = _get_text(body)
     if body.get_content_type() == "text/html":
-        text = html.read(text).text
+        page = html.read(text)
+        text = page.text
+        notes += page.notes
     else:
         text, *signature = text.replace("\r\n", "\n").split(f"\n{_SIGNATURE}\n", maxsplit=1)
         if signature:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
+from math import isfinite
 
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|(?P<space>_.)|(?P<fill>\*.)|\[(?P<bracket>[^\]]*)\]'
@@ -20,6 +21,9 @@ _TIME = re.compile(
 _SHORT_DATE = ("mm-dd-yy", "m/d/yy")
 """How packages name the format that each country writes in its own way: ISO 8601 is read by all."""
 
+_LONGEST_CODE = 255
+"""Characters of a code at most, as in Excel."""
+
 
 def show(value: object, code: str) -> str:
     """Return the value of a cell as its format shows it.
@@ -29,6 +33,7 @@ def show(value: object, code: str) -> str:
     >>> show(0.0833, "0.0%"), show(1250.5, '#,##0.00 "€"'), show(date(2026, 3, 1), "d mmm yyyy")
     ('8.3%', '1,250.50 €', '1 Mar 2026')
     """
+    code = code[:_LONGEST_CODE]
     match value:
         case None:
             return ""
@@ -36,7 +41,7 @@ def show(value: object, code: str) -> str:
             return str(value).upper()
         case datetime() | date() | time() | timedelta():
             return _show_time(value, code)
-        case int() | float():
+        case int() | float() if isfinite(value):
             return _show_number(Decimal(repr(value)), code)
         case _:
             return str(value)
@@ -86,7 +91,7 @@ def _fill_digits(value: Decimal, pattern: str, exponent: str | None) -> str:
         return f"{value:.{places}E}"
     whole, _, fraction = pattern.rstrip(",").partition(".")
     value = value.scaleb(-3 * (len(pattern) - len(pattern.rstrip(","))))
-    with localcontext(prec=400):
+    with localcontext(prec=1000):
         value = value.quantize(Decimal(1).scaleb(-len(fraction)), ROUND_HALF_UP)
     text, _, decimals = f"{value:f}".partition(".")
     text = "" if value < 1 else text

@@ -116,7 +116,7 @@ class _Page:
 
     def _write_note(self, note: Element, lists: tuple[str | None, ...]) -> str:
         """Return the mark of a note; keep the note for the end."""
-        mark = escape("".join(next(find_all(note, "note-citation")).itertext()))
+        mark = escape("".join(text for one in find_all(note, "note-citation") for text in one.itertext()))
         number = len(self.footnotes)
         self.footnotes.append("")
         body = "".join(self.write(child, lists) for child in note)

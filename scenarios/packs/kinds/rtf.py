@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 
 from hallulab.scenarios.packs.kinds import Extracted, html
@@ -32,6 +32,8 @@ _CHARSETS = {
 """Character sets of fonts → codecs; others have the document's."""
 _DEEPEST = 500
 """Groups in groups at most."""
+_LONGEST_MARK = 100
+_LONGEST_TITLE = 1000
 
 
 @dataclass
@@ -52,7 +54,7 @@ class _State:
 class _Paragraph:
     """A paragraph, and what the next one is too, until `\\pard`."""
 
-    text: str = ""
+    texts: list[str] = field(default_factory=list)
     """Of a page."""
     mark: str = ""
     """What stands before an item of a list."""
@@ -155,10 +157,10 @@ class _Reader:
             return
         inner, self._state = self._state, self._stack.pop()
         if inner.is_note and not self._state.is_note:
-            self._notes.append(self._paragraph.text)
+            self._notes.append("".join(self._paragraph.texts))
             self._paragraph = self._outer
             number = len(self._notes)
-            self._paragraph.text += f'<sup><a href="#note{number}">{number}</a></sup>'
+            self._paragraph.texts.append(f'<sup><a href="#note{number}">{number}</a></sup>')
 
     def _flush(self) -> None:
         if self._bytes:
@@ -168,12 +170,13 @@ class _Reader:
     def _say(self, text: str) -> None:
         state = self._state
         if state.destination == "title":
-            self.title += text
+            self.title = (self.title + text)[:_LONGEST_TITLE]
         elif state.destination == "mark":
-            self._paragraph.mark += text
+            self._paragraph.mark = (self._paragraph.mark + text)[:_LONGEST_MARK]
         elif state.destination == "text" and not state.is_hidden:
             text = escape(text).replace("\n", "<br>")
-            self._paragraph.text += f"<sup>{text}</sup>" if state.is_raised and text.strip() else text
+            is_raised = state.is_raised and text.strip()
+            self._paragraph.texts.append(f"<sup>{text}</sup>" if is_raised else text)
 
     def _obey_sign(self, sign: str) -> None:
         match sign:
@@ -246,10 +249,11 @@ class _Reader:
                 self._continues = ""
             case "cell" | "nestcell":
                 if word == "nestcell":
-                    self._paragraph.text += " "
+                    self._paragraph.texts.append(" ")
                 else:
-                    self._cells.append(f"{self._paragraph.mark} {self._paragraph.text}".strip())
-                    self._paragraph.text = self._paragraph.mark = ""
+                    text = "".join(self._paragraph.texts)
+                    self._cells.append(f"{escape(self._paragraph.mark)} {text}".strip())
+                    self._paragraph = replace(self._paragraph, texts=[], mark="")
             case "row":
                 self._end_row()
 
@@ -266,10 +270,10 @@ class _Reader:
     def _end_paragraph(self) -> None:
         paragraph = self._paragraph
         if self._state.is_note or paragraph.in_table:
-            paragraph.text += "<br>"
+            paragraph.texts.append("<br>")
             return
-        text, mark = paragraph.text.strip(), paragraph.mark.strip()
-        self._paragraph = replace(paragraph, text="", mark="")
+        text, mark = "".join(paragraph.texts).strip(), paragraph.mark.strip()
+        self._paragraph = replace(paragraph, texts=[], mark="")
         if not text:
             return
         self._end_table()

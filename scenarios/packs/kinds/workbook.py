@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING
 from hallulab.scenarios.packs.kinds import Extracted
 from hallulab.scenarios.packs.kinds.number_formats import show
 from hallulab.scenarios.packs.kinds.parts import open_archive
-from hallulab.scenarios.packs.kinds.tables import write_table
+from hallulab.scenarios.packs.kinds.tables import LARGEST_TABLE, write_table
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
-
-_LARGEST_TABLE = 2_000_000
-"""Cells of a sheet's table at most, empty ones included."""
 
 
 def read(content: bytes) -> Extracted:
@@ -28,9 +25,11 @@ def read(content: bytes) -> Extracted:
     """
     from openpyxl import load_workbook
 
-    open_archive(content).close()
+    with open_archive(content) as archive:
+        has_macros = any(name.endswith("vbaProject.bin") for name in archive.namelist())
     book = load_workbook(io.BytesIO(content), data_only=True)
-    written, notes = [], []
+    written: list[str] = []
+    notes = ["its macros were not read"] if has_macros else []
     for sheet in book.worksheets:
         if sheet.sheet_state != "visible":
             notes.append(f"the sheet {sheet.title} is hidden and was left out")
@@ -67,8 +66,8 @@ def _read_rows(sheet: Worksheet) -> tuple[list[list[str]], int]:
         text = texts[merged.min_row].get(merged.min_col, "")
         if not text:
             continue
-        if merged.size["rows"] * merged.size["columns"] > _LARGEST_TABLE:
-            raise ValueError(f"a merged cell has more than {_LARGEST_TABLE:,} cells")
+        if merged.size["rows"] * merged.size["columns"] > LARGEST_TABLE:
+            raise ValueError(f"a merged cell has more than {LARGEST_TABLE:,} cells")
         for row, column in merged.cells:
             texts[row][column] = text
     shown = {
@@ -80,8 +79,8 @@ def _read_rows(sheet: Worksheet) -> tuple[list[list[str]], int]:
     if not columns:
         return [], 0
     wanted = [column for column in range(columns[0], columns[-1] + 1) if column not in hidden_columns]
-    if len(wanted) * len(shown) > _LARGEST_TABLE:
-        raise ValueError(f"its sheet {sheet.title} has more than {_LARGEST_TABLE:,} cells")
+    if len(wanted) * len(shown) > LARGEST_TABLE:
+        raise ValueError(f"its sheet {sheet.title} has more than {LARGEST_TABLE:,} cells")
     left_out = sum(row in texts for row in hidden_rows)
     left_out += len(hidden_columns & {column for cells in texts.values() for column in cells})
     return [[cells.get(column, "") for column in wanted] for cells in shown.values()], left_out
@@ -91,11 +90,10 @@ def _count_unknown(content: bytes, sheets: list[Worksheet]) -> int:
     """Return how many formulas of the visible sheets have no value that was saved with them."""
     from openpyxl import load_workbook
 
-    formulas = load_workbook(io.BytesIO(content), read_only=True)
+    formulas = load_workbook(io.BytesIO(content))
     return sum(
-        cell.data_type == "f" and sheet[cell.coordinate].value is None
+        cell.data_type == "f" and sheet._cells[place].value is None
         for sheet in sheets
         if sheet.sheet_state == "visible"
-        for row in formulas[sheet.title].iter_rows()
-        for cell in row
+        for place, cell in formulas[sheet.title]._cells.items()
     )

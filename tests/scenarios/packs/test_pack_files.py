@@ -313,7 +313,7 @@ def test_a_wrong_document_is_refused(pack: Path, content: bytes, complaint: str)
 
 
 def test_a_file_of_another_kind_is_refused(pack: Path) -> None:
-    path = pack / "documents" / "kettle.odt"
+    path = pack / "documents" / "kettle.zip"
     path.write_text("x")
     assert refused(pack) == (f"{path}: only {KINDS} documents are read. Convert the file or move it away.")
 

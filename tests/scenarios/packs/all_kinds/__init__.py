@@ -33,6 +33,27 @@ def pack(folder: Path) -> bytes:
     return written.getvalue()
 
 
+def replace_in(name: str, part: str, *texts: tuple[str, str]) -> bytes:
+    """Return the bytes of an archive, with texts of one of its parts replaced by others."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(build_document(name))) as given, zipfile.ZipFile(written, "w") as archive:
+        for one in given.namelist():
+            content = given.read(one)
+            for old, new in texts if one == part else ():
+                assert old.encode() in content
+                content = content.replace(old.encode(), new.encode(), 1)
+            archive.writestr(one, content, zipfile.ZIP_DEFLATED)
+    return written.getvalue()
+
+
+def add_part(name: str, part: str, content: str) -> bytes:
+    """Return the bytes of an archive, with another part."""
+    written = io.BytesIO(build_document(name))
+    with zipfile.ZipFile(written, "a") as archive:
+        archive.writestr(part, content)
+    return written.getvalue()
+
+
 def read_expected(name: str) -> tuple[str, str]:
     """Return the title and the text that a document should yield."""
     title, _, text = (_FOLDER / "expected" / f"{name}.md").read_text("utf-8").partition("\n")
