@@ -1,10 +1,12 @@
 """Chats that hold anything: they are imported, or refused in one sentence, with nothing half-written.
 
-One thousand files in all in `make test-slow`, each given to the whole command.
+One thousand files of messages and of other tools, and four thousand of rows, in `make test-slow`, each given
+to the whole command.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shutil
@@ -22,6 +24,9 @@ from tests.scenarios.chats.test_formats import FILES
 
 LINES = 700
 """Examples of lines with messages in `make test-slow`; the other 300 are damaged files of all formats."""
+
+TABLES_TRIED = 2_000
+"""Examples of tables, and as many of rows in JSON."""
 
 LONGEST = 2_000
 """Characters of a sentence."""
@@ -67,6 +72,25 @@ chats = st.one_of(
     st.fixed_dictionaries({"conversations": st.lists(messages, max_size=4), "system": texts}),
     st.sampled_from([{}, [], None, {"messages": 3}, {"messages": [], "hallulab": {"turns": [{}]}}]),
 )
+NAMES_OF_COLUMNS = st.sampled_from(
+    ["question", "answer", "response", "contexts", "session_id", "turn", "timestamp", "role", "content",
+     "messages", "user_input", "retrieved_contexts", "Frage", "", "inputs.question", "outputs.answer"]
+)  # fmt: skip
+CELLS = st.one_of(
+    texts,
+    st.sampled_from(
+        ["user", "assistant", "1", "1.10", "2026-05-02T09:00:00Z", "10/1/2026", "nan",
+         "[Document(page_content='a')]", "[HumanMessage(content='a'), AIMessage(content='b')]", "['a' 'b']",
+         '["a", {"text": 1}]',
+         '{"messages": [{"role": "user", "content": "a"}]}', "[" * 300, "{" * 300 + "}", "array([" * 50, '"',
+         "a;b\tc|d"]
+    ),
+)  # fmt: skip
+TABLES = st.lists(NAMES_OF_COLUMNS, min_size=1, max_size=6).flatmap(
+    lambda names: st.tuples(
+        st.just(names), st.lists(st.lists(CELLS, min_size=len(names), max_size=len(names)), max_size=4)
+    )
+)
 encodings = st.sampled_from(["utf-8"] * 6 + ["utf-8-sig", "utf-16", "latin-1"])
 
 
@@ -109,6 +133,36 @@ def test_any_messages(folder: Path, lines: list[Any], encoding: str, cut: int, n
     held = text.encode(encoding, "surrogatepass" if encoding.startswith("utf") else "replace")
     # A third of the files are cut off.
     check_import(folder, "a.jsonl" if name else "a.json", held[: -cut - 1] if cut > 20 else held)
+
+
+@settings(examples(TABLES_TRIED), suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow])
+@given(
+    table=TABLES, separator=st.sampled_from(",;\t|"), encoding=encodings, quoted=st.booleans(),
+    packed=st.booleans(), skip=st.integers(0, 3), data=st.data(),
+)  # fmt: skip
+def test_any_table(
+    folder: Path, table: tuple[list[str], list[list[str]]], separator: str, encoding: str, quoted: bool,
+    packed: bool, skip: int, data: st.DataObject,
+) -> None:  # fmt: skip
+    rows = [table[0], *table[1]]
+    if quoted:
+        rows = [[f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row] for row in rows]
+    text = "".join(f"{separator.join(row)}\n" for row in rows)
+    held = text.encode(encoding, "surrogatepass" if encoding.startswith("utf") else "replace")
+    if data.draw(st.integers(0, 3)) == 0:
+        held = data.draw(damaged(held))
+    name = "a.csv.gz" if packed else "a.csv"
+    check_import(folder, name, gzip.compress(held) if packed else held, "--skip-bad", str(skip))
+
+
+@settings(examples(TABLES_TRIED), suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow])
+@given(table=TABLES, skip=st.integers(0, 3), data=st.data())
+def test_any_rows_of_json(
+    folder: Path, table: tuple[list[str], list[list[str]]], skip: int, data: st.DataObject
+) -> None:
+    rows = [dict(zip(table[0], cells, strict=True)) for cells in table[1]]
+    held = "".join(f"{json.dumps(data.draw(st.just(row) | changed(row)))}\n" for row in rows).encode()
+    check_import(folder, "a.jsonl", held, "--format", "json-rows", "--skip-bad", str(skip))
 
 
 @settings(examples(1_000 - LINES))
