@@ -82,7 +82,7 @@ def _describe_object(value: Mapping[str, Any]) -> str:
         )
     return (
         f"its first object has the keys {shorten_line(', '.join(value)) or '(none)'}, in which no chat is "
-        "known. Say what they are: --map user=NAME,reply=NAME with --format json-rows."
+        "known. Say what they are: --map user=NAME,reply=NAME."
     )
 
 
@@ -96,7 +96,7 @@ def _describe_text(text: str) -> str:
         )
     told = {"\t": "tabs"}.get(separator, f"`{separator}`")
     return (
-        f"it has the columns {shorten_line(', '.join(header))}, separated by {told}, and none is known "
-        "as a message of the user, a reply, or a message with who speaks. Name them in the header, or say "
-        "what they are: --map user=NAME,reply=NAME with --format csv."
+        f"it has the columns {shorten_line(', '.join(header))}, separated by {told}, in which no message "
+        "with its reply, and no message with who speaks, is known. Name them in the header, or say what they are: "
+        "--map user=NAME,reply=NAME."
     )

@@ -83,7 +83,7 @@ def test_the_user_decides_between_candidates(tmp_path: Path) -> None:
 
 def test_a_mapping_makes_a_table_of_any_names_known(tmp_path: Path) -> None:
     path = write(tmp_path, "frage,antwort\nWie lange?,Zwei Stunden.\n")
-    assert "it has the columns frage, antwort, separated by `,`, and none is known" in refuse(path)
+    assert "it has the columns frage, antwort, separated by `,`, in which no message" in refuse(path)
     said, _ = read(path, mapping={"user": "frage", "reply": "Antwort"})
     assert said == {"row-1": [("Wie lange?", "Zwei Stunden.", [])]}
 
@@ -365,7 +365,7 @@ def test_broken_json_is_left_out(form: str, tmp_path: Path) -> None:
         ("a.json", b'{"type": "conversation", "conversation_parts": {}}', "Intercom's export"),
         ("a.json", '{"question": "A?"}'.encode("utf-16"), "it is JSON in UTF-16. Save it as UTF-8."),
         ("a.json", b'{"speed": 1, "wind": 2}', "its first object has the keys speed, wind, in which no chat"),
-        ("a.csv", b"speed;wind\n1;2\n", "it has the columns speed, wind, separated by `;`, and none is"),
+        ("a.csv", b"speed;wind\n1;2\n", "it has the columns speed, wind, separated by `;`, in which no"),
         ("a.txt", b"Dear all\n", "it is neither JSON nor a table; it begins with 'Dear all'."),
     ],
 )  # fmt: skip
