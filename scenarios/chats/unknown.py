@@ -27,9 +27,7 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
 """How files begin → what they are, and the remedy."""
 
 _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("ts", "user", "text"), "Slack's export"),
-    (("sender_id", "events"), "a tracker of Rasa"),
-    (("conversation_parts",), "Intercom's export"),
+    (("ts", "user", "text"), "messages that Slack exported, in which nothing says who is the bot"),
     (("ticket_id", "comments"), "Zendesk's export"),
     (("guild", "channel"), "an export of Discord"),
 )
@@ -55,7 +53,7 @@ def describe_unknown(start: FileStart) -> str:
         if data.startswith(magic):
             return f"{told}."
     if is_chat_of_people(data):
-        return f"it looks like a chat of WhatsApp, which is not read. {_TABLE}."
+        return f"it looks like a chat that WhatsApp exported, which does not say who is the bot. {_TABLE}."
     encoding = find_encoding(data)
     text = data.decode(encoding, "replace").lstrip()
     if text[:1] in ("{", "[") and encoding != "utf-8-sig":
@@ -74,7 +72,7 @@ def describe_unknown(start: FileStart) -> str:
 def _describe_object(value: Mapping[str, Any]) -> str:
     for keys, tool in _SHAPES:
         if value.keys() >= set(keys):
-            return f"it looks like {tool}, which is not read. {_TABLE}."
+            return f"it looks like {tool}: it is not read. {_TABLE}."
     if value and all(isinstance(one, list) for one in value.values()):
         return (
             f"it holds columns ({shorten_line(', '.join(value))}), and not rows. Write a JSON object a row "
@@ -97,6 +95,6 @@ def _describe_text(text: str) -> str:
     told = {"\t": "tabs"}.get(separator, f"`{separator}`")
     return (
         f"it has the columns {shorten_line(', '.join(header))}, separated by {told}, in which no message "
-        "with its reply, and no message with who speaks, is known. Name them in the header, or say what they are: "
-        "--map user=NAME,reply=NAME."
+        "with its reply, and no message with who speaks, is known. Name them in the header, or say what they "
+        "are: --map user=NAME,reply=NAME."
     )

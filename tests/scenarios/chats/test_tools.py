@@ -330,4 +330,6 @@ def test_responses_that_go_on_with_each_other_are_one_conversation(tmp_path: Pat
 def test_chats_that_do_not_say_who_is_the_bot_are_named(content: str, sentence: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         read(written(tmp_path, "a.txt", content))
-    assert f"a.txt, line 1: {sentence}" in str(caught.value)
+    assert f"a.txt, line 1: in no format that is known by its content: it looks like {sentence}" in str(
+        caught.value
+    )
