@@ -9,6 +9,7 @@ evidence; in older versions, spans whose name says that they retrieve.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def is_langfuse(value: Mapping[str, Any]) -> bool:
     return bool({"observations", "traces"} & own.keys())
 
 
-def read_langfuse_spans(value: Mapping[str, Any], reading: Reading | None = None) -> Iterator[TraceSpan]:
+def read_langfuse_spans(value: Mapping[str, Any], left_out: Counter[str]) -> Iterator[TraceSpan]:
     """Yield a trace and its observations as spans.
 
     Raises:
@@ -52,7 +53,8 @@ def read_langfuse_spans(value: Mapping[str, Any], reading: Reading | None = None
         if isinstance(own.get(key), list):
             for one in own[key]:
                 inner = fold_keys(_check_object(one, key))
-                yield from read_langfuse_spans({**inner, "sessionid": inner.get("sessionid") or session})
+                named = {**inner, "sessionid": inner.get("sessionid") or session}
+                yield from read_langfuse_spans(named, left_out)
             return
     if isinstance(own.get("trace"), Mapping):
         own = {**fold_keys(own["trace"]), **own}

@@ -7,6 +7,7 @@ A value has `info` and `data.spans`, or the columns `trace_id` (in MLflow 2 `req
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def is_mlflow(value: Mapping[str, Any]) -> bool:
     return {"info", "data"} <= value.keys() or {"request", "response", "spans"} <= value.keys()
 
 
-def read_mlflow_spans(value: Mapping[str, Any], reading: Reading | None = None) -> Iterator[TraceSpan]:
+def read_mlflow_spans(value: Mapping[str, Any], left_out: Counter[str]) -> Iterator[TraceSpan]:
     """Yield the spans of a trace.
 
     Raises:

@@ -28,26 +28,27 @@ EVALUATION = "gen_ai.evaluation.result"
 _LATEST = 1e11
 """Seconds after which a number counts smaller units: until the year 5138."""
 _MOST_SEEN = 5
+_LOGS = "records of logs that are no messages of a model"
+_VERDICTS = "verdicts of evaluations, since `hallulab detect` makes verdicts"
 
 
-def read_otel_spans(value: Mapping[str, Any], reading: Reading | None = None) -> Iterator[TraceSpan]:
-    """Yield the spans in a value of a file; what is neither a span nor a message in a log is told.
+def read_otel_spans(value: Mapping[str, Any], left_out: Counter[str]) -> Iterator[TraceSpan]:
+    """Yield the spans in a value of a file, and count what is left out.
 
     Raises:
         FormatError: it is no span.
     """
-    reading = reading or Reading()
     for place, own in find_spans(value):
         try:
-            yield from _build_span(own, reading)
+            yield from _build_span(own, left_out)
         except FormatError as error:
             raise FormatError(f"{place}: {error}" if place else str(error)) from error
 
 
-def _build_span(own: Mapping[str, Any], reading: Reading) -> Iterator[TraceSpan]:
+def _build_span(own: Mapping[str, Any], left_out: Counter[str]) -> Iterator[TraceSpan]:
     attributes = flatten_attributes(own.get("attributes"))
     if "body" in own or "timeunixnano" in own or "eventname" in own:
-        yield from _build_event(own, attributes, reading)
+        yield from _build_event(own, attributes, left_out)
         return
     context = fold_keys(own["context"]) if isinstance(own.get("context"), Mapping) else {}
     trace = own.get("traceid") or context.get("traceid")
@@ -58,8 +59,8 @@ def _build_span(own: Mapping[str, Any], reading: Reading) -> Iterator[TraceSpan]
         for event in list_in(own, "events")
         if isinstance(event, Mapping)
     ]
-    if any(name == EVALUATION for name, _ in events):
-        reading.note("Verdicts of evaluations in the file are not read: `hallulab detect` makes verdicts.")
+    if verdicts := sum(name == EVALUATION for name, _ in events):
+        left_out[_VERDICTS] += verdicts
     says = read_content_of(attributes, events, read_text(own.get("spankind")))
     start, end = (_find_time(own, name) for name in ("start", "end"))
     yield TraceSpan(
@@ -83,7 +84,7 @@ def _build_span(own: Mapping[str, Any], reading: Reading) -> Iterator[TraceSpan]
 
 
 def _build_event(
-    own: Mapping[str, Any], attributes: Mapping[str, Any], reading: Reading
+    own: Mapping[str, Any], attributes: Mapping[str, Any], left_out: Counter[str]
 ) -> Iterator[TraceSpan]:
     """Yield the message of a record of a log as a part of its span."""
     name = read_text(own.get("eventname")) or read_text(attributes.get("event.name")) or ""
@@ -91,11 +92,7 @@ def _build_event(
     details = read_content_of({}, [(name, attributes)])
     trace = read_text(own.get("traceid"))
     if trace is None or (message is None and not details.names):
-        reading.note(
-            "Records of logs that are no messages of a model are not read."
-            if trace or name != EVALUATION
-            else "Verdicts of evaluations in the file are not read: `hallulab detect` makes verdicts."
-        )
+        left_out[_VERDICTS if name == EVALUATION else _LOGS] += 1
         return
     given, gave = (None, [message]) if is_reply(name) else ([message], None)
     yield TraceSpan(

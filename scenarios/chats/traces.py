@@ -8,6 +8,7 @@ is known of it from the traces before is not taken again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -68,6 +69,10 @@ class TraceSpan(Frozen):
     """How its attributes' names begin, where none of them is known."""
 
 
+ReadSpans = Callable[[Mapping[str, Any], Counter[str]], Iterator[TraceSpan]]
+"""Yields the spans of a value, and counts what it leaves out by what that is, such as `records of logs`."""
+
+
 class SpanRef(NamedTuple):
     """A span, and where it stands in the file."""
 
@@ -95,7 +100,7 @@ class _Tally:
 def read_traces(
     path: Path,
     reading: Reading,
-    read: Callable[[Mapping[str, Any], Reading], Iterator[TraceSpan]],
+    read: ReadSpans,
     values: Iterable[Value] | None = None,
 ) -> Iterator[ReadChat]:
     """Yield the conversations of a file of traces.
@@ -103,7 +108,7 @@ def read_traces(
     Args:
         path: the file.
         reading: notes what is taken for what; says how many wrong values may be left out.
-        read: yields the spans of a value of the file.
+        read: yields the spans of a value of the file, and counts what it leaves out.
         values: those of the file; None: it is JSON.
 
     Raises:
@@ -111,18 +116,22 @@ def read_traces(
         FormatError: a value is wrong, or no span has a name that is known.
     """
     values = read_json_values(path) if values is None else values
-    for line, conversation in build_conversations(_read_spans(values, reading, read), reading):
+    left_out = Counter[str]()
+    for line, conversation in build_conversations(_read_spans(values, reading, read, left_out), reading):
         yield ReadChat(f"{path}, line {line}", conversation)
+    for what, count in left_out.items():
+        reading.note(f"Not read: {count:,} {what}.")
 
 
 def _read_spans(
     values: Iterable[Value],
     reading: Reading,
-    read: Callable[[Mapping[str, Any], Reading], Iterator[TraceSpan]],
+    read: ReadSpans,
+    left_out: Counter[str],
 ) -> Iterator[SpanRef]:
     for place, line, value in values:
         try:
-            for span in read(require_object(value), reading):
+            for span in read(require_object(value), left_out):
                 yield SpanRef(line, span)
         except FormatError as error:
             reading.skip(FormatError(str(error), place), place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -22,21 +23,23 @@ def test_a_list_is_given_and_a_missing_one_is_empty() -> None:
 def test_anything_else_is_a_flaw_that_names_the_key(value: Any) -> None:
     with pytest.raises(FormatError, match=r"`observations` must be a list\. Correct it\."):
         list(
-            langfuse.read_langfuse_spans({"id": "t", "sessionId": "s", "output": "b", "observations": value})
+            langfuse.read_langfuse_spans(
+                {"id": "t", "sessionId": "s", "output": "b", "observations": value}, Counter()
+            )
         )
     with pytest.raises(FormatError, match=r"`events` must be a list\. Correct it\."):
-        list(spans.read_otel_spans({"traceId": "t", "attributes": {}, "events": value}))
+        list(spans.read_otel_spans({"traceId": "t", "attributes": {}, "events": value}, Counter()))
 
 
 def test_an_attribute_with_too_many_parts_is_a_flaw_that_names_it() -> None:
     attributes = {".".join("a" * 2_000): 1}
     with pytest.raises(FormatError, match=r"the attribute a\.a\..*… has more than 100 parts\."):
-        list(spans.read_otel_spans({"traceId": "t", "attributes": attributes}))
+        list(spans.read_otel_spans({"traceId": "t", "attributes": attributes}, Counter()))
 
 
 def test_attributes_may_have_as_many_parts_as_json_has_levels() -> None:
     name = ".".join("a" * 100)
-    assert list(spans.read_otel_spans({"traceId": "t", "attributes": {name: 1}}))
+    assert list(spans.read_otel_spans({"traceId": "t", "attributes": {name: 1}}, Counter()))
 
 
 def test_an_index_of_any_length_is_a_number() -> None:

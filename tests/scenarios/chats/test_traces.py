@@ -342,7 +342,7 @@ def test_records_of_the_log_without_a_message_are_told(tmp_path: Path) -> None:
     reading = Reading()
     (one,) = read(write(tmp_path, [spans, line]), reading)
     assert len(one.turns) == 1
-    assert reading.notes == ["Records of logs that are no messages of a model are not read."]
+    assert reading.notes == ["Not read: 1 records of logs that are no messages of a model."]
 
 
 def test_a_reply_of_the_root_is_not_taken_from_a_later_request_of_a_model(tmp_path: Path) -> None:
