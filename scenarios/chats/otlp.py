@@ -9,6 +9,7 @@ begin with the year 2000, and `chat` lasts a second longer than the calls of the
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,9 @@ def _build_spans(marked: Marked, without: frozenset[str]) -> Iterator[dict[str, 
         "gen_ai.request.model": one.model,
     }
     children = list[dict[str, Any]]()
+    verdicts = defaultdict[int, list[Verdict]](list)
+    for verdict in () if "spans" in without else marked.verdicts:
+        verdicts[verdict.turn].append(verdict)
     at = _BEGINNING
     for turn in one.turns:
         if turn.passages and "passages" not in without:
@@ -64,11 +68,10 @@ def _build_spans(marked: Marked, without: frozenset[str]) -> Iterator[dict[str, 
             children.append(_build_span(one.id, f"retrieval {turn.index}", at, at + _SECOND, own))
             at += _SECOND
         ends = at + _SECOND + round(sum(call.latency_s for call in turn.calls) * _SECOND)
-        verdicts = [] if "spans" in without else [v for v in marked.verdicts if v.turn == turn.index]
         children.append(
             {
                 **_build_span(one.id, f"chat {turn.index}", at, ends, {**about, **_describe_turn(turn)}),
-                "events": [_build_event(verdict, ends) for verdict in verdicts],
+                "events": [_build_event(verdict, ends) for verdict in verdicts[turn.index]],
             }
         )
         at = ends

@@ -8,7 +8,8 @@ is known of it from the traces before is not taken again.
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from hallulab.scenarios.chats.cells import unpack_cell
 from hallulab.scenarios.chats.chat_format import ReadChat, require_object
 from hallulab.scenarios.chats.conventions import KNOWN, Kind
 from hallulab.scenarios.chats.dialogues import extract_dialogue_part
-from hallulab.scenarios.chats.evidence import extract_evidence
+from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, add_topic, build_conversation, read_about
 from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns, read_content
@@ -212,9 +213,9 @@ def _join_events(spans: Sequence[TraceSpan]) -> list[TraceSpan]:
         if span.kind == "event":
             events.setdefault(span.id, []).append(span)
     found = [span for span in spans if span.kind != "event"]
+    places = {span.id: place for place, span in enumerate(found)}
     for id, said in events.items():
-        place = next((place for place, span in enumerate(found) if span.id == id), None)
-        own = said[0] if place is None else found[place]
+        own = found[places[id]] if id in places else said[0]
         joined = own.model_copy(
             update={
                 "kind": "model" if own.kind == "event" or own.kind == "other" else own.kind,
@@ -225,7 +226,10 @@ def _join_events(spans: Sequence[TraceSpan]) -> list[TraceSpan]:
                 "model": own.model or next((span.model for span in said if span.model), None),
             }
         )
-        found[len(found) if place is None else place : len(found) if place is None else place + 1] = [joined]
+        if id in places:
+            found[places[id]] = joined
+        else:
+            found.append(joined)
     return found
 
 
@@ -233,15 +237,18 @@ def _read_trace(spans: Sequence[TraceSpan], reading: Reading) -> dict[str, Any]:
     """Return the turns of a trace, and note by which names they were found."""
     said = _extract_dialogue(spans, reading)
     told = _list_told(said)
-    ends = _find_ends(said, spans, reading)
+    ends, places = _find_ends(said, spans, reading)
+    evidence = defaultdict[int, list[FoundEvidence]](list)
     for span in spans:
         if said and span.kind == "evidence":
             found = list(extract_evidence(span.gave, span.name or "evidence"))
-            place = next((place for end, place in ends if (span.start or 0.0) < end), len(said) - 1)
-            own = (one for one in found if one.text not in told)
-            said[place] = replace(said[place], evidence=(*said[place].evidence, *own))
+            after = bisect_right(ends, span.start or 0.0)
+            place = places[after] if after < len(places) else len(said) - 1
+            evidence[place] += [one for one in found if one.text not in told]
             if found and "passages" in span.names:
                 reading.take("passages", span.names["passages"])
+    for place, own in evidence.items():
+        said[place] = replace(said[place], evidence=(*said[place].evidence, *own))
     turns = build_turns(said)
     if turns:
         for what in ("session", "time", "model", "topic"):
@@ -257,17 +264,16 @@ def _read_trace(spans: Sequence[TraceSpan], reading: Reading) -> dict[str, Any]:
 
 def _find_ends(
     said: Sequence[ChatMessageRecord], spans: Sequence[TraceSpan], reading: Reading
-) -> list[tuple[float, int]]:
-    """Return (end of the span of a model, place of the reply that it gave), if a trace has made all replies.
+) -> tuple[list[float], list[int]]:
+    """Return the ends of spans of models, and the places of their replies, if a trace has made all replies.
 
     Then evidence belongs to the reply after it, else to the last one: the others were made before.
     """
     places = [place for place, one in enumerate(said) if one.role == "assistant"]
     models = sorted((span for span in spans if span.kind == "model"), key=lambda span: span.end or 0.0)
-    made = [(span.end or 0.0, _extract_reply(span, reading)) for span in models]
-    if [reply for _, reply in made] != [said[place].text for place in places]:
-        return []
-    return [(end, place) for (end, _), place in zip(made, places, strict=True)]
+    if [_extract_reply(span, reading) for span in models] != [said[place].text for place in places]:
+        return [], []
+    return [span.end or 0.0 for span in models], places
 
 
 def _list_told(said: Sequence[ChatMessageRecord]) -> set[str]:
@@ -300,7 +306,7 @@ def _list_new(known: Sequence[Turn], own: Sequence[Turn]) -> Sequence[Turn]:
     """Return the turns of a later trace that are not known; its last one is new, always."""
     said, again = ([(turn.user, turn.reply) for turn in turns] for turns in (known, own[:-1]))
     for count in range(min(len(said), len(again)), 0, -1):
-        if said[-count:] == again[:count]:
+        if said[-count] == again[0] and said[-count:] == again[:count]:
             return own[count:]
     return own[-1:]
 
