@@ -83,7 +83,7 @@ class SpanRef(NamedTuple):
 
 
 @dataclass
-class _Tally:
+class _TraceNotes:
     """What is told of traces when all are read."""
 
     readable: int = 0
@@ -149,12 +149,12 @@ def build_conversations(spans: Iterable[SpanRef], reading: Reading) -> Iterator[
             f"--map {unknown[0]}: of traces, only user and reply can be mapped, to keys of what the root "
             "span was given and gave. Leave the others out."
         )
-    tally = _Tally()
+    notes = _TraceNotes()
     with Groups() as traces, Groups() as sessions:
         for line, span in spans:
             traces.add(span.trace, span.start or 0.0, line, span.model_dump(mode="json"))
-            tally.known |= not span.seen
-            tally.seen |= dict.fromkeys(span.seen[: _MOST_NAMED if len(tally.seen) < _MOST_NAMED else 0])
+            notes.known |= bool({"user", "reply", "passages"} & span.names.keys())
+            notes.seen |= dict.fromkeys(span.seen[: _MOST_NAMED if len(notes.seen) < _MOST_NAMED else 0])
         for trace, rows in traces:
             line = rows[0].line
             own = _join_events([TraceSpan.model_validate(row.value) for row in rows])
@@ -167,36 +167,36 @@ def build_conversations(spans: Iterable[SpanRef], reading: Reading) -> Iterator[
             start = min((span.start for span in own if span.start is not None), default=None)
             sessions.add(session or trace, start or 0.0, line, {**found, "trace": trace, "start": start})
         for session, rows in sessions:
-            yield rows[0].line, _join_traces(session, rows, tally)
-    _tell(tally, reading)
+            yield rows[0].line, _join_traces(session, rows, notes)
+    _tell(notes, reading)
 
 
-def _tell(tally: _Tally, reading: Reading) -> None:
+def _tell(notes: _TraceNotes, reading: Reading) -> None:
     """Note what the user must know of the traces.
 
     Raises:
         FormatError: no span has a name that is known.
     """
-    if not tally.known and not tally.readable and tally.seen:
+    if not notes.known and not notes.readable and notes.seen:
         raise FormatError(
             f"no span has attributes of {KNOWN}: theirs begin with "
-            f"{_name_some(f'`{name}`' for name in tally.seen)}. Export spans with their content."
+            f"{_name_some(f'`{name}`' for name in notes.seen)}. Export spans with their content."
         )
-    if tally.unreadable:
-        count = len(tally.unreadable)
+    if notes.unreadable:
+        count = len(notes.unreadable)
         reading.note(
             f"{format_count(count, 'trace')} of sessions with others left out, because no question with a "
-            f"reply can be read there: {_name_some(tally.unreadable)}."
+            f"reply can be read there: {_name_some(notes.unreadable)}."
         )
-    if tally.timeless:
+    if notes.timeless:
         reading.note(
             "Traces without a time that can be read stand before the others, as in the file "
-            f"({choose_noun(len(tally.timeless), 'session')} {_name_some(tally.timeless)})."
+            f"({choose_noun(len(notes.timeless), 'session')} {_name_some(notes.timeless)})."
         )
-    if tally.simultaneous:
+    if notes.simultaneous:
         reading.note(
             "Traces of the same time stand as in the file "
-            f"({choose_noun(len(tally.simultaneous), 'session')} {_name_some(tally.simultaneous)})."
+            f"({choose_noun(len(notes.simultaneous), 'session')} {_name_some(notes.simultaneous)})."
         )
 
 
@@ -282,20 +282,20 @@ def _list_told(said: Sequence[ChatMessageRecord]) -> set[str]:
     return {found.text for one in said[asked:] for found in one.evidence}
 
 
-def _join_traces(session: str, rows: Sequence[GroupedPart], tally: _Tally) -> Conversation:
+def _join_traces(session: str, rows: Sequence[GroupedPart], notes: _TraceNotes) -> Conversation:
     turns = list[Turn]()
     for row in rows:
         own = [Turn.model_validate(turn) for turn in row.value["turns"]]
         turns += _list_new(turns, own) if turns else own
     readable = [row.value for row in rows if row.value["turns"]]
-    tally.readable += len(readable)
+    notes.readable += len(readable)
     if readable:
-        tally.unreadable += [row.value["trace"] for row in rows if not row.value["turns"]]
+        notes.unreadable += [row.value["trace"] for row in rows if not row.value["turns"]]
     starts = [one["start"] for one in readable]
     if len(starts) > 1 and None in starts:
-        tally.timeless[session] = None
+        notes.timeless[session] = None
     elif len(set(starts)) < len(starts):
-        tally.simultaneous[session] = None
+        notes.simultaneous[session] = None
     if (about := next((row.value["about"] for row in rows if row.value["about"]), None)) is not None:
         return build_conversation(turns, read_about(about), session)
     model = next((row.value["model"] for row in rows if row.value["model"]), MODEL)

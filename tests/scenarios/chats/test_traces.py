@@ -324,7 +324,8 @@ def test_another_field_of_traces_is_not_mapped(tmp_path: Path) -> None:
 
 
 def test_attributes_of_another_convention_are_named(tmp_path: Path) -> None:
-    path = write(tmp_path, otlp(span("1", "", {"acme.chat.prompt": ASKED, "acme.chat.answer": REPLIED})))
+    said = {"acme.chat.prompt": ASKED, "acme.chat.answer": REPLIED}
+    path = write(tmp_path, otlp(span("1", "", {}), span("2", "1", said)))
     with pytest.raises(UsageError) as caught:
         read(path, Reading())
     assert str(caught.value) == (
