@@ -96,6 +96,8 @@ class _TraceNotes:
     known: bool = False
     """Whether a span had names that are known."""
     seen: dict[str, None] = field(default_factory=dict)
+    line: int = 0
+    """The line of the first span whose names are not known."""
 
 
 def read_traces(
@@ -153,7 +155,8 @@ def build_conversations(spans: Iterable[SpanRef], reading: Reading) -> Iterator[
     with Groups() as traces, Groups() as sessions:
         for line, span in spans:
             traces.add(span.trace, span.start or 0.0, line, span.model_dump(mode="json"))
-            notes.known |= bool({"user", "reply", "passages"} & span.names.keys())
+            notes.known |= span.kind != "other" or bool({"user", "reply"} & span.names.keys())
+            notes.line = notes.line or line * bool(span.seen)
             notes.seen |= dict.fromkeys(span.seen[: _MOST_NAMED if len(notes.seen) < _MOST_NAMED else 0])
         for trace, rows in traces:
             line = rows[0].line
@@ -180,7 +183,8 @@ def _tell(notes: _TraceNotes, reading: Reading) -> None:
     if not notes.known and not notes.readable and notes.seen:
         raise FormatError(
             f"no span has attributes of {KNOWN}: theirs begin with "
-            f"{_name_some(f'`{name}`' for name in notes.seen)}. Export spans with their content."
+            f"{_name_some(f'`{name}`' for name in notes.seen)}. Export spans with their content.",
+            f"line {notes.line}",
         )
     if notes.unreadable:
         count = len(notes.unreadable)

@@ -329,8 +329,8 @@ def test_attributes_of_another_convention_are_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         read(path, Reading())
     assert str(caught.value) == (
-        f"{path}: no span has attributes of OpenTelemetry GenAI, OpenInference, Traceloop and Vercel's AI "
-        "SDK: theirs begin with `acme.chat`. Export spans with their content."
+        f"{path}, line 1: no span has attributes of OpenTelemetry GenAI, OpenInference, Traceloop and "
+        "Vercel's AI SDK: theirs begin with `acme.chat`. Export spans with their content."
     )
 
 
