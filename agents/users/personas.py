@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Annotated
@@ -21,10 +22,11 @@ import yaml
 from pydantic import Field, TypeAdapter
 
 from hallulab.agents.models.answers import UnparseableAnswer
-from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.models.prompt import ChatMessage, load_prompt
 from hallulab.agents.models.session import Session
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.text.languages import ENGLISH, NAMES
 from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.transcript import Frozen
 
@@ -141,14 +143,15 @@ async def write_about(session: Session, titles: Sequence[str], attempt: int) -> 
     return about
 
 
-async def write_goals(session: Session, passage: str, attempt: int) -> GoalPair:
-    """Write a goal that a passage answers and one that it does not.
+async def write_goals(session: Session, passage: str, attempt: int, language: str | None = None) -> GoalPair:
+    """Write a goal that a passage answers and one that it does not, in a language (None: English).
 
     Raises:
         UnparseableAnswer: the answer is not in the form, or no goal.
         ModelError: no answer.
     """
-    request = load_prompt("hallulab.agents.users", "persona_goals").fill(text=passage)
+    prompt = load_prompt("hallulab.agents.users", "persona_goals")
+    request = request_in_language(prompt.fill(text=passage), language)
     pair = await session.structured(
         "goals",
         request,
@@ -163,15 +166,23 @@ async def write_goals(session: Session, passage: str, attempt: int) -> GoalPair:
     return GoalPair(said=said, not_said=not_said)
 
 
-async def write_case(session: Session, domain: str, name: str, goals: Sequence[str], attempt: int) -> Case:
-    """Invent the case of a person who has these goals.
+async def write_case(
+    session: Session,
+    domain: str,
+    name: str,
+    goals: Sequence[str],
+    attempt: int,
+    language: str | None = None,
+) -> Case:
+    """Invent the case of a person who has these goals, in a language (None: English).
 
     Raises:
         UnparseableAnswer: the answer is not in the form.
         ModelError: no answer.
     """
     told = "\n".join(f"- {goal}" for goal in goals)
-    request = load_prompt("hallulab.agents.users", "persona_case").fill(domain=domain, name=name, goals=told)
+    prompt = load_prompt("hallulab.agents.users", "persona_case")
+    request = request_in_language(prompt.fill(domain=domain, name=name, goals=told), language)
     case = await session.structured(
         "case", request, Case, max_tokens=_CASE_TOKENS, temperature=AGAIN * (attempt > 0), sample=attempt
     )
@@ -275,9 +286,34 @@ def draw_manner(names: Sequence[str], persona: str, seed: int) -> str | None:
     return names[int(digest([names, persona, seed])[:8], 16) % len(names)] if names else None
 
 
-def speaking(persona: Persona, manner: StyleProfile) -> Persona:
-    """Return the persona with another manner; its own one stays where the model is told nothing."""
-    return persona.model_copy(update={"manner": manner.text}) if manner.text else persona
+def speaking(persona: Persona, manner: StyleProfile, language: str | None = None) -> Persona:
+    """Return the persona with another manner; its own one stays where the model is told nothing.
+
+    Args:
+        language: the language that it writes (ISO 639-1); None: English.
+    """
+    if not manner.text:
+        return persona
+    text = manner.text.replace(NAMES[ENGLISH], NAMES[language or ENGLISH])
+    return persona.model_copy(update={"manner": text})
+
+
+def request_in_language(request: Sequence[ChatMessage], language: str | None) -> list[ChatMessage]:
+    """Return a request for an answer in a language: its first message and its last line ask for it.
+
+    Args:
+        request: messages with instructions first; its examples may be in English.
+        language: ISO 639-1; None: the request stays as it is.
+    """
+    if language is None:
+        return list(request)
+    first, *between, last = request
+    asked = f"Whatever language the notes and examples are in, you write {NAMES[language]}."
+    return [
+        replace(first, text=f"{first.text.rstrip()} {asked}"),
+        *between,
+        replace(last, text=f"{last.text.rstrip().removesuffix(':')} (in {NAMES[language]}):"),
+    ]
 
 
 def slipped(text: str, manner: StyleProfile, seed: int) -> str:

@@ -35,6 +35,7 @@ from hallulab.agents.models.prompt import ChatMessage, format_dialogue, load_pro
 from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import EVEN_ODDS, find_catalogue_name, read_tuned_number
 from hallulab.agents.users.flaws import MIN_TURNS, USER_PROMPTS, find_message_flaws
+from hallulab.agents.users.personas import request_in_language
 from hallulab.agents.versions import compute_version
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona
@@ -169,6 +170,7 @@ class SimulatedUser:
         min_turns: replies before the user may stop.
         max_tokens: limit of a message.
         short: whether the model is shown messages of a few words as examples.
+        language: the language that the user writes (ISO 639-1); None: English.
     """
 
     def __init__(
@@ -182,6 +184,7 @@ class SimulatedUser:
         min_turns: int = MIN_TURNS,
         max_tokens: int = MAX_TOKENS,
         short: bool = False,
+        language: str | None = None,
     ) -> None:
         self._persona = persona
         self._domain = domain
@@ -191,6 +194,7 @@ class SimulatedUser:
         self._min_turns = min_turns
         self._max_tokens = max_tokens
         self._short = short
+        self._language = language
 
     async def next(self, history: Sequence[Message]) -> UserMove:
         """Decide whether to go on after `history` (empty, or ending with a reply), and what to say.
@@ -217,7 +221,8 @@ class SimulatedUser:
                 open_goal = await self._first_open_goal(session, history)
                 wanted, is_open = open_goal or self._persona.goals[-1], open_goal is not None
             text = await self._say(session, history, wanted)
-            if is_open and not asks_something(text):
+            # Of other languages it is not known what asks, and our own question would be English.
+            if is_open and self._language is None and not asks_something(text):
                 text = f"{'' if is_courtesy(text) else text} {word_question(wanted)}".lstrip()
         except ModelError as error:
             raise UserFailed(str(error), session.calls) from error
@@ -245,7 +250,8 @@ class SimulatedUser:
     async def _say(self, session: Session, history: Sequence[Message], wanted: str) -> str:
         request = self._request(history, wanted)
         text = await self._try(session, request, TEMPERATURE, 0)
-        if "?" not in text or find_message_flaws(text, history, self._persona):
+        silent = "?" not in text if self._language is None else not text
+        if silent or find_message_flaws(text, history, self._persona):
             text = await self._try(session, request, RETRY_TEMPERATURE, 1)
         return text
 
@@ -265,7 +271,8 @@ class SimulatedUser:
                 "history": format_dialogue(history),
             }
         name = "user_message" if history else "user_opening"
-        return load_prompt("hallulab.agents.users", f"{name}_short" if self._short else name).fill(values)
+        prompt = load_prompt("hallulab.agents.users", f"{name}_short" if self._short else name)
+        return request_in_language(prompt.fill(values), self._language)
 
     async def _try(
         self, session: Session, request: Sequence[ChatMessage], temperature: float, sample: int

@@ -8,13 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, PlainValidator, field_validator, model_validator
+from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
 
+from hallulab.scenarios.text.languages import NAMES, UNKNOWN
 from hallulab.scenarios.transcript import Frozen
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 """Small letters, digits and hyphens; safe in file names and keys."""
 
+
+def _check_language(code: str) -> str:
+    if code not in NAMES or code == UNKNOWN:
+        known = ", ".join(sorted(name for name in NAMES if name != UNKNOWN))
+        raise ValueError(f"must be a code of ISO 639-1 such as de or hi, one of {known}")
+    return code
+
+
+Language = Annotated[str, AfterValidator(_check_language)]
+"""A language, by its code of ISO 639-1."""
 
 Reading = Literal["word", "probability"]
 """What a detector's scores are made of: printed words, as in MetaRAG's paper, or probabilities."""
@@ -172,6 +183,8 @@ class Scenario(Frozen):
     """The assistant's task, in the words of a prompt: `help consumers with grievances`."""
     licence: str | None = None
     """Licence of documents and personas; None: it does not say."""
+    language: str | None = None
+    """Language that the personas write (ISO 639-1); None: English."""
     functions: tuple[str, ...] = ()
     """The assistant's core functions, one line each."""
     specialists: tuple[Specialist, ...] = Field(min_length=1)

@@ -25,6 +25,7 @@ from hallulab.scenarios.packs.labels import SCHEMA, DocumentDefaults
 from hallulab.scenarios.packs.pack import (
     Document,
     Identifier,
+    Language,
     Persona,
     Scenario,
     Specialist,
@@ -75,6 +76,8 @@ class ScenarioFile(Frozen):
     """See `Scenario.domain`."""
     assistant: Text
     """See `Scenario.assistant`."""
+    language: Language | None = None
+    """See `Scenario.language`."""
     licence: Text | None = None
     """See `Scenario.licence`."""
     functions: tuple[Text, ...] = ()
@@ -238,13 +241,14 @@ def _find_repeated(names: Sequence[str]) -> int | None:
 _WIDTH = 110
 
 
-def render_scenario_file(name: str, about: Mapping[str, Any], how: str) -> str:
+def render_scenario_file(name: str, about: Mapping[str, Any], how: str, language: str | None = None) -> str:
     """Return a `scenario.yaml`.
 
     Args:
         name: the pack's identifier.
         about: title, domain, assistant, functions and specialists. A drafter is added, who writes letters.
         how: by what the pack was made, for a comment.
+        language: the language that its personas write; None: English.
     """
     drafter = DEFAULT_SPECIALISTS[-1]
     specialists = [one for one in about["specialists"] if one["name"] != drafter.name]
@@ -254,6 +258,7 @@ def render_scenario_file(name: str, about: Mapping[str, Any], how: str) -> str:
         "name": name,
         "title": render_one_line(about["title"]),
         "description": f"People ask about {render_one_line(about['domain'])}.",
+        **({"language": language} if language else {}),
         "domain": render_one_line(about["domain"]),
         "assistant": render_one_line(about["assistant"]),
         "functions": [render_one_line(line) for line in about["functions"]],

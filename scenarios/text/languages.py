@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 
 from hallulab.scenarios.text.words import STOP_WORDS
 
+ENGLISH = "en"
 UNKNOWN = "und"
 """Code of a language in a script that is not in `_SCRIPTS`."""
 

@@ -108,7 +108,9 @@ async def write_pack(wanted: PackRequest, experiment: Experiment, settings: RunS
                 async def get_domain() -> str:
                     return (await described).domain
 
-                maker = PersonaMaker(session, knowledge, embedder, groups, get_domain, experiment.seed)
+                maker = PersonaMaker(
+                    session, knowledge, embedder, groups, get_domain, experiment.seed, experiment.language
+                )
                 make = partial(maker.make, wanted.personas, wanted.shares)
             else:
                 reader = ChatPersonas(session, knowledge, (await described).domain, experiment.seed)
@@ -129,6 +131,7 @@ async def write_pack(wanted: PackRequest, experiment: Experiment, settings: RunS
         about,
         making,
         f"by {model} from {len(documents)} documents, seed {experiment.seed}",
+        experiment.language,
     )
     used = {goal.passage.document for one in making.made for goal in one.goals if goal.passage}
     uncovered = tuple(document.name for document in documents if document.name not in used)
@@ -194,7 +197,14 @@ async def _group_by_topic(
     ]
 
 
-def _write(wanted: PackRequest, files: Sequence[Path], about: About, making: PersonaBatch, how: str) -> None:
+def _write(
+    wanted: PackRequest,
+    files: Sequence[Path],
+    about: About,
+    making: PersonaBatch,
+    how: str,
+    language: str | None,
+) -> None:
     target = wanted.target.absolute()
     name = re.sub(r"[^a-z0-9]+", "-", target.name.lower()).strip("-") or "my-pack"
     blocks = [
@@ -204,7 +214,7 @@ def _write(wanted: PackRequest, files: Sequence[Path], about: About, making: Per
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as folder:
             copy_documents(files, wanted.documents, folder / "documents")
-            described = render_scenario_file(name, about.model_dump(mode="json"), how)
+            described = render_scenario_file(name, about.model_dump(mode="json"), how, language)
             (folder / "scenario.yaml").write_text(described, encoding="utf-8")
             (folder / "personas.yaml").write_text(render_personas_file(blocks, how), encoding="utf-8")
             load_scenario(folder)

@@ -122,6 +122,7 @@ class PersonaMaker:
         topics: the passages of each topic, in the order in which personas get them.
         domain: gives the assistant's domain, in the words of a prompt; no goal waits for it.
         seed: draws names, manners, and which persona has a goal that is not answered.
+        language: the language of goals and cases (ISO 639-1); None: English.
     """
 
     def __init__(
@@ -132,8 +133,10 @@ class PersonaMaker:
         topics: Sequence[Sequence[Passage]],
         domain: Callable[[], Awaitable[str]],
         seed: int,
+        language: str | None = None,
     ) -> None:
         self._session = session
+        self._language = language
         self._knowledge = knowledge
         self._embedder = embedder
         self._topics = topics
@@ -166,7 +169,7 @@ class PersonaMaker:
         self._stride = GOALS * -(-number // len(self._topics))
         # The first request puts the examples, with which all begin, into the server's prefix cache.
         with suppress(UnparseableAnswer):
-            await write_goals(self._session(), self._choose_passages(0, 0, 0)[0][0].text, 0)
+            await write_goals(self._session(), self._choose_passages(0, 0, 0)[0][0].text, 0, self._language)
         made = await asyncio.gather(*(make_one(place) for place in range(number)))
         for place, found in enumerate(made):
             if found is not None and await self._is_repeat(found):
@@ -199,7 +202,7 @@ class PersonaMaker:
         texts = [goal.text for goal in goals]
         for attempt in range(TRIES):
             try:
-                case = await write_case(session, await self._domain(), name, texts, attempt)
+                case = await write_case(session, await self._domain(), name, texts, attempt, self._language)
             except UnparseableAnswer as error:
                 self._result.refused.append(str(error))
                 continue
@@ -243,7 +246,7 @@ class PersonaMaker:
         unsaid = [one for one in UNSAID if not any(asked_for(one).lower() in goal for goal in taken)]
         for attempt, (passage, used) in enumerate(passages):
             try:
-                pair = await write_goals(session, passage.text, max(attempt, used))
+                pair = await write_goals(session, passage.text, max(attempt, used), self._language)
                 said = await self._require_answered(session, pair.said, passage)
                 goal = Goal(said, "answered", passage)
                 if answers is None and said.lower() not in taken:

@@ -29,6 +29,7 @@ from hallulab.chatbots.guarded.policy import find_wrapped_chatbot
 from hallulab.scenarios.attacks.attack import Attack
 from hallulab.scenarios.components import LeadsTo
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack import Language
 from hallulab.scenarios.transcript import Frozen, Seed
 from hallulab.simulator.experiment.deciding import MaybeUntilDecided, require_decidable
 from hallulab.simulator.experiment.prices import Price
@@ -173,6 +174,8 @@ class Experiment(Frozen):
     """How simulated users speak: each draws one of these, by persona and seed
     (`hallulab.agents.users.personas`). `terse+misspelling` is a mixture; empty, or `own`: as their personas
     do."""
+    language: Language | None = None
+    """Language that simulated users write, such as `de` or `hi`; None: that of the pack, else English."""
     min_turns: int = Field(default=2, ge=1)
     """The simulated user does not decide to stop before this many replies."""
     max_turns: int = Field(default=4, ge=1)

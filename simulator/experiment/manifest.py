@@ -26,6 +26,7 @@ from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.experiment.fixed_prefix import Branching
 from hallulab.simulator.experiment.makers import ComponentVersions, describe_made_anew
 from hallulab.simulator.experiment.plan import (
+    choose_language,
     compute_scenario_version,
     enumerate_seeds,
     get_model_name,
@@ -288,6 +289,7 @@ def build_experiment_identity(
         "reply_tokens": experiment.reply_tokens,
         "attack": hash_attack(experiment.attack),
         **({"manners": ", ".join(experiment.manners)} if experiment.manners else {}),
+        **({"language": language} if (language := choose_language(experiment, scenario)) else {}),
         **{
             f"options of chatbot {bot.name}": digest([bot.kind, read_chatbot_options(bot.kind, bot.options)])[
                 :16

@@ -24,7 +24,7 @@ from hallulab.scenarios.transcript import Retriever
 from hallulab.simulator.experiment.attacked import SearchNotingChatbot
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.experiment.conversation import ConversationKey, GivenMessage, User
-from hallulab.simulator.experiment.plan import Job, draw_user_model, select_personas
+from hallulab.simulator.experiment.plan import Job, choose_language, draw_user_model, select_personas
 from hallulab.simulator.experiment.users import InjectingUser, ScriptedUser, TypoUser, check_script
 
 
@@ -196,8 +196,9 @@ def _simulate_user(
 ) -> User:
     """Return the simulated user of a persona, in the conversation's style."""
     style = StyleProfile() if key.manner is None else find_manner(key.manner)
+    language = choose_language(experiment, scenario)
     simulated = SimulatedUser(
-        speaking(persona, style),
+        speaking(persona, style, language),
         scenario.domain,
         pool,
         key.seed,
@@ -205,5 +206,7 @@ def _simulate_user(
         min_turns=experiment.min_turns,
         max_tokens=min(experiment.reply_tokens or MAX_TOKENS, style.tokens or MAX_TOKENS, MAX_TOKENS),
         short=style.short,
+        language=language,
     )
-    return TypoUser(simulated, style, persona.id, key.seed)
+    # The slips are those of English words and articles.
+    return simulated if language else TypoUser(simulated, style, persona.id, key.seed)

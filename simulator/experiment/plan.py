@@ -14,6 +14,7 @@ from hallulab.scenarios.attacks.attack import UserOrder, draw_user_order, hash_a
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona, Scenario
+from hallulab.scenarios.text.languages import ENGLISH
 from hallulab.simulator.experiment.config import Component, Experiment
 from hallulab.simulator.experiment.conversation import ConversationKey, GivenMessage
 from hallulab.simulator.experiment.makers import ComponentVersions, identify_makers
@@ -140,6 +141,8 @@ def _build_jobs(experiment: Experiment, scenario: Scenario, made_by: ComponentVe
     }
     if experiment.attack is not None:  # without one, identifiers are those of before there were attacks
         shared["attack"] = hash_attack(experiment.attack)
+    if (language := choose_language(experiment, scenario)) is not None:
+        shared["language"] = language
     for persona, seed in enumerate_users(experiment, scenario):
         order = _order(experiment, persona, seed)
         manner = None if persona.messages else draw_manner(experiment.manners, persona.id, seed)
@@ -216,5 +219,14 @@ def draw_user_model(experiment: Experiment, persona: str, seed: int) -> str:
 
 
 def compute_scenario_version(scenario: Scenario) -> str:
-    """Hash a pack's content without its licence, and without its personas, which are hashed one by one."""
-    return digest(scenario.model_dump(mode="json", exclude={"personas", "licence"}))[:16]
+    """Hash a pack's content without its licence, and without its personas, which are hashed one by one.
+
+    The language is hashed where it is written (`choose_language`).
+    """
+    return digest(scenario.model_dump(mode="json", exclude={"personas", "licence", "language"}))[:16]
+
+
+def choose_language(experiment: Experiment, scenario: Scenario) -> str | None:
+    """Return the language that users write: the experiment's, else the pack's; None: English."""
+    chosen = experiment.language or scenario.language
+    return None if chosen == ENGLISH else chosen

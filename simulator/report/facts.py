@@ -54,6 +54,7 @@ def build_facts(
         claim_checks=saved.claim_checks or ClaimChecks(),
         methods=saved.methods,
         prices=saved.experiment.prices,
+        language=saved.identity.get("language"),
         read_how=saved.read_how or (),
         endpoints=saved.endpoints or (),
         branched_from=saved.branched_from,

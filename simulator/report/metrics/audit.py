@@ -8,6 +8,7 @@ from typing import Self
 
 from markupsafe import Markup
 
+from hallulab.scenarios.text.languages import NAMES
 from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.measure.hallucinations import ByDetector, Row
@@ -65,6 +66,8 @@ class AuditSection(Frozen):
     """Personas unknown to the audit of the simulated user."""
     simulator_audit: Audit
     """Flaws of the simulated user."""
+    users_language: str | None = None
+    """Language that simulated users wrote, if it was not English (ISO 639-1)."""
 
 
 class UserAudit(Metric):
@@ -111,7 +114,11 @@ class UserAudit(Metric):
             rows_without_affected=mark_self_judged(build_sound_rows(tallied.sums), self.run.claim_checks),
         )
         unknown = set() if known is None else self._personas - set(known)
-        return AuditSection(unknown_personas=tuple(sorted(unknown)), simulator_audit=audit)
+        return AuditSection(
+            unknown_personas=tuple(sorted(unknown)),
+            simulator_audit=audit,
+            users_language=self.run.language,
+        )
 
     @classmethod
     def notes(cls, report: RunReport) -> Sequence[str]:
@@ -125,6 +132,11 @@ class UserAudit(Metric):
             found.append(
                 f"simulated user: {affected} of {format_count(audit.conversations, 'conversation')} "
                 f"{have} flaws ({kinds}); the report gives the numbers without {them} too."
+            )
+        if section.users_language is not None:
+            found.append(
+                f"simulated user: wrote {NAMES[section.users_language]}. The audit's rules for an assistant's words, "
+                "advice and leaked instructions know English only, as do misspellings of manners, which were left out."
             )
         if unknown:
             found.append(

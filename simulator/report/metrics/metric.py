@@ -104,6 +104,8 @@ class RunFacts:
     """How chatbots and detectors check claims, as far as it is known."""
     methods: Mapping[str, JudgingMethod] = field(default_factory=dict)
     """How detectors judged, by name, as far as it is known."""
+    language: str | None = None
+    """Language that simulated users write (ISO 639-1); None: English."""
     prices: Prices = field(default_factory=dict)
     """What tokens cost, by served model; empty: nobody has said."""
     read_how: Sequence[ReadHow] = ()
