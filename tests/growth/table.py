@@ -23,7 +23,6 @@ from hallulab.scenarios.chats import cells, conventions, formats, otel, span_fil
 from hallulab.scenarios.chats import evidence as passages
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.packs import markdown
-from hallulab.scenarios.packs.kinds import html, pdf, pdf_lines, word
 from hallulab.scenarios.packs.kinds import (
     html,
     mail,

@@ -135,8 +135,8 @@ class UserAudit(Metric):
             )
         if section.users_language is not None:
             found.append(
-                f"simulated user: wrote {NAMES[section.users_language]}. The audit's rules for an assistant's words, "
-                "advice and leaked instructions know English only, as do misspellings of manners, which were left out."
+                f"simulated user: wrote {NAMES[section.users_language]}. The audit's rules for an "
+                "assistant's words, advice and leaked instructions know English only; slips of manners were left out."
             )
         if unknown:
             found.append(

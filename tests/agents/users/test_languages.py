@@ -12,10 +12,11 @@ from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.experiment.config import Experiment
 from hallulab.simulator.experiment.plan import choose_language, compute_scenario_version
-from hallulab.testing.scripted import scripted_pool
+from hallulab.testing.scripted import last_user, scripted_pool
 
 PERSONA = Persona(
-    id="kutta", name="विक्रम", grievance="पिल्ला लिया।", goals=("शुल्क जानना",), manner="छोटा।", summary="शुल्क पूछा।"
+    id="kutta", name="विक्रम", grievance="पिल्ला लिया।", goals=("शुल्क जानना",), manner="छोटा।",
+    summary="शुल्क पूछा।",
 )  # fmt: skip
 
 
@@ -29,15 +30,10 @@ def test_the_first_message_and_the_last_line_ask_for_the_language() -> None:
 
 
 async def test_a_question_in_another_language_gets_no_english_one() -> None:
-    asked: list[str] = []
-
-    def answer(request: object) -> str:
-        asked.append(str(request))
-        return "कुत्ते का पंजीकरण कितने का है"
-
-    user = SimulatedUser(PERSONA, "नगर सेवाएँ", scripted_pool(answer), language="hi")
+    pool, transport = scripted_pool(lambda body: "कुत्ते का पंजीकरण कितने का है")
+    user = SimulatedUser(PERSONA, "नगर सेवाएँ", pool, language="hi")
     assert (await user.next(())).text == "कुत्ते का पंजीकरण कितने का है"
-    assert "(in Hindi):" in asked[0]
+    assert last_user(transport.requests[0]).endswith("(in Hindi):")
 
 
 def test_a_manner_names_the_language() -> None:

@@ -356,11 +356,11 @@ def test_broken_json_is_left_out(form: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "held", "told"),
     [
-        ("a.txt", b"[02.05.26, 09:00:00] Ida: Hi\n[02.05.26, 09:01:00] Pier: Yes.", "a chat that WhatsApp exported"),
+        ("a.txt", b"[02.05.26, 09:00:00] Ida: Hi\n[02.05.26, 09:01:00] Pier: Yes.", "that WhatsApp exported"),
         ("a.txt", b"5/2/26, 9:00 AM - Ida: Is it open?\n", "a chat that WhatsApp exported"),
         ("a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "an old Excel or Word (.xls, .doc)."),
         ("a.zip", b"PK\x03\x04" + bytes(60), "it is a ZIP archive. Unpack it"),
-        ("a.json", b'[{"type": "message", "ts": "1.2", "user": "U1", "text": "Hi"}]', "messages that Slack exported"),
+        ("a.json", b'[{"type": "message", "ts": "1.2", "user": "U1", "text": "Hi"}]', "that Slack exported"),
         ("a.json", '{"question": "A?"}'.encode("utf-16"), "it is JSON in UTF-16. Save it as UTF-8."),
         ("a.json", b'{"speed": 1, "wind": 2}', "its first object has the keys speed, wind, in which no chat"),
         ("a.csv", b"speed;wind\n1;2\n", "it has the columns speed, wind, separated by `;`, in which no"),

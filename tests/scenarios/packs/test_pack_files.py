@@ -123,7 +123,7 @@ def test_a_pdf_without_text_is_refused(pack: Path) -> None:
 def test_an_unknown_pack_names_the_built_in_ones() -> None:
     assert refused(Path("no-such-pack")) == (
         "no-such-pack: no such scenario pack. Give the folder or YAML file of a pack, or one of: "
-        "consumer-grievance-india, migration-labour-rights, pregnancy-medication."
+        "consumer-grievance-india, migration-labour-rights, nagar-seva, pregnancy-medication."
     )
 
 
@@ -336,6 +336,7 @@ def test_the_skeleton_goes_into_an_empty_folder_only(tmp_path: Path) -> None:
 MINIMUM = {
     "consumer-grievance-india": (40, 20, 120),
     "migration-labour-rights": (15, 1, 8),
+    "nagar-seva": (12, 1, 12),
     "pregnancy-medication": (15, 1, 8),
 }
 """Documents, sectors of documents, personas."""

@@ -67,7 +67,7 @@ def test_an_unknown_persona(code_and_error: CodeAndError, tmp_path: Path) -> Non
 def test_an_unknown_scenario(code_and_error: CodeAndError, tmp_path: Path) -> None:
     code, said = code_and_error("run", "--scenario", "consumer", "--out", tmp_path / "run")
     assert code == 2
-    assert "consumer-grievance-india, migration-labour-rights, pregnancy-medication" in said
+    assert "consumer-grievance-india, migration-labour-rights, nagar-seva, pregnancy-medication" in said
 
 
 def test_a_missing_documents_folder(code_and_error: CodeAndError, tmp_path: Path) -> None:

@@ -162,6 +162,7 @@ def test_every_text_declares_where_it_leads_or_is_known_to_lead_nowhere() -> Non
         "EndpointOptions.query",
         "EndpointOptions.system",
         "Experiment.extra",
+        "Experiment.language",
         "Experiment.manners",
         "Experiment.models",
         "Experiment.personas",
