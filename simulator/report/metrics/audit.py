@@ -136,7 +136,8 @@ class UserAudit(Metric):
         if section.users_language is not None:
             found.append(
                 f"simulated user: wrote {NAMES[section.users_language]}. The audit's rules for an "
-                "assistant's words, advice and leaked instructions know English only; slips of manners were left out."
+                "assistant's words, advice and leaked instructions know English only; slips of manners were "
+                "left out."
             )
         if unknown:
             found.append(
