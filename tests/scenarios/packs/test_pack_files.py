@@ -318,6 +318,12 @@ def test_a_file_of_another_kind_is_refused(pack: Path) -> None:
     assert refused(pack) == (f"{path}: only {KINDS} documents are read. Convert the file or move it away.")
 
 
+def test_a_file_of_an_old_kind_is_refused_with_the_new_one(pack: Path) -> None:
+    path = pack / "documents" / "fees.xls"
+    path.write_text("x")
+    assert refused(pack) == f"{path}: .xls files are not read. Save it as .xlsx, or move it away."
+
+
 def test_the_skeleton_loads_at_once(tmp_path: Path) -> None:
     init_scenario(tmp_path / "new" / "pack")
     loaded = load_scenario(tmp_path / "new" / "pack")
