@@ -22,6 +22,11 @@ class Extracted(NamedTuple):
     """What was left out or is doubtful, a sentence each: `page 2 has no text`."""
 
 
+def note_pictures(number: int) -> tuple[str, ...]:
+    """Return the note for pictures, charts and equations that a reader has no text for; none for 0."""
+    return (f"pictures, charts and equations are left out ({number})",) if number else ()
+
+
 class Kind(NamedTuple):
     """A kind of document."""
 

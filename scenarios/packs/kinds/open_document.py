@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from hallulab.scenarios.packs.kinds import Extracted, html
+from hallulab.scenarios.packs.kinds import Extracted, html, note_pictures
 from hallulab.scenarios.packs.kinds.parts import find_all, get_attribute, get_name, open_archive, parse_xml
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def read(content: bytes) -> Extracted:
     if "meta.xml" in names:
         title = next((one.text for one in find_all(parse_xml(archive.read("meta.xml")), "title")), None)
     found = html.read(f"<body>{written}{''.join(page.footnotes)}</body>")
-    return Extracted(found.text, title or None, found.notes)
+    return Extracted(found.text, title or None, (*found.notes, *note_pictures(page.pictures)))
 
 
 class _Page:
@@ -48,6 +48,7 @@ class _Page:
 
     def __init__(self, roots: list[Element]) -> None:
         self.footnotes: list[str] = []
+        self.pictures = 0
         self._hidden: set[str | None] = set()
         self._raised: set[str | None] = set()
         self._numbered: dict[str | None, list[str]] = {}
@@ -80,6 +81,9 @@ class _Page:
                 return " "
             case "line-break":
                 return "<br>"
+            case "image" | "object":
+                self.pictures += 1
+                return ""
             case "note":
                 return self._write_note(element, lists)
             case "list":

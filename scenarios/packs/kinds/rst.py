@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hallulab.scenarios.packs.kinds import Extracted, encodings, html
+from hallulab.scenarios.packs.kinds import Extracted, encodings, html, note_pictures
 
 _SETTINGS: dict[str, Any] = {
     # Nothing is read but the document itself: no files, no addresses, no settings from the folder.
@@ -34,6 +34,7 @@ def read(content: bytes) -> Extracted:
     for message in (*document.parse_messages, *document.transform_messages):
         if found := _NOT_READ.search(message.astext()):
             notes.append(f"its directive {found[1] or found[2]} was not read")
+    notes += note_pictures(sum(1 for _ in document.findall(nodes.image)))
     for node in list(document.findall(nodes.Node)):
         contents = isinstance(node, nodes.topic) and "contents" in node["classes"]
         if contents or isinstance(node, nodes.image | nodes.comment | nodes.system_message):

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from html import escape
 
-from hallulab.scenarios.packs.kinds import Extracted, html
+from hallulab.scenarios.packs.kinds import Extracted, html, note_pictures
 
 _TOKEN = re.compile(
     r"\\(?P<word>[a-zA-Z]{1,32})(?P<number>-?\d{1,10})? ?|\\'(?P<byte>[0-9a-fA-F]{2})|\\(?P<sign>[^a-zA-Z])"
@@ -14,7 +14,7 @@ _TOKEN = re.compile(
 )
 _NOT_SAID = {
     "fonttbl", "colortbl", "stylesheet", "info", "header", "headerl", "headerr", "headerf", "footer",
-    "footerl", "footerr", "footerf", "pict", "object", "fldinst", "themedata", "datastore", "listtable",
+    "footerl", "footerr", "footerf", "pict", "fldinst", "themedata", "datastore", "listtable",
     "revtbl", "rsidtbl", "listoverridetable", "xmlnstbl", "latentstyles", "annotation", "atnid",
     "atnauthor", "atndate", "atnref", "bkmkstart", "bkmkend", "filetbl", "nonesttables", "tc", "tcn",
     "xe", "generator", "nonshppict", "ftnsep", "ftnsepc", "aftnsep", "aftnsepc",
@@ -73,7 +73,8 @@ def read(content: bytes) -> Extracted:
         raise ValueError("it does not begin as RTF does")
     reader = _Reader(content.decode("latin-1"))
     reader.read()
-    return Extracted(html.read(reader.write()).text, reader.title.strip() or None)
+    title = reader.title.strip() or None
+    return Extracted(html.read(reader.write()).text, title, note_pictures(reader.pictures))
 
 
 def _find_heading_styles(source: str) -> dict[int, int]:
@@ -93,6 +94,7 @@ class _Reader:
 
     def __init__(self, source: str) -> None:
         self.title = ""
+        self.pictures = 0
         self._source = source
         self._headings = _find_heading_styles(source)
         self._fonts = _find_fonts(source)
@@ -226,6 +228,9 @@ class _Reader:
                 paragraph.level = number + 1
             case _ if word in _SIGNS:
                 self._say(_SIGNS[word])
+            case "mmath" | "object" | "pict" | "shppict" if state.destination == "text" or word == "shppict":
+                self.pictures += 1
+                state.destination = "none"
             case _ if word in _NOT_SAID:
                 state.destination = "none"
             case _ if state.destination == "text":

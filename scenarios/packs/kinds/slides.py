@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
-from hallulab.scenarios.packs.kinds import Extracted, html
+from hallulab.scenarios.packs.kinds import Extracted, html, note_pictures
 from hallulab.scenarios.packs.kinds.parts import (
     find_all,
     get_attribute,
@@ -38,7 +38,8 @@ def read(content: bytes) -> Extracted:
     archive = open_archive(content)
     targets = _read_targets(archive, _PRESENTATION)
     pages: list[str] = []
-    notes = []
+    notes: list[str] = []
+    pictures = 0
     for number, slide in enumerate(find_all(parse_xml(archive.read(_PRESENTATION)), "sldId"), start=1):
         # It has an `id` and an `r:id`.
         link = next(value for key, value in slide.items() if key.endswith("}id"))
@@ -48,10 +49,13 @@ def read(content: bytes) -> Extracted:
             notes.append(f"slide {number} is hidden and was left out")
             continue
         pages.append(_write_slide(root, is_first=not pages))
+        pictures += sum(get_name(one) in ("blip", "chart", "oMath") for one in root.iter())
         for kind, spoken in _read_targets(archive, part).values():
             if kind == "notesSlide":
                 pages.append("".join(_write_spoken(parse_xml(archive.read(spoken)))))
-    return Extracted(html.read(f"<body>{''.join(pages)}</body>").text, notes=tuple(notes))
+    return Extracted(
+        html.read(f"<body>{''.join(pages)}</body>").text, notes=(*notes, *note_pictures(pictures))
+    )
 
 
 def _read_targets(archive: ZipFile, part: str) -> dict[str, tuple[str, str]]:

@@ -6,7 +6,7 @@ import io
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from hallulab.scenarios.packs.kinds import Extracted
+from hallulab.scenarios.packs.kinds import Extracted, note_pictures
 from hallulab.scenarios.packs.kinds.number_formats import show
 from hallulab.scenarios.packs.kinds.parts import open_archive
 from hallulab.scenarios.packs.kinds.tables import LARGEST_TABLE, write_table
@@ -26,10 +26,10 @@ def read(content: bytes) -> Extracted:
     from openpyxl import load_workbook
 
     with open_archive(content) as archive:
-        has_macros = any(name.endswith("vbaProject.bin") for name in archive.namelist())
+        names = archive.namelist()
     book = load_workbook(io.BytesIO(content), data_only=True)
     written: list[str] = []
-    notes = ["its macros were not read"] if has_macros else []
+    notes = ["its macros were not read"] if "xl/vbaProject.bin" in names else []
     for sheet in book.worksheets:
         if sheet.sheet_state != "visible":
             notes.append(f"the sheet {sheet.title} is hidden and was left out")
@@ -41,6 +41,7 @@ def read(content: bytes) -> Extracted:
             written.append(f"## {sheet.title}\n\n{table}")
     if unknown := _count_unknown(content, book.worksheets):
         notes.append(f"formulas without a saved value: {unknown}; open and save it to compute them")
+    notes += note_pictures(sum(name.startswith(("xl/charts/chart", "xl/media/")) for name in names))
     title = book.properties.title
     return Extracted("\n\n".join(written), title or None, tuple(notes))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 
 import pytest
 
 from hallulab.scenarios.packs.kinds import (
+    Extracted,
     epub,
     mail,
     number_formats,
@@ -20,6 +22,7 @@ from hallulab.scenarios.packs.kinds import (
 from tests.scenarios.packs.all_kinds import add_part, build_document, replace_in
 
 SHEET = "xl/worksheets/sheet3.xml"
+PICTURE = ("</p:spTree>", "<p:pic><a:blip/></p:pic></p:spTree>")
 
 
 @pytest.mark.parametrize(
@@ -209,3 +212,24 @@ def test_directives_that_are_not_read_are_told() -> None:
     assert found.title == "Fees"
     assert found.notes == ("its directive toctree was not read", "its directive include was not read")
     assert found.text.strip().endswith("Five :ref:`a`.")
+
+
+@pytest.mark.parametrize(
+    ("read", "content"),
+    [
+        (rtf.read, rb"{\rtf1 a{\*\shppict{\pict 00}}{\nonshppict{\pict 00}}b\par}"),
+        (rst.read, b"Five.\n\n.. image:: a.png\n"),
+        (open_document.read, build_document("report.odt")),
+        (workbook.read, add_part("budget.xlsx", "xl/charts/chart1.xml", "<c/>")),
+        (
+            slides.read,
+            replace_in(
+                "training.pptx",
+                "ppt/slides/slide3.xml",
+                ("</p:spTree>", "<p:pic><a:blip/></p:pic></p:spTree>"),
+            ),
+        ),
+    ],
+)
+def test_pictures_are_told(read: Callable[[bytes], Extracted], content: bytes) -> None:
+    assert read(content).notes[-1] == "pictures, charts and equations are left out (1)"
