@@ -279,9 +279,9 @@ class _Reader:
             return
         text, mark = "".join(paragraph.texts).strip(), paragraph.mark.strip()
         self._paragraph = replace(paragraph, texts=[], mark="")
+        self._end_table()
         if not text:
             return
-        self._end_table()
         if paragraph.level:
             self._blocks.append(f"<h{paragraph.level}>{escape(mark)} {text}</h{paragraph.level}>")
         elif mark and _BULLETS.fullmatch(mark):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import resource
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.conversion import Conversion
@@ -23,6 +25,7 @@ PARTS = {
 }
 """Document → a part of it, the beginning of its root, and a text of a part."""
 
+WORD = ("word/document.xml", "<w:document ", "<w:body>")
 STRINGS = ("xl/sharedStrings.xml", "<sst ", "March (closed)")
 
 
@@ -107,6 +110,37 @@ def test_macros_are_told_and_not_read() -> None:
     found = KINDS[".xlsm"].read(add_part("budget.xlsx", "xl/vbaProject.bin", "Sub Auto_Open()"))
     assert found.notes[0] == "its macros were not read"
     assert "Auto_Open" not in found.text
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> tuple[str, bytes]:
+    """One of the twenty documents, with bytes of it, or of a part of it, replaced by others."""
+    name = draw(st.sampled_from([name for name in NAMES if Path(name).suffix in KINDS]))
+    content = build_document(name)
+    if content.startswith(b"PK") and draw(st.booleans()):
+        part, start, text = STRINGS if name == "budget.xlsx" else PARTS.get(name, WORD)
+        shown = draw(st.sampled_from([start, text]))
+        return name, replace_in(name, part, (shown, draw(st.text(max_size=40))))
+    place = draw(st.integers(0, len(content)))
+    return name, content[:place] + draw(st.binary(max_size=40)) + content[place + draw(st.integers(0, 40)) :]
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[Conversion]:
+    with Conversion() as process:
+        yield process
+
+
+@given(damaged())
+@settings(max_examples=60, deadline=None)
+def test_a_damaged_document_is_read_or_one_sentence(process: Conversion, document: tuple[str, bytes]) -> None:
+    name, content = document
+    try:
+        said = process.read(Path(name), content).text and "read"
+    except UsageError as error:
+        said = str(error)
+    told = f"{name}: cannot be read as {KINDS[Path(name).suffix].name} ("
+    assert said in ("", "read") or (said.startswith(told) and "\n" not in said)
 
 
 MAIL = "Content-Type: multipart/mixed; boundary=b{0}\n\n--b{0}\n"

@@ -188,6 +188,7 @@ def test_encrypted_chapters_are_refused() -> None:
         (rb"{\rtf1 {\stylesheet{\s7 Heading 2;}}\s7 Fees\par\pard Five.\par}", "## Fees\n\nFive."),
         (rb"{\rtf1 \trowd\cellx1\cellx2 a\cell b\cell\row\trowd\clvmrg\cellx1\cellx2 \cell c\cell\row}",
          "| a | b |\n| --- | --- |\n| a | c |"),
+        (rb"{\rtf1 \intbl a\cell\row\pard\par\intbl b\cell\row}", "| a |\n| --- |\n\n| b |\n| --- |"),
     ],
 )  # fmt: skip
 def test_rtf_yields_its_text(source: bytes, text: str) -> None:
