@@ -37,13 +37,10 @@ ELSEWHERE = {
         capitalise choose_noun format_count join_names format_number format_with_interval cut_region
         explain_no_interval find_failed_judgements format_reason
         compare build_row compute_corrections compare_side_by_side sum_turns require_measured find_format
-        list_entries find_document_files count_all_verdicts collect_places
+        list_entries count_all_verdicts collect_places
         list_in is_reply read_text
         require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
         read_counts fold_name parse_mapping place_in is_known find_encoding
-        list_entries is_csv count_all_verdicts collect_places
-        list_in require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
-        read_counts fold_name parse_mapping place_in
     """,
     "called by `read` and `write` of the format, or by `read_chats`, which are in the table": """
         read write recognize read_objects write_lines encode_json build_csv_rows format_csv_line read_own
@@ -53,7 +50,7 @@ ELSEWHERE = {
         join_sessions branch_off
         build_openai_line read_sharegpt build_sharegpt_line build_ragtruth_lines build_chat_context
         read_about build_conversation list_messages add_topic read_otel_spans read_langfuse_spans
-        build_own_line build_message_line collect_messages read_messages read_chat_context read_openai
+        build_own_line build_message_line collect_messages read_messages read_openai
         build_openai_line read_sharegpt build_sharegpt_line build_ragtruth_lines build_otlp_line
         build_ragas_lines build_chat_context read_about build_conversation list_messages add_topic
         read_otel_spans read_langfuse_spans
@@ -72,7 +69,7 @@ ELSEWHERE = {
     """,
     "numbers of texts that other functions of the table have read": """
         count_annotations collect_judged_turns collect_placed_turns compute_self_bleu
-        read_accuracies read_documents
+        read_accuracies read_documents read_folder copy_documents
     """,
 }
 """Why functions are not in the table → their names."""
