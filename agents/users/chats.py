@@ -12,18 +12,21 @@ simulated user gets the situation of the chat's user.
 from __future__ import annotations
 
 import json
+import logging
 import re
 import string
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.prompt import format_dialogue, load_prompt
 from hallulab.agents.models.session import Session
 from hallulab.agents.users.personas import AGAIN, MANNERS, asked_for, make_goal
+from hallulab.scenarios.chats.turns import read_chat_message
+from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_text
 from hallulab.scenarios.files.json_text import parse_json
@@ -32,19 +35,19 @@ from hallulab.scenarios.text.wording import render_one_line, shorten_line
 from hallulab.scenarios.text.words import TOKEN, match_any, read_word
 from hallulab.scenarios.transcript import Frozen, Message
 
+_log = logging.getLogger(__name__)
+
 MAX_TOKENS = 320
 """Limit of a summary, in tokens."""
 
 _LABELS: dict[str, Literal["user", "assistant"]] = {
-    "user": "user",
-    "human": "user",
-    "customer": "user",
-    "assistant": "assistant",
-    "bot": "assistant",
-    "chatbot": "assistant",
-    "ai": "assistant",
-}
+    **dict.fromkeys(("user", "human", "customer", "client", "visitor"), "user"),
+    **dict.fromkeys(("assistant", "bot", "chatbot", "ai", "agent", "chatgpt", "gpt"), "assistant"),
+}  # fmt: skip
 _NO_MESSAGE = 'not of the form {"role": "user" or "assistant", "content": "…"}.'
+_OTHER_LABEL = re.compile(r"\s*([A-Z][\w.-]{0,30}(?: [A-Z][\w.-]{0,30})?):\s")
+"""What may be another speaker's name."""
+_MOST_NAMED = 5
 _LABEL = re.compile(rf"^\s*({match_any(_LABELS)})\s*:\s*(.*)$", re.IGNORECASE)
 
 
@@ -76,9 +79,10 @@ def read_chat(path: Path) -> tuple[Message, ...]:
     """Read a reference chat.
 
     A `.jsonl` file holds one JSON object `{"role": "user" | "assistant", "content": …}` a line (or `text`
-    instead of `content`); a `.json` file holds a list of them. Any other file is plain text. There, a line
-    that begins with `User:` or `Assistant:` (also Human, Customer; Bot, Chatbot, AI) opens a message, which
-    goes up to the next such line.
+    instead of `content`); a `.json` file holds a list of them, perhaps under `messages`. What others than
+    user and assistant say is left out. Any other file is plain text. There, a line that begins with `User:`
+    or `Assistant:` (also Human, Customer, Client, Visitor; Bot, Chatbot, AI, Agent, GPT) opens a message,
+    which goes up to the next such line; a warning names lines that may begin with another speaker.
 
     Raises:
         UsageError: the file cannot be read, has another form, or lacks messages of one side.
@@ -104,9 +108,15 @@ def _read_json(path: Path, text: str) -> tuple[Message, ...]:
         ) from error
     except ValueError as error:
         raise UsageError(f"reference chat {path}: not valid JSON ({error}).") from error
+    if isinstance(entries, dict) and "messages" in entries:
+        entries = entries["messages"]
     if not isinstance(entries, list):
         raise UsageError(f"reference chat {path}: not a list of messages.")
-    return tuple(_read_message(f"{path}, message {number}", entry) for number, entry in enumerate(entries, 1))
+    return tuple(
+        message
+        for number, entry in enumerate(entries, 1)
+        for message in _read_messages(f"{path}, message {number}", entry)
+    )
 
 
 def _read_jsonl(path: Path, text: str) -> tuple[Message, ...]:
@@ -118,30 +128,45 @@ def _read_jsonl(path: Path, text: str) -> tuple[Message, ...]:
             entry = parse_json(line)
         except ValueError as error:
             raise UsageError(f"reference chat {path}, line {number}: {_NO_MESSAGE}") from error
-        chat.append(_read_message(f"{path}, line {number}", entry))
+        chat += _read_messages(f"{path}, line {number}", entry)
     return tuple(chat)
 
 
-def _read_message(where: str, entry: Any) -> Message:
+def _read_messages(where: str, entry: Any) -> list[Message]:
+    """Return what user or assistant say in an entry; nothing where a tool or the system speaks."""
     try:
-        return Message(role=entry["role"], text=entry["text"] if "text" in entry else entry["content"])
-    except (KeyError, TypeError, ValidationError) as error:
-        raise UsageError(f"reference chat {where}: {_NO_MESSAGE}") from error
+        said = read_chat_message(entry, "message")
+    except FormatError as error:
+        raise UsageError(f"reference chat {where}: {error}") from error
+    return [
+        Message(role=one.role, text=one.text)
+        for one in said
+        if (one.role == "user" or one.role == "assistant") and one.text
+    ]
 
 
 def _read_text(path: Path, text: str) -> tuple[Message, ...]:
     chat: list[Message] = []
+    others = dict[str, None]()
     for number, line in enumerate(text.split("\n"), start=1):
         label = _LABEL.match(line)
         if label:
             chat.append(Message(role=_LABELS[label[1].lower()], text=label[2].strip()))
         elif chat:
+            if other := _OTHER_LABEL.match(line):
+                others[other[1]] = None
             last = chat.pop()
             chat.append(Message(role=last.role, text=f"{last.text}\n{line.rstrip()}"))
         elif line.strip():
             raise UsageError(
                 f"reference chat {path}, line {number}: the chat does not begin with `User:` or `Assistant:`."
             )
+    if others:
+        named = ", ".join(f"`{name}:`" for name in list(others)[:_MOST_NAMED])
+        _log.warning(
+            "%s: lines that begin with %s were read as part of the message before. If another speaker begins "
+            "there, write `User:` or `Assistant:`.", path, named,
+        )  # fmt: skip
     return tuple(Message(role=message.role, text=message.text.strip()) for message in chat)
 
 

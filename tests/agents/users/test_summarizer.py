@@ -110,8 +110,9 @@ def test_a_list_of_messages_is_read(tmp_path: Path) -> None:
         ('{"role": "user", "text": "x"}', ": not a list of messages."),
         ("3", ": not a list of messages."),
         (
-            '[{"role": "user", "text": "x"}, {"role": "agent", "text": "x"}]',
-            ', message 2: not of the form {"role": "user" or "assistant", "content": "…"}.',
+            '[{"role": "user", "text": "x"}, {"role": "narrator", "text": "x"}]',
+            ', message 2: message.role: "narrator" is no known role. Give `user`, `assistant`, `system` or '
+            "`tool`.",
         ),
     ],
 )
@@ -123,13 +124,43 @@ def test_json_of_another_form_is_named(tmp_path: Path, text: str, reason: str) -
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["oops", "[]", "3", '{"role": "user"}', '{"role": "system", "text": "x"}', '{"role": "user", "text": 3}'],
+    ("line", "reason"),
+    [
+        ("oops", "not of the form"),
+        ("[]", "message: a message must be an object"),
+        ("3", "message: a message must be an object"),
+        ('{"role": "user"}', "message.content: is missing or null"),
+        ('{"role": "user", "text": 3}', "message.text: must be text or a list of parts"),
+    ],
 )
-def test_a_json_line_of_another_form_is_named(tmp_path: Path, line: str) -> None:
+def test_a_json_line_of_another_form_is_named(tmp_path: Path, line: str, reason: str) -> None:
     path = _file(tmp_path, "chat.jsonl", '{"role": "user", "text": "x"}\n' + line + "\n")
-    with pytest.raises(UsageError, match=r"chat\.jsonl, line 2: not of the form"):
+    with pytest.raises(UsageError, match=rf"chat\.jsonl, line 2: {reason}"):
         read_chat(path)
+
+
+def test_what_an_agent_says_is_the_assistants(tmp_path: Path) -> None:
+    assert read_chat(_file(tmp_path, "chat.txt", "Customer: My fan broke.\nAGENT: When?\n")) == CHAT_IN_TWO
+
+
+def test_a_line_that_may_begin_with_another_speaker_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = _file(tmp_path, "chat.txt", "User: My fan broke.\nAssistant: When?\nAnn Lee: I know.\n")
+    assert read_chat(path)[1].text == "When?\nAnn Lee: I know."
+    assert caplog.messages == [
+        f"{path}: lines that begin with `Ann Lee:` were read as part of the message before. If another "
+        "speaker begins there, write `User:` or `Assistant:`."
+    ]
+
+
+def test_messages_of_other_tools_are_read_and_those_of_the_system_left_out(tmp_path: Path) -> None:
+    text = (
+        '{"messages": [{"role": "system", "content": "Be brief."}, '
+        '{"type": "human", "content": "My fan broke."},'
+        ' {"role": "ai", "content": [{"type": "text", "text": "When?"}]}]}'
+    )
+    assert read_chat(_file(tmp_path, "chat.json", text)) == CHAT_IN_TWO
 
 
 def test_text_before_the_first_label_is_named(tmp_path: Path) -> None:
@@ -144,7 +175,7 @@ def test_text_before_the_first_label_is_named(tmp_path: Path) -> None:
         ("chat.txt", "", "user"),
         ("chat.txt", "User:\nAssistant: Hello\n", "user"),
         ("chat.txt", "Assistant: Hello\nAlice: Hi\n", "user"),
-        ("chat.txt", "User: Hi\nAgent: Hello\n", "assistant"),
+        ("chat.txt", "User: Hi\nAlice: Hello\n", "assistant"),
         ("chat.json", "[]", "user"),
         ("chat.jsonl", '{"role": "user", "text": "Hi"}', "assistant"),
     ],
