@@ -6,29 +6,31 @@ runs of one thread (`session_id`, `thread_id` or `conversation_id` of the metada
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object
+from hallulab.scenarios.chats.conventions import Kind
 from hallulab.scenarios.chats.otel import read_timestamp
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
 from hallulab.scenarios.chats.values import FormatError, list_in
 
 _THREADS = ("session_id", "thread_id", "conversation_id")
-_KINDS = {"llm": "model", "retriever": "evidence", "tool": "evidence"}
+_KINDS: Mapping[str, Kind] = {"llm": "model", "retriever": "evidence", "tool": "evidence"}
 _DEEPEST = 50
 
 
 def read_langsmith_spans(
-    value: Mapping[str, Any], reading: Reading | None = None, levels: int = _DEEPEST
+    value: Mapping[str, Any], left_out: Counter[str], levels: int = _DEEPEST
 ) -> Iterator[TraceSpan]:
     """Yield a run, and those in it, as spans.
 
     Args:
         value: a run, or an object with `runs`.
-        reading: notes what is taken for what.
+        left_out: counts what has no place in a conversation; nothing of a run does.
         levels: how deep runs may stand in each other.
 
     Raises:
@@ -36,33 +38,33 @@ def read_langsmith_spans(
     """
     if isinstance(value.get("runs"), list):
         for one in value["runs"]:
-            yield from read_langsmith_spans(require_object(one), reading, levels)
+            yield from read_langsmith_spans(require_object(one), left_out, levels)
         return
     trace = value.get("trace_id") or value.get("id")
     if not isinstance(trace, str) or not trace or not levels:
         raise FormatError("a run has no `trace_id` and no `id`. Export it with them.")
-    if reading is not None:
-        for field, name in (("user", "inputs"), ("reply", "outputs")):
-            reading.take(field, name)
     extra = value.get("extra")
     metadata = extra.get("metadata") if isinstance(extra, Mapping) else None
     about = metadata if isinstance(metadata, Mapping) else {}
     kind = _KINDS.get(str(value.get("run_type")), "other")
-    yield TraceSpan.model_validate({
-        "trace": trace,
-        "kind": kind,
-        "root": not (value.get("parent_run_id") or value.get("parent_run_ids")),
-        "start": read_timestamp(value.get("start_time")),
-        "end": read_timestamp(value.get("end_time")),
-        "name": str(value.get("name") or ""),
-        "given": value.get("inputs"),
-        "gave": value.get("outputs"),
-        "session": next((str(about[key]) for key in _THREADS if about.get(key)), None),
-        "model": about["ls_model_name"] if isinstance(about.get("ls_model_name"), str) else None,
-    })  # fmt: skip
+    thread = next((key for key in _THREADS if about.get(key)), None)
+    names = {"user": "inputs", "reply": "outputs"} if kind != "evidence" else {"passages": "outputs"}
+    yield TraceSpan(
+        trace=trace,
+        kind=kind,
+        root=not (value.get("parent_run_id") or value.get("parent_run_ids")),
+        start=read_timestamp(value.get("start_time")),
+        end=read_timestamp(value.get("end_time")),
+        name=str(value.get("name") or ""),
+        given=value.get("inputs"),
+        gave=value.get("outputs"),
+        session=None if thread is None else str(about[thread]),
+        model=about["ls_model_name"] if isinstance(about.get("ls_model_name"), str) else None,
+        names=names if thread is None else {**names, "session": thread},
+    )
     for child in list_in(value, "child_runs"):
         inner = {"trace_id": trace, "parent_run_id": trace, **require_object(child)}
-        yield from read_langsmith_spans(inner, reading, levels - 1)
+        yield from read_langsmith_spans(inner, left_out, levels - 1)
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:

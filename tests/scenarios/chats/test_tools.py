@@ -119,7 +119,7 @@ FILES: dict[str, tuple[str, Any, str, list[tuple[str, str]]]] = {
              "inputs": {"query": "fee"}, "start_time": "2026-10-01T00:00:01",
              "outputs": {"documents": [{"page_content": RULE, "metadata": {"source": "fees.md"}}]}},
         ],
-        "user ← inputs, reply ← outputs",
+        "user ← inputs.question, reply ← outputs.answer, passages ← outputs, session ← thread_id",
         [("fees.md", RULE)],
     ),
     "mtrag": (
