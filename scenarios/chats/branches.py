@@ -20,8 +20,8 @@ def follow_branch(
         parent: the key under which a message names the one before it.
         reading: is told how many messages stand on other branches.
     """
-    if last not in nodes:
-        parents = {node.get(parent) for node in nodes.values()}
+    if not isinstance(last, str) or last not in nodes:
+        parents = {before for node in nodes.values() if isinstance(before := node.get(parent), str)}
         last = next((id for id in reversed(list(nodes)) if id not in parents), None)
     path = dict[str, None]()
     while isinstance(last, str) and last in nodes and last not in path:

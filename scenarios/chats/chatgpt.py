@@ -36,7 +36,7 @@ def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
     models = (message["metadata"].get("model_slug") for message in messages if _has_metadata(message))
     model = next((slug for slug in models if isinstance(slug, str) and slug), MODEL)
     id = value.get("conversation_id") or value.get("id")
-    about = ChatContext(id=id if isinstance(id, str) else None, model=model)
+    about = ChatContext(id=id if isinstance(id, str) and id else None, model=model)
     return build_conversation(build_turns(said), about, name)
 
 

@@ -33,7 +33,8 @@ def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
     said = read_said([_convert(one) for one in messages], "chat_messages", reading)
     id, model = value.get("uuid"), value.get("model")
     about = ChatContext(
-        id=id if isinstance(id, str) else None, model=model if isinstance(model, str) and model else MODEL
+        id=id if isinstance(id, str) and id else None,
+        model=model if isinstance(model, str) and model else MODEL,
     )
     return build_conversation(build_turns(said), about, name)
 

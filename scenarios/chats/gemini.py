@@ -17,6 +17,7 @@ from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.replies import read_candidates, read_reply
 from hallulab.scenarios.chats.sessions import read_log
 from hallulab.scenarios.chats.turns import ChatMessageRecord
+from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.transcript import Conversation
 
 _SYSTEM = ("systemInstruction", "system_instruction")
@@ -40,7 +41,9 @@ def _read_request(value: Mapping[str, Any], name: str, reading: Reading) -> Conv
     parts = system.get("parts") if isinstance(system, Mapping) else system
     text = read_parts(parts, "systemInstruction").join()
     said = [] if text is None else [ChatMessageRecord("system", text)]
-    contents = value["contents"]
+    contents = value.get("contents")
+    if contents is None:
+        raise FormatError("contents: is missing. Log the request with its contents, or delete the line.")
     listed = contents if isinstance(contents, list) else [contents]
     said += read_said([_build_message(one) for one in listed], "contents", reading)
     if value.get("candidates"):

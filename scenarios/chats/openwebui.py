@@ -14,7 +14,7 @@ from hallulab.scenarios.chats.messages import read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
 from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import list_in
+from hallulab.scenarios.chats.values import FormatError, list_in
 from hallulab.scenarios.transcript import Conversation
 
 
@@ -24,7 +24,9 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
 
 
 def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
-    chat = value["chat"]
+    chat = value.get("chat")
+    if not isinstance(chat, Mapping):
+        raise FormatError("chat: must be an object with the messages. Export the chats anew.")
     history = chat.get("history")
     nodes = history.get("messages") if isinstance(history, Mapping) else None
     if isinstance(nodes, Mapping) and nodes:
@@ -36,7 +38,7 @@ def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
     said = read_said([_convert(one) for one in messages], "messages", reading)
     id = value.get("id") or chat.get("id")
     models = (one["model"] for one in messages if isinstance(one.get("model"), str) and one["model"])
-    about = ChatContext(id=id if isinstance(id, str) else None, model=next(models, MODEL))
+    about = ChatContext(id=id if isinstance(id, str) and id else None, model=next(models, MODEL))
     return build_conversation(build_turns(said), about, name)
 
 

@@ -139,9 +139,12 @@ def read_candidates(candidates: Any, where: str, reading: Reading) -> list[ChatM
     for _ in candidates[1:]:
         reading.count(f"Other replies of a request left out ({where})")
     said = read_chat_message({"role": "model", **content}, where, reading=reading)
-    grounding = first.get("groundingMetadata") or first.get("grounding_metadata") or {}
-    chunks = grounding.get("groundingChunks") or grounding.get("grounding_chunks") or []
-    given = [chunk for chunk in chunks if isinstance(chunk, Mapping) and "web" not in chunk]
+    grounding = first.get("groundingMetadata") or first.get("grounding_metadata")
+    about = grounding if isinstance(grounding, Mapping) else {}
+    chunks = about.get("groundingChunks") or about.get("grounding_chunks")
+    listed = chunks if isinstance(chunks, list) else []
+    # Of the web, Gemini tells addresses only.
+    given = [chunk for chunk in listed if isinstance(chunk, Mapping) and "web" not in chunk]
     evidence = tuple(extract_evidence(given, "grounding"))
     if evidence and said:
         reading.take("passages", f"{where} (grounding)")

@@ -21,6 +21,7 @@ from hallulab.simulator.runs.folder import RunFolder
 from tests.fuzz.anything import changed, damaged
 from tests.fuzz.promises import ended, examples, keeping
 from tests.scenarios.chats.test_formats import FILES
+from tests.scenarios.chats.test_tools import FILES as TOOLS
 
 LINES = 700
 """Examples of lines with messages in `make test-slow`; the other 300 are damaged files of all formats."""
@@ -166,9 +167,9 @@ def test_any_rows_of_json(
 
 
 @settings(examples(1_000 - LINES))
-@given(data=st.data(), format=st.sampled_from(sorted(FILES)))
+@given(data=st.data(), format=st.sampled_from(sorted(FILES | TOOLS)))
 def test_any_damage_to_a_file_of_another_tool(folder: Path, data: st.DataObject, format: str) -> None:
-    name, content = FILES[format]
+    name, content = FILES[format] if format in FILES else TOOLS[format][:2]
     content = data.draw(changed(content))
     if isinstance(content, list) and name.endswith(".jsonl"):
         held = b"".join(f"{json.dumps(line)}\n".encode() for line in content)
