@@ -28,7 +28,8 @@ def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
     if not isinstance(chat, Mapping):
         raise FormatError("chat: must be an object with the messages. Export the chats anew.")
     history = chat.get("history")
-    nodes = history.get("messages") if isinstance(history, Mapping) else None
+    history = history if isinstance(history, Mapping) else {}
+    nodes = history.get("messages")
     if isinstance(nodes, Mapping) and nodes:
         nodes = {id: one for id, one in nodes.items() if isinstance(one, Mapping)}
         path = follow_branch(nodes, history.get("currentId"), "parentId", reading)

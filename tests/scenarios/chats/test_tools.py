@@ -333,3 +333,38 @@ def test_chats_that_do_not_say_who_is_the_bot_are_named(content: str, sentence: 
     assert f"a.txt, line 1: in no format that is known by its content: it looks like {sentence}" in str(
         caught.value
     )
+
+
+def test_where_no_variable_is_the_question_the_prompt_is_and_a_failed_request_is_counted(
+    tmp_path: Path,
+) -> None:
+    prompt = json.dumps([{"role": "system", "content": "Be brief."}, {"role": "user", "content": ASKED}])
+    results = [
+        {"id": "a", "vars": {"city": "Bonn"}, "prompt": {"raw": prompt}, "response": {"output": REPLIED}},
+        {"id": "b", "vars": {"city": "Bonn"}, "prompt": {"raw": ASKED}, "error": "timeout"},
+    ]
+    (a, b), reading = read(written(tmp_path, "a.json", {"results": {"results": results}}))
+    assert [(turn.user, turn.reply) for turn in a.turns] == [(ASKED, REPLIED)]
+    assert (b.id, b.turns) == ("b", ())
+    assert reading.notes == ["Results without an output left out, such as those of a failed request: 1."]
+
+
+def test_a_message_of_chatgpt_to_a_tool_is_a_call_and_its_thoughts_are_no_reply(tmp_path: Path) -> None:
+    def say(role: str, kind: str, *parts: Any, to: str = "all") -> dict[str, Any]:
+        content = {"content_type": kind, "parts": list(parts)}
+        return {"author": {"role": role}, "recipient": to, "content": content}
+
+    told = [
+        say("system", "text", ""),
+        say("user", "multimodal_text", {"content_type": "image_asset_pointer"}, ASKED),
+        say("assistant", "thoughts", "Hm."),
+        say("assistant", "text", "search('fee')", to="browser"),
+        say("tool", "text", RULE),
+        say("assistant", "text", REPLIED),
+    ]
+    nodes = {str(at): {"parent": str(at - 1), "message": one} for at, one in enumerate(told)}
+    (one,), reading = read(written(tmp_path, "a.json", [{"id": "s", "mapping": nodes, "current_node": "5"}]))
+    assert [(turn.user, turn.reply) for turn in one.turns] == [(ASKED, REPLIED)]
+    assert [passage.text for passage in one.turns[0].passages] == [RULE]
+    assert [step.name for step in one.turns[0].steps] == ["tool_call"]
+    assert reading.notes == ["Parts of messages left out, for they have no words (image_asset_pointer): 1."]
