@@ -82,7 +82,7 @@ class _Piece:
         return _Piece(self.start, following.end, self.words + following.words, self.opens_section)
 
 
-class _Table(NamedTuple):
+class _TableHead(NamedTuple):
     """Where a table stands in the text."""
 
     start: int
@@ -184,7 +184,7 @@ def _build_piece(text: str, start: int, end: int, opens_section: bool = False) -
     return _Piece(start, words[-1].end(), len(words), opens_section)
 
 
-def _find_tables(text: str, start: int, end: int) -> Iterator[_Table]:
+def _find_tables(text: str, start: int, end: int) -> Iterator[_TableHead]:
     """Yield the tables that begin in a stretch of the text. One ends at an empty line."""
     last = start
     for rule in _RULE.finditer(text, start, end):
@@ -195,7 +195,7 @@ def _find_tables(text: str, start: int, end: int) -> Iterator[_Table]:
         if "|" in rule.group() and "|" in text[begin : max(start, above)]:
             blank = _BLANK_LINE.search(text, rule.end())
             last = blank.start() if blank else len(text)
-            yield _Table(begin, rule.end(), last)
+            yield _TableHead(begin, rule.end(), last)
 
 
 def _find_words(text: str, start: int, end: int) -> list[re.Match[str]]:
@@ -240,7 +240,7 @@ def _split_sentences(text: str, section: _Piece, max_words: int) -> Iterator[_Pi
             first = index + 1
 
 
-def _is_end(text: str, word: re.Match[str], following: re.Match[str], table: _Table | None) -> bool:
+def _is_end(text: str, word: re.Match[str], following: re.Match[str], table: _TableHead | None) -> bool:
     """Return whether a word ends a row where it is in a table; elsewhere, a sentence or a list item."""
     if table is None or word.end() <= table.start:
         return _is_sentence_end(text, word, following)
