@@ -34,7 +34,7 @@ def read(content: bytes) -> Extracted:
             raise ValueError("it has a password: save it again without")
     root = parse_xml(archive.read("content.xml"))
     styles = [parse_xml(archive.read("styles.xml"))] if "styles.xml" in names else []
-    page = _Page([root, *styles])
+    page = _OdtPage([root, *styles])
     written = "".join(page.write(body) for body in find_all(root, "body"))
     title = None
     if "meta.xml" in names:
@@ -43,7 +43,7 @@ def read(content: bytes) -> Extracted:
     return Extracted(found.text, title or None, (*found.notes, *note_pictures(page.pictures)))
 
 
-class _Page:
+class _OdtPage:
     """Writes elements as a page's; collects the footnotes."""
 
     def __init__(self, roots: list[Element]) -> None:

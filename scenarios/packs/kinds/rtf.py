@@ -37,7 +37,7 @@ _LONGEST_TITLE = 1000
 
 
 @dataclass
-class _State:
+class _GroupState:
     """What holds until the end of a group."""
 
     destination: str = "text"
@@ -51,7 +51,7 @@ class _State:
 
 
 @dataclass
-class _Paragraph:
+class _BegunParagraph:
     """A paragraph, and what the next one is too, until `\\pard`."""
 
     texts: list[str] = field(default_factory=list)
@@ -71,7 +71,7 @@ def read(content: bytes) -> Extracted:
     """
     if not content.lstrip().startswith(b"{\\rtf"):
         raise ValueError("it does not begin as RTF does")
-    reader = _Reader(content.decode("latin-1"))
+    reader = _RtfReader(content.decode("latin-1"))
     reader.read()
     title = reader.title.strip() or None
     return Extracted(html.read(reader.write()).text, title, note_pictures(reader.pictures))
@@ -89,7 +89,7 @@ def _find_fonts(source: str) -> dict[int, str]:
     return {int(one[1]): _CHARSETS[int(one[2])] for one in named if int(one[2]) in _CHARSETS}
 
 
-class _Reader:
+class _RtfReader:
     """Goes through the tokens once, and collects the title, blocks of a page, and footnotes."""
 
     def __init__(self, source: str) -> None:
@@ -99,10 +99,10 @@ class _Reader:
         self._headings = _find_heading_styles(source)
         self._fonts = _find_fonts(source)
         self._encoding = "cp1252"
-        self._state = _State()
-        self._stack: list[_State] = []
-        self._paragraph = _Paragraph()
-        self._outer = _Paragraph()
+        self._state = _GroupState()
+        self._stack: list[_GroupState] = []
+        self._paragraph = _BegunParagraph()
+        self._outer = _BegunParagraph()
         """The paragraph of the footnote that is being read."""
         self._cells: list[str] = []
         self._merged: list[str] = []
@@ -213,7 +213,7 @@ class _Reader:
             case "shptxt":
                 state.destination = "text"
             case "footnote" if state.destination == "text" and not state.is_note:
-                self._outer, self._paragraph = paragraph, _Paragraph()
+                self._outer, self._paragraph = paragraph, _BegunParagraph()
                 state.is_note, state.is_raised = True, False
             case "v" | "deleted":
                 state.is_hidden = is_on
