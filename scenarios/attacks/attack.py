@@ -193,7 +193,7 @@ def remove_user_orders(conversation: Conversation, orders: Sequence[Injection]) 
 
 
 def choose_distractors(scenario: Scenario, count: int, seed: int) -> tuple[Document, ...]:
-    """Choose documents of the other built-in packs; of equal seeds, more contain the fewer.
+    """Choose documents of the other built-in packs in the language; of equal seeds, more contain the fewer.
 
     Raises:
         UsageError: the other packs have fewer.
@@ -204,7 +204,7 @@ def choose_distractors(scenario: Scenario, count: int, seed: int) -> tuple[Docum
         document
         for name in list_built_in_packs()
         if name != scenario.name
-        for document in _load_documents(name)
+        for document in _load_documents(name, scenario.language)
         if document.title not in titles
     ]
     if count > len(shelf):
@@ -224,8 +224,10 @@ def choose_distractors(scenario: Scenario, count: int, seed: int) -> tuple[Docum
 
 
 @cache
-def _load_documents(pack: str) -> tuple[Document, ...]:
-    return load_scenario(pack).documents
+def _load_documents(name: str, language: str | None) -> tuple[Document, ...]:
+    """Return the documents of a pack; none if it is in another language."""
+    pack = load_scenario(name)
+    return pack.documents if pack.language == language else ()
 
 
 class AttackRecord(Frozen):

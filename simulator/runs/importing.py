@@ -124,7 +124,8 @@ async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, I
     if options.strict and documents is None:
         raise UsageError("--strict goes with --documents only. Leave it out.")
     found = Folder({}, ()) if documents is None else _read_folder(documents, strict=options.strict)
-    reading.notes.extend(found.notes)
+    for note in found.notes:
+        reading.note(note)
     pack = build_imported_scenario(found.documents) if named is None else load_scenario(named)
     format = options.format or format_of(file, reading)
     about = Imported(file=str(file), format=format, documents=None if documents is None else str(documents))

@@ -46,6 +46,8 @@ def read(content: bytes | str) -> Extracted:
             notes = (f"declares no encoding, and was read as {encoding}",)
     if _XML.match(content):
         content = _CLOSED_AT_ONCE.sub(r"<\1\2></\1>", _XML_DECLARATION.sub("", content))
+    import html5lib  # noqa: F401 - the parser that BeautifulSoup is told by its name
+
     # A page shows a row of blanks as one, and markdownify's time grows with the square of its length.
     soup = BeautifulSoup(_MANY_BLANKS.sub(" " * _BLANKS, content), "html5lib")
     named = soup.head.title.get_text() if soup.head and soup.head.title else ""

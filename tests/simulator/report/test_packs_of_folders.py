@@ -24,7 +24,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The folders of documents that are read; each is refused."""
     folders: list[Path] = []
 
-    def refuse(folder: Path, *others: object) -> tuple[Document, ...]:
+    def refuse(folder: Path, *others: object, **options: object) -> tuple[Document, ...]:
         folders.append(folder)
         raise UsageError(f"{folder}/bomb.docx: cannot be read.")
 
