@@ -38,6 +38,7 @@ from benchmarks.command import get_exit_code
 from benchmarks.detectors_table.samples import KEPT, SEED, sample
 from hallulab.scenarios.attacks.retrieval import make_outdated
 from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
 from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.text.spans import split_spoken_sentences
@@ -210,9 +211,15 @@ class RatedGoals:
     """For each goal, the largest share of its words that a passage has."""
 
 
+def _load_english_packs() -> dict[str, Scenario]:
+    """Return the built-in packs in English: the measure compares words of one language."""
+    packs = {name: load_scenario(name) for name in list_built_in_packs()}
+    return {name: pack for name, pack in packs.items() if pack.language is None}
+
+
 def rate_goals(personas: slice = FIRST) -> list[RatedGoals]:
     """Rate the goals of some personas of each built-in pack against the documents of each pack."""
-    packs = {name: load_scenario(name) for name in list_built_in_packs()}
+    packs = _load_english_packs()
     found = []
     for shelf, documents in packs.items():
         index = DocumentIndex([one for text in documents.documents for one in cut_into_passages(text)])
@@ -277,7 +284,7 @@ def blame_sentences(pack: str) -> dict[str, Counter[Blame | None]]:
 
 def _describe_blames() -> Iterator[str]:
     total: dict[str, Counter[Blame | None]] = {case: Counter() for case, *_ in CASES}
-    for pack in list_built_in_packs():
+    for pack in _load_english_packs():
         for case, counts in blame_sentences(pack).items():
             total[case].update(counts)
     for case, _, _, right in CASES:

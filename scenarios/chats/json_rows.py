@@ -13,6 +13,9 @@ from hallulab.scenarios.chats.reading import AmbiguousNameError, Reading
 from hallulab.scenarios.chats.rows import PlacedRow, find_kind, read_rows
 from hallulab.scenarios.chats.values import FormatError, read_json_values
 
+NAME = "json-rows"
+"""Name of the format."""
+
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of the rows."""
@@ -41,7 +44,7 @@ def recognize(start: FileStart) -> bool:
 
 
 INFO = ChatFormat(
-    name="json-rows",
+    name=NAME,
     about="objects with a question and an answer each (Ragas, DeepEval, fine-tuning), or a message each",
     endings=(".jsonl", ".json"),
     read=read,

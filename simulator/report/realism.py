@@ -16,6 +16,7 @@ from rich.text import Text
 
 from hallulab.scenarios.attacks.attack import remove_user_orders
 from hallulab.scenarios.chats.formats import format_of, read_chats
+from hallulab.scenarios.chats.json_rows import NAME as ROWS
 from hallulab.scenarios.chats.values import read_json_values
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import check_record
@@ -71,12 +72,20 @@ def read_reference(path: Path | None) -> list[Messages]:
     try:
         format = format_of(path)
     except UsageError:
+        format = None
+    if format is None or (format == ROWS and _has_user_turns(path)):
         return _build_messages((f"{path}, {place}", value) for place, _, value in read_json_values(path))
     chats = (one for _, one in read_chats(path, format))
     return [
         Messages((one.scenario, str(number), 0), tuple(turn.user for turn in one.turns))
         for number, one in enumerate(chats)
     ]
+
+
+def _has_user_turns(path: Path) -> bool:
+    """Return whether the first object of a file has the messages of a person alone."""
+    first = next(read_json_values(path), None)
+    return first is not None and isinstance(first.value, Mapping) and "user_turns" in first.value
 
 
 def _build_messages(values: Iterable[tuple[str, Any]]) -> list[Messages]:
