@@ -31,10 +31,11 @@ CORE = (
     "hallulab.agents.models.written_calls",
     "hallulab.agents.retrieval",
     "hallulab.agents.team",
+    "hallulab.detectors.base.reading",
     "hallulab.scenarios.text",
 )
 """Modules, and packages with all their modules, that count for every component: how a model is asked and its
-answer read, the search, and the handling of text."""
+answer read, the search, the handling of text, and in which languages it is read."""
 
 _COMPONENTS = {
     "hallulab.chatbots.": ("hallulab.chatbots.", "hallulab.detectors."),

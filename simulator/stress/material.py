@@ -99,7 +99,7 @@ def generate_grounded_replies(
         (document, passage) for document, passage in shelf if find_whole_sentences(strip_title(passage))
     ]
     if not usable:
-        raise UsageError("the documents have no whole sentence to make replies of.")
+        raise UsageError("the documents have no whole sentence in English to make replies of.")
     while True:
         document, passage = usable[generator.randrange(len(usable))]
         said = find_whole_sentences(strip_title(passage))

@@ -71,6 +71,7 @@ def test_documents_with_such_names_are_refused(hallulab: Hallulab, tmp_path: Pat
     chats = tmp_path / "chats.jsonl"
     said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
     chats.write_text(json.dumps({"messages": said}) + "\n")
-    ended = hallulab("import", chats, "--documents", document.parent, "--out", tmp_path / "run")
+    documents = document.parent
+    ended = hallulab("import", chats, "--documents", documents, "--strict", "--out", tmp_path / "run")
     shown = tmp_path / "documents" / f"{SHOWN}.md"
     assert (ended.code, ended.err) == (2, f"error: {shown}: the name of the file is not UTF-8. Rename it.\n")

@@ -191,8 +191,9 @@ def test_the_team_of_the_docs_is_one() -> None:
 
 
 def test_the_labelled_files_of_the_docs_are_measured_on(hallulab: CommandLine, tmp_path: Path) -> None:
-    own, annotated, chats = blocks_of("docs/labelled-data.md", "json")
+    own, other, annotated, chats = blocks_of("docs/labelled-data.md", "json")
     (tmp_path / "own.jsonl").write_text(own)
+    (tmp_path / "other.jsonl").write_text(other)
     (tmp_path / "chats.jsonl").write_text(chats)
     passages = [{"id": "d#0", "document": "d", "text": "The fee is Rs 200."}]
     turn = {"index": 0, "user": "What is the fee?", "reply": "It is Rs 500.", "passages": passages}
@@ -201,6 +202,7 @@ def test_the_labelled_files_of_the_docs_are_measured_on(hallulab: CommandLine, t
     (tmp_path / "annotations.jsonl").write_text(annotated)
     for data in (
         [tmp_path / "own.jsonl"],
+        [tmp_path / "other.jsonl"],
         ["gold", "--data", tmp_path],
         ["detector-eval", "--data", tmp_path],
     ):

@@ -37,6 +37,9 @@ def chats(tmp_path: Path) -> Chats:
     return write
 
 
+TAKEN = "user ← messages (role user), reply ← messages (role assistant), passages ← messages (context)"
+
+
 def held(folder: Path) -> list[Conversation]:
     return list(RunFolder(folder).read_conversations())
 
@@ -44,7 +47,9 @@ def held(folder: Path) -> list[Conversation]:
 def test_imported_chats_are_judged_and_reported(hallulab: CommandLine, chats: Chats, tmp_path: Path) -> None:
     run = tmp_path / "mine"
     ended = hallulab("import", chats([ASKED, WRONG, ASKED, RIGHT], [ASKED, BARE]), "--out", run)
-    assert (ended.code, ended.out) == (0, f"2 conversations with 3 turns imported as openai to {run}\n")
+    assert (ended.code, ended.out) == (
+        0, f"2 conversations with 3 turns imported as openai to {run}\n{TAKEN}\n"
+    )  # fmt: skip
     assert "1 turn without evidence: detectors that need some abstain" in ended.err
     told = hallulab("detect", run, "--detectors", "lexical").out
     assert "1 of 3 replies has no evidence: a detector that needs some abstains" in told
@@ -69,7 +74,10 @@ def test_evidence_is_searched_in_documents(hallulab: CommandLine, chats: Chats, 
         ended = hallulab("import", path, "--out", run, "--documents", pack / "documents", "--json")
         assert json.loads(ended.out) == {
             "format": "openai", "conversations": 1, "turns": 2, "with_evidence": 1, "searched": 1,
-            "without_reply": 0, "without_evidence": 0, "taken": {}, "unread": [], "notes": [], "skipped": [],
+            "without_reply": 0, "without_evidence": 0, "taken": {
+                "user": ["messages (role user)"], "reply": ["messages (role assistant)"],
+                "passages": ["messages (context)"],
+            }, "unread": [], "notes": [], "skipped": [],
         }  # fmt: skip
         given, found = (turn.passages for turn in held(run)[0].turns)
         assert [passage.document for passage in given] == ["context"]
@@ -105,7 +113,7 @@ def test_evidence_is_searched_in_a_pack(hallulab: CommandLine, chats: Chats, tmp
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--format", "yaml"], "--format yaml: unknown. Give one of: openai,"),
+        (["--format", "yaml"], "--format yaml: unknown. Give one of: assistants,"),
         (["--documents", "x", "--scenario", "y"], "--documents and --scenario: give one of them."),
         (["--documents", "nowhere"], "nowhere: there is no such folder."),
         (["--format", "csv"], "line 1: no column user or question"),

@@ -43,8 +43,12 @@ def test_every_kind_is_planted_into_the_replies_of_the_largest_pack() -> None:
     assert Counter(reply.meta["kind"] for reply in replies if reply.label) == dict.fromkeys(KINDS, 3)
 
 
+ENGLISH = [name for name in list_built_in_packs() if load_scenario(name).language is None]
+"""Rules plant errors into English."""
+
+
 @settings(max_examples=12, deadline=None)
-@given(st.sampled_from(list_built_in_packs()), st.integers(0, 10**6))
+@given(st.sampled_from(ENGLISH), st.integers(0, 10**6))
 def test_an_error_differs_from_its_twin_at_its_place_only(name: str, seed: int) -> None:
     replies = planted(name, 14, seed)
     for wrong, clean in zip(replies[::2], replies[1::2], strict=True):
@@ -65,7 +69,7 @@ def test_an_error_differs_from_its_twin_at_its_place_only(name: str, seed: int) 
 
 
 @settings(max_examples=6, deadline=None)
-@given(st.sampled_from(list_built_in_packs()), st.integers(0, 10**6))
+@given(st.sampled_from(ENGLISH), st.integers(0, 10**6))
 def test_twins_say_what_the_evidence_says(name: str, seed: int) -> None:
     for clean in planted(name, 14, seed)[1::2]:
         evidence = normalize_text("\n".join(passage.text for passage in clean.passages))
