@@ -40,8 +40,8 @@ def word(body: str, head: str = "") -> bytes:
 EMPTY_PARAGRAPHS = (Path("bomb.docx"), word("<w:p/>" * 450_000))
 """4 kB that take 21 s and 500 MB."""
 
-LARGE = (Path("large.html"), b"<br>" * 60_000)
-"""240 kB that take 80 MB."""
+LARGE = (Path("large.csv"), b"a,b\n" * 600_000)
+"""2.4 MB whose rows do not fit into 48 MiB."""
 
 
 def list_readers() -> list[psutil.Process]:
@@ -63,7 +63,7 @@ limits_memory = pytest.mark.skipif(sys.platform == "darwin", reason="macOS has n
 def test_a_document_that_takes_too_much_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversion, "MEMORY", 48 << 20)
     assert refused(*LARGE) == (
-        "large.html: cannot be read as HTML (it takes more than 48 MiB of memory). "
+        "large.csv: cannot be read as CSV table (it takes more than 48 MiB of memory). "
         "Convert it to text, or remove it."
     )
 
