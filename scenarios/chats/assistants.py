@@ -18,7 +18,7 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversation of each thread, in the order of `created_at`."""
     reading.take("time", "created_at")
     with Groups() as groups:
-        for place, line, value in read_json_values(path):
+        for place, line, value in read_json_values(path, reading.skip):
             message = require_object(value)
             groups.add(str(message.get("thread_id") or "thread-1"), 0.0, line, {"place": place, **message})
         for thread, parts in groups:

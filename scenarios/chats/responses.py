@@ -29,7 +29,7 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
 
 def _read_responses(path: Path, reading: Reading) -> Iterator[LoggedChat]:
     sessions = dict[str, str]()
-    for number, (place, line, given) in enumerate(read_json_values(path), start=1):
+    for number, (place, line, given) in enumerate(read_json_values(path, reading.skip), start=1):
         with skip_wrong(reading, place):
             value = _flatten(require_object(given))
             one = _read_response(value, f"chat-{number}", reading)

@@ -67,7 +67,7 @@ def _read_lines(
     known: tuple[str, ...],
     read: Callable[[Mapping[str, Any], str, Reading], Conversation],
 ) -> Iterator[LoggedChat]:
-    for number, (place, line, given) in enumerate(read_json_values(path), start=1):
+    for number, (place, line, given) in enumerate(read_json_values(path, reading.skip), start=1):
         with skip_wrong(reading, place):
             value = prepare(require_object(given))
             one = read(value, f"chat-{number}", reading)

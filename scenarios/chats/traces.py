@@ -118,7 +118,7 @@ def read_traces(
         UsageError: the file cannot be read.
         FormatError: a value is wrong, or no span has a name that is known.
     """
-    values = read_json_values(path) if values is None else values
+    values = read_json_values(path, reading.skip) if values is None else values
     left_out = Counter[str]()
     for line, conversation in build_conversations(_read_spans(values, reading, read, left_out), reading):
         yield ReadChat(f"{path}, line {line}", conversation)

@@ -350,6 +350,21 @@ def test_broken_json_is_left_out(form: str, tmp_path: Path) -> None:
     assert ", line 1" in refuse(path)
 
 
+@pytest.mark.parametrize(
+    "good",
+    [
+        {"messages": [{"role": "user", "content": "A?"}, {"role": "assistant", "content": "B."}]},
+        {"conversations": [{"from": "human", "value": "A?"}, {"from": "gpt", "value": "B."}]},
+        {"id": "t", "sessionId": "s", "timestamp": "2026-10-01T09:30:00Z", "input": "A?", "output": "B."},
+    ],
+)
+def test_broken_lines_of_logs_and_traces_are_left_out(good: dict[str, Any], tmp_path: Path) -> None:
+    path = write(tmp_path, f"{json.dumps(good)}\n{{tru\n", "a.jsonl")
+    said, reading = read(path, skip_bad=1)
+    assert ([*said.values()], len(reading.skipped)) == ([[("A?", "B.", [])]], 1)
+    assert ", line 2" in refuse(path)
+
+
 # What is no chat.
 
 
