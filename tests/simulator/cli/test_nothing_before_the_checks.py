@@ -179,12 +179,12 @@ def test_a_document_that_breaks_its_bounds_is_named_and_nothing_is_written(
     code_and_error: CodeAndError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pack = make_pack(tmp_path / "pack")
-    (pack / "documents" / "large.html").write_bytes(b"<br>" * 60_000)
+    (pack / "documents" / "large.csv").write_bytes(b"a,b\n" * 600_000)
     monkeypatch.setattr(conversion, "MEMORY", 48 << 20)
     before = written(tmp_path)
     assert code_and_error(*flags(pack, "--out", tmp_path / "run")) == (
         2,
-        f"error: {pack}/documents/large.html: cannot be read as HTML (it takes more than 48 MiB of memory). "
-        "Convert it to text, or remove it.\n",
+        f"error: {pack}/documents/large.csv: cannot be read as CSV table "
+        "(it takes more than 48 MiB of memory). Convert it to text, or remove it.\n",
     )
     assert written(tmp_path) == before
