@@ -17,10 +17,10 @@ from benchmarks.scale.made_run import CHATBOTS, DETECTORS, conversations, verdic
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.blame import MOST_EXAMINED, Library
-from hallulab.simulator.measure.hallucinations import index_by_detector
+from hallulab.simulator.metrics.blame_counts import MOST_EXAMINED, Library
+from hallulab.simulator.metrics.hallucinations import index_by_detector
+from hallulab.simulator.metrics.metric import RunFacts
 from hallulab.simulator.report.build import RunCounts
-from hallulab.simulator.report.metrics.metric import RunFacts
 
 PACK = "consumer-grievance-india"
 LARGE = 100_000

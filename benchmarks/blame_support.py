@@ -43,10 +43,8 @@ from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenar
 from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.transcript import Judgement, Passage, Turn
-from hallulab.simulator.measure.blame import BLAMES, Blame, TurnReading
-from hallulab.simulator.measure.detection import Sample, compute_auroc
-from hallulab.simulator.measure.intervals import Floats
-from hallulab.simulator.measure.support import (
+from hallulab.simulator.metrics.blame_counts import BLAMES, Blame, TurnReading
+from hallulab.simulator.metrics.support import (
     BEARS,
     LACKS,
     LEAST_WORDS,
@@ -56,6 +54,8 @@ from hallulab.simulator.measure.support import (
     read_statement,
     read_stems,
 )
+from hallulab.simulator.statistics.detection import Sample, compute_auroc
+from hallulab.simulator.statistics.intervals import Floats
 
 DATASETS = ("gold", "wice", "begin", "ragtruth")
 LIMIT = 100_000

@@ -38,10 +38,10 @@ from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.levels import Level, collect_items, group_numbers
 from hallulab.simulator.bench.rows import LevelRow, compute_costs
 from hallulab.simulator.bench.split import choose_replies
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.models import open_pool
-from hallulab.simulator.measure.detection import compute_auroc, compute_replicates
-from hallulab.simulator.measure.intervals import compute_percentile_interval
+from hallulab.simulator.engine.models import open_pool
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.statistics.detection import compute_auroc, compute_replicates
+from hallulab.simulator.statistics.intervals import compute_percentile_interval
 
 STRONG = Path("tests") / "recordings" / "strong"
 """Folder of the recordings, relative to the repository."""

@@ -13,8 +13,8 @@ from hallulab.agents.models.recording import Recording
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.text.wording import NOTHING, clean_for_terminal
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.experiment_file import load_experiment
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment_file import load_experiment
 
 Measure = Callable[[Recording, Experiment], Coroutine[Any, Any, str]]
 """Measures by recorded answers, with the models of an experiment, and returns what is printed."""

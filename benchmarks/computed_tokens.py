@@ -17,9 +17,9 @@ from benchmarks.command import build_parser, format_row, get_exit_code
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.wording import choose_noun
 from hallulab.scenarios.transcript import Call
-from hallulab.simulator.report.metrics.costs import collect_calls
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Journals
+from hallulab.simulator.metrics.costs import collect_calls
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import Journals
 
 BOTS = "chatbot"
 """The role that others are compared with."""

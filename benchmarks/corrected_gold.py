@@ -20,15 +20,15 @@ from benchmarks.planted_report import judged
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.bench.chats import LABELS, collect_annotated
-from hallulab.simulator.measure.annotations import Annotations
-from hallulab.simulator.measure.intervals import Floats
-from hallulab.simulator.measure.prediction_powered import (
+from hallulab.simulator.metrics.annotations import Annotations
+from hallulab.simulator.metrics.prediction_powered import (
     JudgedTurn,
     collect_judged_turns,
     compute_turn_sums,
     estimate_means,
     sum_turns,
 )
+from hallulab.simulator.statistics.intervals import Floats
 
 DETECTORS = ("halludetect", "metarag")
 DRAWS = 1_000

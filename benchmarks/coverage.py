@@ -19,7 +19,7 @@ from itertools import product
 import numpy as np
 
 from benchmarks.command import build_parser, format_head, format_row
-from hallulab.simulator.measure.corrections import (
+from hallulab.simulator.metrics.corrections import (
     LEAD,
     Number,
     compute_best_probabilities,
@@ -27,9 +27,9 @@ from hallulab.simulator.measure.corrections import (
     estimate_by_known,
     estimate_by_people,
 )
-from hallulab.simulator.measure.intervals import Floats, Integers, Ratio, compute_intervals
-from hallulab.simulator.measure.prediction_powered import compute_thetas, estimate_means
-from hallulab.simulator.measure.prevalence import DetectorErrors
+from hallulab.simulator.metrics.prediction_powered import compute_thetas, estimate_means
+from hallulab.simulator.statistics.intervals import Floats, Integers, Ratio, compute_intervals
+from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 RUNS = 600
 CONVERSATIONS = (10, 20, 50, 200)

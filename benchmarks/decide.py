@@ -36,9 +36,9 @@ from hallulab.simulator.decide.sequence import (
     compute_capital,
     compute_growth,
 )
-from hallulab.simulator.experiment.deciding import BATCH
-from hallulab.simulator.measure.hallucinations import Tally, count_verdicts, index_by_detector
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.metrics.hallucinations import Tally, count_verdicts, index_by_detector
+from hallulab.simulator.records.deciding import BATCH
+from hallulab.simulator.records.folder import RunFolder
 
 EXPERIMENTS = 2_000
 """Experiments of a setting."""

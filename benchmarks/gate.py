@@ -29,12 +29,12 @@ from hallulab.simulator.compare.summary import (
     TurnSummary,
     summarize_run,
 )
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.experiment.run import run_experiment
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.engine.run import run_experiment
 from hallulab.simulator.gate.judge import judge_run
 from hallulab.simulator.gate.rules import GateRules
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.folder import RunFolder
 
 EXPERIMENT, RECORDING = Path("docs/headline.yaml"), Path("tests/recordings/headline.jsonl.gz")
 REPEATS = 200
@@ -205,7 +205,7 @@ def count_self_passes(run: RunSummary, repeats: int) -> int:
     """Count how often a run passes against itself, each time with other random numbers in the statistics."""
     passed = 0
     for seed in range(repeats):
-        with patch("hallulab.simulator.measure.intervals._SEED", seed):
+        with patch("hallulab.simulator.statistics.intervals._SEED", seed):
             passed += judge_run(run, run, GateRules()).verdict == "passed"
     return passed
 

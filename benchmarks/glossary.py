@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hallulab.simulator.bench.tables import TABLES as BENCH
-from hallulab.simulator.report.columns import Column, render_glossary
 from hallulab.simulator.report.extensions import load_metrics
 from hallulab.simulator.report.realism import TABLES as REALISM
+from hallulab.simulator.show.columns import Column, render_glossary
 from hallulab.simulator.stress.calibrate.tables import TABLES as CALIBRATE
 from hallulab.simulator.stress.rag_trust.tables import TABLES as STRESS
 
@@ -18,7 +18,7 @@ field of the row (in JSON and CSV), the meaning. The page shows the meaning when
 The terminal has the columns that fit, in the same order, under shorter headings.
 
 `python -m benchmarks.glossary > docs/metrics.md` makes this page from the columns, declared in
-`simulator/report/metrics/*.py`, `simulator/report/realism.py`, `simulator/bench/tables.py`,
+`simulator/metrics/*.py`, `simulator/report/realism.py`, `simulator/bench/tables.py`,
 `simulator/stress/calibrate/tables.py` and `simulator/stress/rag_trust/tables.py`.
 [methods.md](methods.md), [realism.md](realism.md), [bench.md](bench.md) and [rag-trust.md](rag-trust.md) say
 how the numbers are counted.

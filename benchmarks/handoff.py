@@ -20,9 +20,9 @@ from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Message
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.models import build_knowledge, open_pool
-from hallulab.simulator.experiment.participants import make_knowledge
+from hallulab.simulator.engine.models import build_knowledge, open_pool
+from hallulab.simulator.engine.participants import make_knowledge
+from hallulab.simulator.records.config import Experiment
 
 RECORDING = Path("tests") / "recordings" / "handoff.jsonl.gz"
 """The packed answers, relative to the repository."""

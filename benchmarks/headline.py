@@ -16,12 +16,12 @@ from hallulab.scenarios.text.wording import (
     format_number,
     format_with_interval,
 )
-from hallulab.simulator.measure.comparison import ALPHA
+from hallulab.simulator.metrics.comparison import ALPHA
+from hallulab.simulator.metrics.comparisons import ComparisonSection
+from hallulab.simulator.metrics.costs import CostSection, LengthSection
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.build import read_report, render_headlines
-from hallulab.simulator.report.document import RunReport
-from hallulab.simulator.report.metrics.comparisons import ComparisonSection
-from hallulab.simulator.report.metrics.costs import CostSection, LengthSection
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.show.document import RunReport
 
 PAPER = {
     "vanilla": (2, 0.8165, 0.7901, 0.9383, 0.9436, 0.6000, 3.13, 782.63),

@@ -23,9 +23,8 @@ from hallulab.scenarios.datasets.annotations import Draw
 from hallulab.scenarios.text.wording import format_number
 from hallulab.simulator.annotate.plan import DrawPlan, ScoredTurn, draw_cells, plan_draw
 from hallulab.simulator.annotate.turns import collect_scored_turns
-from hallulab.simulator.measure.corrections import LEAST_ANNOTATED, estimate_by_people
-from hallulab.simulator.measure.drawn_turns import estimate_drawn_error
-from hallulab.simulator.measure.prediction_powered import (
+from hallulab.simulator.metrics.corrections import LEAST_ANNOTATED, estimate_by_people
+from hallulab.simulator.metrics.prediction_powered import (
     JudgedTurn,
     Panel,
     PPIEstimate,
@@ -33,8 +32,9 @@ from hallulab.simulator.measure.prediction_powered import (
     estimate_means,
     sum_judged_turns,
 )
-from hallulab.simulator.measure.prevalence import compute_t_interval
-from hallulab.simulator.runs.journals import Journals
+from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.statistics.drawn_turns import estimate_drawn_error
+from hallulab.simulator.statistics.prevalence import compute_t_interval
 
 DETECTORS = ("halludetect", "metarag")
 DRAWS = 200

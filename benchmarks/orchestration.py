@@ -34,10 +34,10 @@ from benchmarks.own_bots import against_bare_client
 from hallulab.agents.machine.cache import silent
 from hallulab.agents.models.transport import make_network
 from hallulab.simulator.cli.main import COLLECTED_AFTER
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.experiment.run import run_experiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.engine.run import run_experiment
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.folder import RunFolder
 
 CONCURRENCY = 16
 

@@ -27,10 +27,10 @@ import psutil
 from openai import AsyncOpenAI
 
 from benchmarks.command import build_parser
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.experiment.run import run_experiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.engine.run import run_experiment
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.tiny_pack import make_pack
 
 CONVERSATIONS, TURNS, CONCURRENCY = 120, 3, 16

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from benchmarks.command import build_parser, format_head, format_row
-from hallulab.simulator.measure.comparison import build_findings, compare
-from hallulab.simulator.measure.hallucinations import Tally
-from hallulab.simulator.measure.rows import build_rows
-from hallulab.simulator.measure.run_sums import Key, sum_tallies
-from hallulab.simulator.measure.spending import sum_calls
+from hallulab.simulator.metrics.comparison import build_findings, compare
+from hallulab.simulator.metrics.hallucinations import Tally
+from hallulab.simulator.metrics.rows import build_rows
+from hallulab.simulator.metrics.run_sums import Key, sum_tallies
+from hallulab.simulator.metrics.spending import sum_calls
 
 RUNS = 400
 CELLS = ((2, 10), (6, 1), (6, 10), (12, 1), (12, 5))

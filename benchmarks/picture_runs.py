@@ -10,10 +10,10 @@ from typing import Any
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.simulator.annotate.desk import Desk
 from hallulab.simulator.annotate.marks import MarkedFlag, list_flags
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.experiment.run import run_experiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.engine.run import run_experiment
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer.runs import ShownRun
 
 ROOT = Path(__file__).parents[1]

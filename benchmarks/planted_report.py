@@ -30,16 +30,16 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.bench.chats import LABELS, collect_annotated
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.planted import ALL, PlantedRow, build_planted_rows, count_planted
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.models import RunSettings, open_pool, serve_models
-from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
-from hallulab.simulator.measure.annotations import Annotations
-from hallulab.simulator.measure.corrections import Correction
-from hallulab.simulator.measure.prediction_powered import collect_judged_turns, sum_judged_turns
-from hallulab.simulator.measure.prevalence import Accuracy, derive_from_planted_errors, require_measured
-from hallulab.simulator.report.metrics.corrected import ALL as ALL_CHATBOTS
-from hallulab.simulator.report.metrics.corrected import CorrectedRow, correct
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.engine.models import RunSettings, open_pool, serve_models
+from hallulab.simulator.engine.participants import is_model_needed, make_detectors
+from hallulab.simulator.metrics.annotations import Annotations
+from hallulab.simulator.metrics.corrected import ALL as ALL_CHATBOTS
+from hallulab.simulator.metrics.corrected import CorrectedRow, correct
+from hallulab.simulator.metrics.corrections import Correction
+from hallulab.simulator.metrics.prediction_powered import collect_judged_turns, sum_judged_turns
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.statistics.prevalence import Accuracy, derive_from_planted_errors, require_measured
 from hallulab.simulator.stress.kinds import KINDS
 
 MODEL = "qwen2.5-coder-1.5b"

@@ -32,8 +32,8 @@ from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.levels import list_located_ends
 from hallulab.simulator.bench.split import choose_replies
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.models import open_pool
+from hallulab.simulator.engine.models import open_pool
+from hallulab.simulator.records.config import Experiment
 
 RECORDING = Path("tests") / "recordings" / "readings.jsonl.gz"
 """The packed answers, relative to the repository."""

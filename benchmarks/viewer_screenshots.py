@@ -22,10 +22,10 @@ from PIL import Image
 
 from benchmarks.command import build_parser
 from benchmarks.picture_runs import ROOT, label_run, make_runs
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.viewer.launching import Launcher
 from hallulab.simulator.viewer.offers import StartSource
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns

@@ -16,11 +16,11 @@ from typing import Any
 
 from benchmarks.scale.cost import needed_by
 from benchmarks.scale.driver import embed_without_model
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.experiment.run import run_experiment
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.engine.run import run_experiment
 from hallulab.simulator.options.groups import BatchService
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.batch_api import serve_batch_api
 
 CHATBOTS = 5

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
     from hallulab.scenarios.transcript import Judgement
     from hallulab.simulator.bench.results import BenchReport
-    from hallulab.simulator.experiment.config import Experiment
+    from hallulab.simulator.records.config import Experiment
+    from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.export import ExportCounts
     from hallulab.simulator.report.selection import SelectionCounts
-    from hallulab.simulator.runs.folder import RunFolder
     from hallulab.simulator.stress.calibrate.detectors import CalibrationReport
     from hallulab.simulator.stress.calibrate.policy import PolicyFit
     from hallulab.simulator.stress.plant import Planting
@@ -138,8 +138,8 @@ async def _hold(
     judge: bool,
 ) -> Run:
     from hallulab.simulator.decide.command import run_in_folder
-    from hallulab.simulator.experiment.models import RunSettings
-    from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
+    from hallulab.simulator.engine.models import RunSettings
+    from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
 
     settings = RunSettings.from_options(options, fresh, batch)
     folder = RunFolder(to_path(out) or name_folder_by_time())
@@ -153,7 +153,11 @@ def _open_run(folder: RunFolder, scenario: Scenario, reports: bool) -> Run:
     Raises:
         OperationalError: no conversation was held, or a detector failed on every reply that it judged.
     """
-    from hallulab.simulator.measure.failures import RunFailures, find_failed_conversations, require_success
+    from hallulab.simulator.metrics.failures_counts import (
+        RunFailures,
+        find_failed_conversations,
+        require_success,
+    )
     from hallulab.simulator.report.write import write_reports
 
     if reports:
@@ -174,8 +178,8 @@ def _resolve_experiment(
     Raises:
         UsageError: it is nothing of these, or a field is wrong.
     """
-    from hallulab.simulator.experiment.config import Experiment
-    from hallulab.simulator.experiment.experiment_file import load_experiment
+    from hallulab.simulator.records.config import Experiment
+    from hallulab.simulator.records.experiment_file import load_experiment
 
     given = {name: value for name, value in fields.items() if value is not None}
     if isinstance(experiment, str | Path):
@@ -193,7 +197,7 @@ def _resolve_experiment(
 
 async def _detect(options: DetectOptions) -> Run:
     """Judge the turns of a saved run that lack a verdict, and report, as `hallulab detect` does."""
-    from hallulab.simulator.experiment.command import detect_from_options
+    from hallulab.simulator.engine.command import detect_from_options
 
     folder, scenario = await detect_from_options(options)
     return _open_run(folder, scenario, reports=True)
@@ -206,8 +210,8 @@ async def _judge(options: JudgeOptions) -> list[Judgement]:
     the replies, each with the dialogue before it and its evidence: a `TurnView`, or a mapping with its
     fields. `detector` is a name, or a mapping with `name`, `kind` and `options`.
     """
-    from hallulab.simulator.experiment.judging import judge_views
-    from hallulab.simulator.measure.failures import find_failed_judgements
+    from hallulab.simulator.engine.judging import judge_views
+    from hallulab.simulator.metrics.failures_counts import find_failed_judgements
 
     judgements = await judge_views(options)
     name = options.detector if isinstance(options.detector, str) else str(options.detector.get("name"))
@@ -250,7 +254,7 @@ async def _calibrate(options: CalibrateOptions) -> CalibrationReport | PolicyFit
 
 async def _import_chats(options: ImportOptions) -> Run:
     """Write your own chats as a run folder, as `hallulab import` does, and open it."""
-    from hallulab.simulator.runs.importing import import_from_options
+    from hallulab.simulator.records.importing import import_from_options
 
     folder, *_ = await import_from_options(options)
     return Run(folder.path)
@@ -287,9 +291,9 @@ def export_chats(
         UsageError: an option is wrong, nothing is left to write, or the output exists.
         OperationalError: the output cannot be written.
     """
+    from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.export import export_run
     from hallulab.simulator.report.selection import ExportSelection
-    from hallulab.simulator.runs.folder import RunFolder
 
     folder = RunFolder(run.path if isinstance(run, Run) else Path(run))
     folder.require()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hallulab.scenarios.arguments import check_arguments
 from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.frames import SPANS as SPANS
 from hallulab.simulator.report.frames import TURNS as TURNS
 from hallulab.simulator.report.frames import VERDICTS as VERDICTS
@@ -18,12 +19,11 @@ from hallulab.simulator.report.frames import (
     list_turn_sources,
     list_verdict_sources,
 )
-from hallulab.simulator.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     import pandas
 
-    from hallulab.simulator.report.document import RunReport
+    from hallulab.simulator.show.document import RunReport
 
 
 class Run:

@@ -147,7 +147,7 @@ def describe_exception(error: BaseException) -> str:
 _CALLERS = (
     "hallulab.agents.concurrency",
     "hallulab.detectors.base.protocol",
-    "hallulab.simulator.experiment.conversation",
+    "hallulab.simulator.engine.conversation",
 )
 """Modules that call other people's code; where these are the last of ours, the error is not ours."""
 

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from tests.simulator.command_line import CodeAndError, CommandLine
 
 if TYPE_CHECKING:
-    from hallulab.simulator.runs.folder import RunFolder
+    from hallulab.simulator.records.folder import RunFolder
 
 pytest_plugins = ["tests.edited_code"]
 

@@ -8,7 +8,7 @@ from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.metarag.detector import MetaRagOptions
 from hallulab.detectors.registry import make_detector
 from hallulab.simulator.bench.sweep import list_configurations, load_sweep
-from hallulab.simulator.experiment.experiment_file import load_experiment
+from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.testing.scripted import scripted_pool
 from tests.places import ROOT
 

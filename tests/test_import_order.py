@@ -16,9 +16,11 @@ ORDER = ["scenarios", "agents", "detectors", "chatbots", "simulator", "hallulab"
 ROOMS = {
     "simulator": [
         {"options"},
-        {"experiment", "runs"},
-        {"measure", "authoring"},
-        {"decide"},
+        {"records"},
+        {"statistics"},
+        {"engine"},
+        {"authoring"},
+        {"metrics", "show", "decide"},
         {"report", "bench"},
         {"compare"},
         {"gate"},

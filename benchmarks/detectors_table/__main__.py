@@ -28,7 +28,7 @@ from benchmarks.detectors_table.table import deciding, render, table, table_in, 
 from hallulab.detectors.evidence_chain.detector import EVIDENCE_CHAIN
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically
-from hallulab.simulator.runs.outputs import check_outputs
+from hallulab.simulator.records.outputs import check_outputs
 
 DETECTORS = (
     "lexical",

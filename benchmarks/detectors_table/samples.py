@@ -17,7 +17,7 @@ from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.baselines import RaterAgreement, compute_rater_agreement
 from hallulab.simulator.bench.split import choose_replies
-from hallulab.simulator.measure.intervals import Rounded
+from hallulab.simulator.statistics.intervals import Rounded
 
 KEPT = Path("tests") / "recordings" / "labelled"
 """Folder of the repository's samples, relative to it. Its README names the sources of the texts."""

@@ -40,9 +40,9 @@ from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import choose_noun, format_number, shorten_line
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.terminal import format_bound, render_raters_line
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.models import ensure_model
-from hallulab.simulator.report.columns import Column, build_decimal_format
+from hallulab.simulator.engine.models import ensure_model
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.show.columns import Column, build_decimal_format
 
 _LONGEST = "combined"
 """Begun first, because it learns longest."""
@@ -233,9 +233,10 @@ CODE = (
     "scenarios/text",
     "scenarios/transcript.py",
     "simulator/bench",
-    "simulator/experiment/participants.py",
-    "simulator/measure",
-    "simulator/report/columns.py",
+    "simulator/engine/participants.py",
+    "simulator/statistics",
+    "simulator/metrics",
+    "simulator/show/columns.py",
 )
 """Files, and folders of files, with the code that decides the table, relative to the repository."""
 

@@ -25,7 +25,7 @@ from benchmarks.orchestration import stub
 from benchmarks.scale.cost import Needed, lost_and_doubled, needed_by, simulated, speedup
 from benchmarks.scale.events import count_events
 from benchmarks.scale.made_run import Shape, add_shape, make, shape_of
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 
 FEW, MANY = 1_000, 10_000
 SHORT = (20, 200)
@@ -101,7 +101,7 @@ def compare_made(folder: Path, number: int, shape: Shape) -> dict[str, float]:
     """Return how many files of numbers differ between reports of one journal and of shards."""
     runs = {kind: RunFolder(folder / kind) for kind in ("one journal", "shards")}
     for (kind, run), largest in zip(runs.items(), (number, 0), strict=True):
-        with patch("hallulab.simulator.runs.folder.LARGEST", largest):
+        with patch("hallulab.simulator.records.folder.LARGEST", largest):
             make(number, run.path, shape)
         needed = {"report": needed_by("hallulab.__main__", "report", str(run.path))}
         _show(f"{number} conversations in {kind}", needed)

@@ -20,10 +20,10 @@ from typing import Any
 
 from benchmarks.orchestration import stub
 from benchmarks.scale.driver import DETECTORS, embed_without_model
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.experiment.run import run_experiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.engine.run import run_experiment
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.folder import RunFolder
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.agents.users.user import UserMove
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Message
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.experiment.run import run_experiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.engine.run import run_experiment
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.folder import RunFolder
 
 CHATBOT = "vanilla"
 DETECTORS = ("first", "second", "third")
@@ -87,7 +87,7 @@ def main() -> None:
     """Run it."""
     base_url, users, folder = sys.argv[1:]
     embed_without_model()
-    with patch("hallulab.simulator.experiment.participants.SimulatedUser", Asker):
+    with patch("hallulab.simulator.engine.participants.SimulatedUser", Asker):
         wanted = experiment(base_url, int(users))
         asyncio.run(run_experiment(wanted, RunFolder(Path(folder)), RunSettings(quiet=True), simulate=True))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from hallulab.agents.machine.ray_cluster import join_cluster
 from hallulab.scenarios.transcript import Turn
-from hallulab.simulator.experiment.executors import TurnDone
+from hallulab.simulator.engine.executors import TurnDone
 
 EVENT = ("event", 1, TurnDone("c" * 32, Turn(index=0, user="Is it? " * 20, reply="It is. " * 400)))
 """A turn of three kilobytes."""

@@ -35,7 +35,7 @@ from hallulab.simulator.annotate.marks import (
     read_marks,
 )
 from hallulab.simulator.annotate.sheet import SCHEMA, Sheet
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 
 ReadChat = Callable[[str], tuple[Conversation, Sequence[Verdict]] | None]
 """Returns a conversation and the verdicts on it; None: there is none.

@@ -22,12 +22,12 @@ from hallulab.scenarios.text.wording import join_names
 from hallulab.simulator.annotate.plan import Cell, DrawPlan, ScoredTurn, draw_cells, plan_draw
 from hallulab.simulator.annotate.sheet import build_sheet_turn, name_command, render_sheet
 from hallulab.simulator.annotate.turns import collect_scored_turns
-from hallulab.simulator.measure.annotations import Annotations, count_annotations
-from hallulab.simulator.measure.failures import find_failures, require_success
+from hallulab.simulator.metrics.annotations import Annotations, count_annotations
+from hallulab.simulator.metrics.failures_counts import find_failures, require_success
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.report.facts import order_names
 from hallulab.simulator.report.late_evidence import find_late_evidence
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Journals
 
 
 @dataclass(frozen=True)

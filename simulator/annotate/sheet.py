@@ -26,7 +26,7 @@ from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.yaml_text import LARGEST, read_yaml
 from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 
 SCHEMA = "docs/annotate.md"
 """Where a sheet is described."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hallulab.simulator.annotate.plan import ScoredTurn
-from hallulab.simulator.measure.annotations import Annotations
-from hallulab.simulator.measure.hallucinations import index_by_detector
-from hallulab.simulator.runs.journals import Journals
+from hallulab.simulator.metrics.annotations import Annotations
+from hallulab.simulator.metrics.hallucinations import index_by_detector
+from hallulab.simulator.records.journals import Journals
 
 
 def collect_scored_turns(journals: Journals, detector: str, annotations: Annotations) -> list[ScoredTurn]:

@@ -46,8 +46,8 @@ from hallulab.simulator.authoring.personas import (
     PersonaBatch,
     find_answering_passage,
 )
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
+from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
+from hallulab.simulator.records.config import Experiment
 
 
 @dataclass(frozen=True)

@@ -33,14 +33,14 @@ from hallulab.scenarios.packs.pack_files import (
 from hallulab.scenarios.transcript import Passage
 from hallulab.simulator.authoring.chats import Chat, ChatPersonas
 from hallulab.simulator.authoring.personas import TRIES, PersonaBatch, PersonaMaker
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.models import (
+from hallulab.simulator.engine.models import (
     RunSettings,
     build_knowledge,
     open_pool,
     open_recording,
     serve_models,
 )
+from hallulab.simulator.records.config import Experiment
 
 
 @dataclass(frozen=True)

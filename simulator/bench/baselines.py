@@ -19,14 +19,14 @@ from hallulab.scenarios.labelled import LabelledReply, Ratings
 from hallulab.scenarios.transcript import Frozen, Judgement, Span
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import Level, get_gold_labels, group_numbers
-from hallulab.simulator.measure.agreement import compute_krippendorffs_alpha
-from hallulab.simulator.measure.detection import (
+from hallulab.simulator.statistics.agreement import compute_krippendorffs_alpha
+from hallulab.simulator.statistics.detection import (
     Sample,
     compute_auroc,
     compute_flag_scores,
     compute_replicates,
 )
-from hallulab.simulator.measure.intervals import (
+from hallulab.simulator.statistics.intervals import (
     Interval,
     Rounded,
     compute_percentile_interval,

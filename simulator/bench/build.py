@@ -16,10 +16,10 @@ from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.bench.hotpotqa_derived import Derived, build_hotpotqa_derived, list_left_out
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
+from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.options.commands import BuildOptions
-from hallulab.simulator.runs.outputs import check_outputs
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.outputs import check_outputs
 
 
 def write_labelled(path: Path, replies: Sequence[LabelledReply]) -> None:

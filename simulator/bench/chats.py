@@ -3,7 +3,7 @@
 Hallucinations per turn of chatbots with labelled replies: by the labels, and by each detector.
 A comparison of chatbots by a detector knows only the detector's number. Where turns are annotated, that
 number can be compared with the true one. Everything is counted as in a run's report, by
-`hallulab.simulator.measure.hallucinations`: labels and judgements become verdicts on the turns of the
+`hallulab.simulator.metrics.hallucinations`: labels and judgements become verdicts on the turns of the
 replies. A reply given in several turns counts in each.
 
 Multi-turn chats: precision and recall averaged over conversations (HalluDetect section 4.2).
@@ -28,11 +28,11 @@ from hallulab.scenarios.transcript import Conversation, Frozen, Judgement, Span,
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import list_located_ends
 from hallulab.simulator.bench.significance import FEWEST, RankTest, compute_wilcoxon_p, rank_test
-from hallulab.simulator.measure.hallucinations import Row, compute_mean
-from hallulab.simulator.measure.intervals import Interval, Rounded, adjust_by_holm
-from hallulab.simulator.measure.rows import build_rows
-from hallulab.simulator.measure.run_sums import RunSums, count_all_verdicts
-from hallulab.simulator.runs.journals import Journals
+from hallulab.simulator.metrics.hallucinations import Row, compute_mean
+from hallulab.simulator.metrics.rows import build_rows
+from hallulab.simulator.metrics.run_sums import RunSums, count_all_verdicts
+from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.statistics.intervals import Interval, Rounded, adjust_by_holm
 
 Metric = Literal["precision", "recall"]
 METRICS: tuple[Metric, ...] = ("precision", "recall")

@@ -32,17 +32,17 @@ from hallulab.simulator.bench.split import (
 )
 from hallulab.simulator.bench.sweep import Sweep, build_sweep_report, list_configurations, load_sweep
 from hallulab.simulator.bench.tables import ROWS
-from hallulab.simulator.experiment.config import Component, Experiment
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models, warn_of
-from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
-from hallulab.simulator.experiment.replies import Jury, ReplyWork
-from hallulab.simulator.experiment.staffing import configure_workers, start_workers
-from hallulab.simulator.experiment.workers import WorkerExecutor
+from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models, warn_of
+from hallulab.simulator.engine.participants import is_model_needed, make_detectors
+from hallulab.simulator.engine.replies import Jury, ReplyWork
+from hallulab.simulator.engine.staffing import configure_workers, start_workers
+from hallulab.simulator.engine.workers import WorkerExecutor
 from hallulab.simulator.options.commands import BenchOptions, Gold
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.report.columns import format_csv
-from hallulab.simulator.runs.outputs import check_outputs
+from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.outputs import check_outputs
+from hallulab.simulator.show.columns import format_csv
 
 ANNOTATED = "gold"
 """The data set of annotated runs."""

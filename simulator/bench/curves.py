@@ -10,9 +10,8 @@ import numpy as np
 
 from hallulab.simulator.bench.rows import LevelRow
 from hallulab.simulator.bench.sweep import SweepRow
-from hallulab.simulator.measure.detection import Sample, compute_curve
-from hallulab.simulator.measure.spending import find_pareto_front
-from hallulab.simulator.report.plot import (
+from hallulab.simulator.metrics.spending import find_pareto_front
+from hallulab.simulator.show.plot import (
     CurveLine,
     CurvePoint,
     Plot,
@@ -21,6 +20,7 @@ from hallulab.simulator.report.plot import (
     scale_x,
     scale_y,
 )
+from hallulab.simulator.statistics.detection import Sample, compute_curve
 
 POINTS = 200
 """Largest number of points of a curve."""

@@ -23,8 +23,8 @@ from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.measure.detection import Booleans, Sample
-from hallulab.simulator.measure.intervals import Floats, Integers
+from hallulab.simulator.statistics.detection import Booleans, Sample
+from hallulab.simulator.statistics.intervals import Floats, Integers
 
 Level = Literal["response", "sentence", "word"]
 LEVELS: tuple[Level, ...] = ("response", "sentence", "word")

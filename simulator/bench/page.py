@@ -23,8 +23,8 @@ from hallulab.simulator.bench.terminal import (
     render_headlines,
     report_notes,
 )
-from hallulab.simulator.measure.detection import Sample
-from hallulab.simulator.report.plot import Plot, render_page_with_plots
+from hallulab.simulator.show.plot import Plot, render_page_with_plots
+from hallulab.simulator.statistics.detection import Sample
 
 _COSTS = {"p50_ms": "milliseconds a reply (p50)", "tokens_per_reply": "tokens a reply"}
 

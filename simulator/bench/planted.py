@@ -15,15 +15,15 @@ from hallulab.scenarios.text.words import parse_whole_number
 from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import list_located_ends
-from hallulab.simulator.measure.hallucinations import compute_mean
-from hallulab.simulator.measure.intervals import (
+from hallulab.simulator.metrics.hallucinations import compute_mean
+from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,
     Rounded,
     compute_interval,
     compute_ratio_of_sums,
 )
-from hallulab.simulator.measure.prevalence import Accuracy, PairCounts
+from hallulab.simulator.statistics.prevalence import Accuracy, PairCounts
 
 FILE = "planted.jsonl"
 """The file of a folder of planted errors."""

@@ -43,7 +43,8 @@ from hallulab.simulator.bench.rows import (
 from hallulab.simulator.bench.significance import SourceTest, run_friedman_test
 from hallulab.simulator.bench.sweep import SweepReport
 from hallulab.simulator.bench.thresholds import Thresholds
-from hallulab.simulator.measure.detection import (
+from hallulab.simulator.metrics.failures_counts import find_failed_judgements
+from hallulab.simulator.statistics.detection import (
     Booleans,
     Replicates,
     Sample,
@@ -52,9 +53,8 @@ from hallulab.simulator.measure.detection import (
     compute_flag_scores,
     compute_replicates,
 )
-from hallulab.simulator.measure.failures import find_failed_judgements
-from hallulab.simulator.measure.intervals import Interval, Rounded, compute_percentile_interval
-from hallulab.simulator.measure.prevalence import Accuracy
+from hallulab.simulator.statistics.intervals import Interval, Rounded, compute_percentile_interval
+from hallulab.simulator.statistics.prevalence import Accuracy
 
 if TYPE_CHECKING:
     import pandas

@@ -30,7 +30,9 @@ from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Evaluation, Missing, count_reasons
 from hallulab.simulator.bench.levels import Ends, Items, Level, list_located_ends, mark_characters
 from hallulab.simulator.bench.thresholds import Thresholds, decide_by_protocols
-from hallulab.simulator.measure.detection import (
+from hallulab.simulator.metrics.hallucinations import compute_mean
+from hallulab.simulator.metrics.spending import sum_calls
+from hallulab.simulator.statistics.detection import (
     Replicates,
     compute_auroc,
     compute_average_precision,
@@ -41,9 +43,7 @@ from hallulab.simulator.measure.detection import (
     compute_precision_recall_f1,
     sort_into_bins,
 )
-from hallulab.simulator.measure.hallucinations import compute_mean
-from hallulab.simulator.measure.intervals import Interval, Rounded, compute_percentile_interval
-from hallulab.simulator.measure.spending import sum_calls
+from hallulab.simulator.statistics.intervals import Interval, Rounded, compute_percentile_interval
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import numpy as np
 
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.levels import Items
-from hallulab.simulator.measure.detection import compute_brier
-from hallulab.simulator.measure.intervals import Floats, Integers, Rounded
+from hallulab.simulator.statistics.detection import compute_brier
+from hallulab.simulator.statistics.intervals import Floats, Integers, Rounded
 
 FEWEST = 3
 """Detectors, and sources or conversations, below which there is no test."""

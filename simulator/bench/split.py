@@ -15,7 +15,7 @@ from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import format_count, shorten_line
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate, join_folds
-from hallulab.simulator.experiment.replies import Jury
+from hallulab.simulator.engine.replies import Jury
 
 SPLIT = "split"
 """Key of `meta` for the part of the data that a reply is in."""

@@ -20,11 +20,11 @@ from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import collect_items, group_numbers
 from hallulab.simulator.bench.rows import compute_costs
-from hallulab.simulator.experiment.config import NAME, Component
-from hallulab.simulator.measure.detection import compute_auroc, compute_flag_scores
-from hallulab.simulator.measure.hallucinations import compute_mean
-from hallulab.simulator.measure.intervals import Rounded
-from hallulab.simulator.measure.spending import find_pareto_front
+from hallulab.simulator.metrics.hallucinations import compute_mean
+from hallulab.simulator.metrics.spending import find_pareto_front
+from hallulab.simulator.records.config import NAME, Component
+from hallulab.simulator.statistics.detection import compute_auroc, compute_flag_scores
+from hallulab.simulator.statistics.intervals import Rounded
 
 SCHEMA = "docs/bench.md"
 """Page that describes the file."""

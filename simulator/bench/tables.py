@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from hallulab.simulator.report.columns import Column, Format, build_decimal_format, is_lacking
+from hallulab.simulator.show.columns import Column, Format, build_decimal_format, is_lacking
 
 _THREE = build_decimal_format(3)
 _PERCENT = build_decimal_format(0, 100)

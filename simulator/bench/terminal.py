@@ -30,9 +30,9 @@ from hallulab.simulator.bench.tables import (
     SPANS,
     build_sweep_columns,
 )
-from hallulab.simulator.measure.intervals import LEAST_FOR_INTERVAL, UNDEFINED, explain_no_interval
-from hallulab.simulator.report.printing import print_line, print_table
 from hallulab.simulator.report.terminal import build_console
+from hallulab.simulator.show.printing import print_line, print_table
+from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL, UNDEFINED, explain_no_interval
 
 _HOW_TUNED = (
     "F1 tun.: threshold tuned on the other half of the groups; F1 max: the best single threshold on these "

@@ -15,8 +15,8 @@ import random
 import numpy as np
 
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.measure.detection import Booleans, Sample, compute_flag_scores, find_best_threshold
-from hallulab.simulator.measure.intervals import Rounded
+from hallulab.simulator.statistics.detection import Booleans, Sample, compute_flag_scores, find_best_threshold
+from hallulab.simulator.statistics.intervals import Rounded
 
 _SEED = 17
 

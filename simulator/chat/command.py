@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.experiment.config import Component, Experiment
-from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.options.commands import ChatOptions
 from hallulab.simulator.options.groups import Chosen, ModelOptions
+from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment_file import load_experiment
 
 
 def load_live_experiment(

@@ -16,8 +16,8 @@ from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.runs.experiment_json import SavedExperiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.experiment_json import SavedExperiment
+from hallulab.simulator.records.folder import RunFolder
 
 
 class LiveJournal:

@@ -16,14 +16,14 @@ from hallulab.scenarios.errors import HallulabError, ReplayMiss
 from hallulab.scenarios.transcript import Call, StopReason, Turn, TurnView, Verdict
 from hallulab.simulator.chat.drafts import DraftFollower, ReplyDraft
 from hallulab.simulator.chat.journal import LiveJournal
-from hallulab.simulator.experiment.config import Component
-from hallulab.simulator.experiment.conversation import (
+from hallulab.simulator.engine.conversation import (
     ChatbotAgent,
     ConversationKey,
     Ending,
     build_ended_conversation,
 )
-from hallulab.simulator.experiment.stage import Stage
+from hallulab.simulator.engine.stage import Stage
+from hallulab.simulator.records.config import Component
 
 
 class ReplyFailed(HallulabError):

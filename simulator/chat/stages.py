@@ -19,11 +19,9 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.simulator.chat.journal import open_journal
 from hallulab.simulator.chat.live import LiveChat
-from hallulab.simulator.experiment.config import Component, Experiment
-from hallulab.simulator.experiment.conversation import ConversationKey
-from hallulab.simulator.experiment.makers import identify_makers
-from hallulab.simulator.experiment.manifest import Manifest
-from hallulab.simulator.experiment.models import (
+from hallulab.simulator.engine.conversation import ConversationKey
+from hallulab.simulator.engine.manifest import Manifest
+from hallulab.simulator.engine.models import (
     RunSettings,
     ensure_model,
     make_limits,
@@ -31,11 +29,13 @@ from hallulab.simulator.experiment.models import (
     open_recording,
     serve_models,
 )
-from hallulab.simulator.experiment.plan import compute_scenario_version, get_model_name
-from hallulab.simulator.experiment.request import RunRequest, load_attacked
-from hallulab.simulator.experiment.stage import Stage, build_stage
-from hallulab.simulator.runs.experiment_json import HeldLive, SavedExperiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.engine.plan import compute_scenario_version, get_model_name
+from hallulab.simulator.engine.request import RunRequest, load_attacked
+from hallulab.simulator.engine.stage import Stage, build_stage
+from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment_json import HeldLive, SavedExperiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.makers import identify_makers
 
 _WITHOUT_MODEL = ("callable", "autogen")
 """Kinds of chatbots that ask none of the experiment's models: your own code."""

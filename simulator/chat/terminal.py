@@ -19,11 +19,11 @@ from hallulab.simulator.chat.command import load_terminal_experiment
 from hallulab.simulator.chat.draft_lines import drawing_draft
 from hallulab.simulator.chat.live import LiveChat, ReplyFailed
 from hallulab.simulator.chat.stages import open_live_models
-from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.options.commands import ChatOptions
 from hallulab.simulator.options.groups import to_path
+from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
 from hallulab.simulator.report.reader import cut_segments
-from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
 
 COMMAND = "hallulab chat"
 """What experiment.json says of where the conversation was held."""

@@ -41,8 +41,8 @@ def annotate(
     """Draw the turns of a run whose labels narrow its corrected numbers most, or add labels of a sheet."""
     from hallulab.simulator.annotate.draw import DrawOptions, draw_turns
     from hallulab.simulator.annotate.sheet import add_sheet
-    from hallulab.simulator.measure.failures import find_failures
-    from hallulab.simulator.runs.folder import RunFolder
+    from hallulab.simulator.metrics.failures_counts import find_failures
+    from hallulab.simulator.records.folder import RunFolder
 
     run = RunFolder(folder)
     run.require()

@@ -40,8 +40,8 @@ def compare(
     from hallulab.simulator.compare.summary import read_summary
     from hallulab.simulator.compare.terminal import print_comparison
     from hallulab.simulator.compare.texts import add_texts
-    from hallulab.simulator.runs.folder import RunFolder
-    from hallulab.simulator.runs.outputs import check_outputs
+    from hallulab.simulator.records.folder import RunFolder
+    from hallulab.simulator.records.outputs import check_outputs
 
     folders = [RunFolder(path) if is_folder(path) else None for path in runs]
     read = [

@@ -17,13 +17,13 @@ from hallulab.simulator.options.commands import BuildOptions, ImportOptions
 if TYPE_CHECKING:
     from hallulab.scenarios.chats.reading import Reading
     from hallulab.scenarios.labelled import LabelledData
-    from hallulab.simulator.runs.importing import ImportCounts
+    from hallulab.simulator.records.importing import ImportCounts
 
 
 @expand_options
 def import_(options: ImportOptions, as_json: AsJson = False) -> None:
     """Write your own chats as a run folder, for `detect`, `report`, `view` and `export`."""
-    from hallulab.simulator.runs.importing import import_from_options
+    from hallulab.simulator.records.importing import import_from_options
 
     folder, format, counts, reading = run_until_stopped(import_from_options(options))
     if as_json:
@@ -96,7 +96,7 @@ def audit_corpus(out: Annotated[Path, typer.Option(help="JSON-lines file to writ
     """Write EvidenceChain's audit corpus, which `hallulab bench audit-corpus` generates, too."""
     from hallulab.scenarios.datasets.audit_corpus import generate
     from hallulab.simulator.bench.build import write_labelled
-    from hallulab.simulator.runs.outputs import check_outputs
+    from hallulab.simulator.records.outputs import check_outputs
 
     check_outputs({"--out": out})
     replies = generate()

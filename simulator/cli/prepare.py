@@ -37,8 +37,8 @@ def init_scenario(options: InitOptions) -> None:
         return
     from hallulab.simulator.authoring.chats import load_chat_file
     from hallulab.simulator.authoring.packs import PackRequest, write_pack
-    from hallulab.simulator.experiment.experiment_file import load_experiment
-    from hallulab.simulator.experiment.models import RunSettings
+    from hallulab.simulator.engine.models import RunSettings
+    from hallulab.simulator.records.experiment_file import load_experiment
 
     if personas is not None and personas < 1:
         raise UsageError(f"--personas {personas}: give at least 1.")
@@ -127,8 +127,8 @@ def summarize(options: SummarizeOptions) -> None:
     """
     from hallulab.agents.users.chats import MAX_TOKENS, read_chat
     from hallulab.simulator.authoring.chats import summarize_chat
-    from hallulab.simulator.experiment.experiment_file import load_experiment
-    from hallulab.simulator.experiment.models import RunSettings
+    from hallulab.simulator.engine.models import RunSettings
+    from hallulab.simulator.records.experiment_file import load_experiment
 
     messages = read_chat(Path(options.chat))
     fields = {**options.collect_model_fields(), "scenario": options.scenario}
@@ -181,7 +181,7 @@ def _list_scenarios(scenario: str | None) -> _Content:
 
 def _list_personas(scenario: str | None) -> _Content:
     from hallulab.scenarios.packs.pack_files import load_scenario
-    from hallulab.simulator.experiment.config import DEFAULT_SCENARIO
+    from hallulab.simulator.records.config import DEFAULT_SCENARIO
 
     rows: list[tuple[str, ...]] = [
         (persona.id, persona.sector or "", persona.grievance)

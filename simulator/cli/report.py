@@ -20,11 +20,11 @@ from hallulab.simulator.options.groups import ModelOptions
 
 if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
+    from hallulab.simulator.records.audit_log import Chain, Entry
+    from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.export import ExportCounts
     from hallulab.simulator.report.selection import SelectionCounts
     from hallulab.simulator.report.write import CorrectionData
-    from hallulab.simulator.runs.audit_log import Chain, Entry
-    from hallulab.simulator.runs.folder import RunFolder
 
 
 def report(
@@ -46,9 +46,9 @@ def report(
     ] = None,
 ) -> None:
     """Derive the tables and the page of a run folder anew from its journals."""
-    from hallulab.simulator.measure.prevalence import read_accuracies
+    from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.write import CorrectionData
-    from hallulab.simulator.runs.folder import RunFolder
+    from hallulab.simulator.statistics.prevalence import read_accuracies
 
     run = RunFolder(folder)
     run.require()
@@ -134,7 +134,7 @@ def show_report(
         UsageError: there is nothing to report on.
         OperationalError: no conversation was held, or a detector failed on every reply that it judged.
     """
-    from hallulab.simulator.measure.failures import RunFailures, require_success
+    from hallulab.simulator.metrics.failures_counts import RunFailures, require_success
     from hallulab.simulator.report.terminal import print_report
     from hallulab.simulator.report.write import CorrectionData, write_reports
 
@@ -158,8 +158,8 @@ def compact(folder: RunArgument) -> None:
     The journals stay: hallulab reads only these.
     """
     from hallulab.scenarios.text.wording import format_count
+    from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.compact import write_tables
-    from hallulab.simulator.runs.folder import RunFolder
 
     for path, rows in write_tables(RunFolder(folder)).items():
         print_lines(f"{path}: {format_count(rows, 'row')}")
@@ -180,10 +180,10 @@ def realism(
     """Hold the messages of a run's simulated users against people's, with a noise floor."""
     from hallulab.agents.retrieval.embeddings import SentenceEmbedder
     from hallulab.scenarios.files.atomic import write_atomically
-    from hallulab.simulator.experiment.config import Experiment
+    from hallulab.simulator.records.config import Experiment
+    from hallulab.simulator.records.folder import RunFolder
+    from hallulab.simulator.records.outputs import check_outputs
     from hallulab.simulator.report.realism import measure_realism, print_realism, render_page
-    from hallulab.simulator.runs.folder import RunFolder
-    from hallulab.simulator.runs.outputs import check_outputs
 
     run = RunFolder(folder)
     check_outputs({"--out": out}, inputs=[reference, *run.files])
@@ -240,8 +240,8 @@ def _read_log(log: Path, head: str | None) -> Chain:
     """
     from hallulab.scenarios.errors import UsageError
     from hallulab.scenarios.files.data_files import is_folder, is_there
-    from hallulab.simulator.runs.audit_log import BrokenChain, read_chain, require_in_journal
-    from hallulab.simulator.runs.folder import RunFolder
+    from hallulab.simulator.records.audit_log import BrokenChain, read_chain, require_in_journal
+    from hallulab.simulator.records.folder import RunFolder
 
     run = RunFolder(log) if is_folder(log) else None
     path = run.audit if run else log
@@ -308,9 +308,9 @@ def export(
     For `bench` a detector annotates them. Without `--detector` they have no label, for annotators to add;
     `bench` leaves such lines out.
     """
+    from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.export import ExportCounts, export_run
     from hallulab.simulator.report.selection import ExportSelection
-    from hallulab.simulator.runs.folder import RunFolder
 
     run = RunFolder(folder)
     run.require()

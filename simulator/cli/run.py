@@ -16,8 +16,8 @@ def run(options: RunOptions, as_json: AsJson = False) -> None:
     """
     from hallulab.simulator.cli.report import show_report
     from hallulab.simulator.decide.command import run_from_options
-    from hallulab.simulator.experiment.command import load_asked_experiment
-    from hallulab.simulator.measure.failures import find_failed_conversations, require_success
+    from hallulab.simulator.engine.command import load_asked_experiment
+    from hallulab.simulator.metrics.failures_counts import find_failed_conversations, require_success
     from hallulab.simulator.report.estimate import estimate, print_estimate
 
     folder, scenario = run_until_stopped(run_from_options(options))
@@ -41,7 +41,7 @@ def simulate(options: SimulateOptions) -> None:
     What stands after `--` is passed on to the model server.
     """
     from hallulab.simulator.decide.command import run_from_options
-    from hallulab.simulator.measure.failures import find_failed_conversations, require_success
+    from hallulab.simulator.metrics.failures_counts import find_failed_conversations, require_success
 
     folder, _ = run_until_stopped(run_from_options(options))
     found = find_failed_conversations(folder)
@@ -57,7 +57,7 @@ def detect(options: DetectOptions, as_json: AsJson = False) -> None:
     What stands after `--` is passed on to the model server.
     """
     from hallulab.simulator.cli.report import show_report
-    from hallulab.simulator.experiment.command import detect_from_options
+    from hallulab.simulator.engine.command import detect_from_options
 
     folder, scenario = run_until_stopped(detect_from_options(options))
     show_report(folder, as_json, scenario)
@@ -71,7 +71,7 @@ def branch(options: BranchOptions, as_json: AsJson = False) -> None:
     What stands after `--` is passed on to the model server.
     """
     from hallulab.simulator.cli.report import show_report
-    from hallulab.simulator.experiment.command import branch_from_options
+    from hallulab.simulator.engine.command import branch_from_options
 
     folder, scenario = run_until_stopped(branch_from_options(options))
     show_report(folder, as_json, scenario)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from hallulab.simulator.compare.differences import DifferenceLine
 from hallulab.simulator.compare.sentences import render_line
-from hallulab.simulator.report.dots import LEFT, RIGHT, TOP, WIDTH, ChatbotDots, Dot, DotPlot
-from hallulab.simulator.report.html import Tick, render_part
+from hallulab.simulator.show.dots import LEFT, RIGHT, TOP, WIDTH, ChatbotDots, Dot, DotPlot
+from hallulab.simulator.show.html import Tick, render_part
 
 TITLE = "Δ HPT-1, after minus before: left of 0 is better"
 _LINE = 15.0
@@ -21,7 +21,7 @@ def draw_differences(lines: Sequence[DifferenceLine]) -> str:
     """Return the differences of HPT-1 as an SVG element."""
     box = {"width": WIDTH, "left": LEFT, "top": TOP}
     plot = lay_out_differences([line for line in lines if line.metric == "hpt_1"])
-    return render_part("hallulab.simulator.report", "dots.html", title=TITLE, plot=plot, box=box)
+    return render_part("hallulab.simulator.show", "dots.html", title=TITLE, plot=plot, box=box)
 
 
 def lay_out_differences(lines: Sequence[DifferenceLine]) -> DotPlot:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.compare.summary import RunSummary
 from hallulab.simulator.compare.unpaired import compare_unpaired
-from hallulab.simulator.measure.comparison import ALPHA
-from hallulab.simulator.measure.hallucinations import Tally
-from hallulab.simulator.measure.intervals import (
+from hallulab.simulator.metrics.comparison import ALPHA
+from hallulab.simulator.metrics.hallucinations import Tally
+from hallulab.simulator.metrics.pairs import RATES, ByPlace, RateName, index_by_place, pair_places
+from hallulab.simulator.metrics.run_sums import HalfSums
+from hallulab.simulator.statistics.intervals import (
     LEAST_FOR_INTERVAL,
     Difference,
     Interval,
@@ -23,9 +25,7 @@ from hallulab.simulator.measure.intervals import (
     explain_no_interval,
     sum_by_cluster,
 )
-from hallulab.simulator.measure.pairs import RATES, ByPlace, RateName, index_by_place, pair_places
-from hallulab.simulator.measure.run_sums import HalfSums
-from hallulab.simulator.measure.sums import Person
+from hallulab.simulator.statistics.sums import Person
 
 
 class DifferenceLine(Frozen):

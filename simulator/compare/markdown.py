@@ -20,7 +20,7 @@ from hallulab.simulator.compare.tables import (
 )
 from hallulab.simulator.compare.texts import choose_shown, list_flagged
 from hallulab.simulator.compare.turns import KINDS, ChangedTurn
-from hallulab.simulator.report.columns import Column
+from hallulab.simulator.show.columns import Column
 
 MOST_OF_A_KIND = 10
 """Changed turns of each kind that are listed."""

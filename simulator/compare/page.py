@@ -20,7 +20,7 @@ from hallulab.simulator.compare.tables import (
 )
 from hallulab.simulator.compare.texts import MOST_OF_A_KIND, choose_shown, list_flagged
 from hallulab.simulator.compare.turns import KINDS, ChangedTurn
-from hallulab.simulator.report.html import load_asset, mark_safe, render
+from hallulab.simulator.show.html import load_asset, mark_safe, render
 
 _PACKAGE = "hallulab.simulator.compare"
 _MEANINGS = {
@@ -68,8 +68,8 @@ def render_page(compared: RunsCompared) -> str:
     return render(
         _PACKAGE,
         "compare.html",
-        load_asset("hallulab.simulator.report", "page.css")
-        + load_asset("hallulab.simulator.report", "plot.css")
+        load_asset("hallulab.simulator.show", "page.css")
+        + load_asset("hallulab.simulator.show", "plot.css")
         + load_asset(_PACKAGE, "compare.css"),
         **collect_values(compared),
     )

@@ -18,9 +18,9 @@ from hallulab.simulator.compare.differences import (
 from hallulab.simulator.compare.setup import SetupChange, list_changes
 from hallulab.simulator.compare.summary import CostSummary, RunSummary
 from hallulab.simulator.compare.turns import TurnChanges, list_changed_turns
-from hallulab.simulator.measure.hallucinations import Tally
-from hallulab.simulator.measure.intervals import Rounded
-from hallulab.simulator.measure.spending import Spent, sum_spent
+from hallulab.simulator.metrics.hallucinations import Tally
+from hallulab.simulator.metrics.spending import Spent, sum_spent
+from hallulab.simulator.statistics.intervals import Rounded
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What runs are called, in the order in which they are given."""

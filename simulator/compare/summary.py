@@ -16,12 +16,12 @@ from hallulab.scenarios.files.data_files import is_folder, read_text, replace_su
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Conversation, Count, Frozen, Number, Seconds, Seed, Turn, Verdict
 from hallulab.simulator.compare.setup import RunSetup, describe_setup
-from hallulab.simulator.experiment.experiment_file import describe
-from hallulab.simulator.measure.failures import FailureCounts, RunFailures
-from hallulab.simulator.measure.hallucinations import ByDetector, Tally, index_by_detector
-from hallulab.simulator.measure.spending import Spent, sum_calls
-from hallulab.simulator.measure.tokens import count_hallucinated, count_tokens
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.metrics.failures_counts import FailureCounts, RunFailures
+from hallulab.simulator.metrics.hallucinations import ByDetector, Tally, index_by_detector
+from hallulab.simulator.metrics.spending import Spent, sum_calls
+from hallulab.simulator.metrics.tokens import count_hallucinated, count_tokens
+from hallulab.simulator.records.experiment_file import describe
+from hallulab.simulator.records.folder import RunFolder
 
 LARGEST = 1_000_000_000
 """Bytes that a baseline may have at most."""
@@ -131,7 +131,7 @@ class ConversationSummary(Frozen):
     """Detector → what it cost."""
 
     def tally(self, detector: str) -> Tally:
-        """Return what `hallulab.simulator.measure.hallucinations.count_verdicts` counts, costs in brief."""
+        """Return what `hallulab.simulator.metrics.hallucinations.count_verdicts` counts, costs in brief."""
         found = [(turn, turn.verdicts[detector]) for turn in self.turns if detector in turn.verdicts]
         scored = [(turn, verdict) for turn, verdict in found if verdict.outcome == "scored"]
         outcomes = [verdict.outcome for _, verdict in found]

@@ -11,8 +11,8 @@ from hallulab.simulator.compare.differences import DifferenceLine
 from hallulab.simulator.compare.runs import RunCompared
 from hallulab.simulator.compare.sentences import build_signed_format
 from hallulab.simulator.compare.turns import ChangedTurn, FoundInTurn
-from hallulab.simulator.measure.pairs import RateName
-from hallulab.simulator.report.columns import (
+from hallulab.simulator.metrics.pairs import RateName
+from hallulab.simulator.show.columns import (
     CHATBOT,
     DETECTOR,
     GROUPED,

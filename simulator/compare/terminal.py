@@ -21,9 +21,9 @@ from hallulab.simulator.compare.tables import (
 )
 from hallulab.simulator.compare.texts import choose_shown, list_flagged
 from hallulab.simulator.compare.turns import KINDS, ChangedTurn
-from hallulab.simulator.report.columns import NARROW, build_grouped_table
-from hallulab.simulator.report.printing import print_line, print_table
 from hallulab.simulator.report.terminal import build_console
+from hallulab.simulator.show.columns import NARROW, build_grouped_table
+from hallulab.simulator.show.printing import print_line, print_table
 
 MOST_OF_A_KIND = 5
 """Changed turns of each kind that are listed."""

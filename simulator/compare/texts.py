@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.simulator.compare.runs import RunCompared, RunsCompared
 from hallulab.simulator.compare.turns import KINDS, ChangedTurn, TurnTexts
-from hallulab.simulator.measure.hallucinations import index_by_detector
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.metrics.hallucinations import index_by_detector
+from hallulab.simulator.records.folder import RunFolder
 
 MOST_OF_A_KIND = 50
 """Changed turns of each kind and run that are shown with their texts."""

@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 
-from hallulab.simulator.measure.intervals import (
+from hallulab.simulator.statistics.intervals import (
     LEAST_FOR_INTERVAL,
     RESAMPLES,
     Difference,

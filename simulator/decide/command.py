@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.simulator.decide.run import hold_until_decided
-from hallulab.simulator.experiment import command
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.engine import command
+from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.options.commands import RunOptions, SimulateOptions
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.folder import RunFolder
 
 
 async def run_from_options(options: RunOptions | SimulateOptions) -> tuple[RunFolder, Scenario]:
@@ -18,7 +18,7 @@ async def run_from_options(options: RunOptions | SimulateOptions) -> tuple[RunFo
         The run folder, and the pack.
 
     Raises:
-        UsageError, OperationalError: see `hallulab.simulator.experiment.command.run_from_options`.
+        UsageError, OperationalError: see `hallulab.simulator.engine.command.run_from_options`.
     """
     return await command.run_from_options(options, hold_until_decided)
 
@@ -29,6 +29,6 @@ async def run_in_folder(
     """Hold the conversations of an experiment in a folder, and judge them if `judge`; return the pack.
 
     Raises:
-        UsageError, OperationalError: see `hallulab.simulator.experiment.command.run_in_folder`.
+        UsageError, OperationalError: see `hallulab.simulator.engine.command.run_in_folder`.
     """
     return await command.run_in_folder(experiment, folder, settings, judge, hold_until_decided)

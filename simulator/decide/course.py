@@ -12,9 +12,9 @@ from typing import Literal
 
 from hallulab.simulator.decide.decision import Decider, Standing, describe_decision
 from hallulab.simulator.decide.talks import Talks
-from hallulab.simulator.experiment.deciding import BATCH, UntilDecided
-from hallulab.simulator.measure.spending import sum_known
-from hallulab.simulator.runs.experiment_json import Drawn, SavedExperiment
+from hallulab.simulator.metrics.spending import sum_known
+from hallulab.simulator.records.deciding import BATCH, UntilDecided
+from hallulab.simulator.records.experiment_json import Drawn, SavedExperiment
 
 Ending = Literal["decided", "budget", "personas"]
 """Why a run ends: it is decided, the budget is spent, or all personas have talked."""

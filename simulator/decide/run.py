@@ -15,15 +15,15 @@ from typing import Any
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.decide.course import Course, split_batches
 from hallulab.simulator.decide.talks import Talks
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.makers import ComponentVersions
-from hallulab.simulator.experiment.plan import plan, select_personas
-from hallulab.simulator.experiment.request import RunRequest
-from hallulab.simulator.experiment.stage import Performance
-from hallulab.simulator.measure.hallucinations import index_by_detector
-from hallulab.simulator.runs.experiment_json import Drawn
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Journals
+from hallulab.simulator.engine.plan import plan, select_personas
+from hallulab.simulator.engine.request import RunRequest
+from hallulab.simulator.engine.stage import Performance
+from hallulab.simulator.metrics.hallucinations import index_by_detector
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment_json import Drawn
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.records.makers import ComponentVersions
 
 
 async def hold_until_decided(

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.measure.hallucinations import ByDetector, count_verdicts
-from hallulab.simulator.measure.spending import sum_calls, sum_known
+from hallulab.simulator.metrics.hallucinations import ByDetector, count_verdicts
+from hallulab.simulator.metrics.spending import sum_calls, sum_known
 
 Key = tuple[str, str]
 """A persona and a chatbot."""

@@ -15,8 +15,8 @@ from hallulab.simulator.gate.result import GateResult
 from hallulab.simulator.gate.rules import GateRules, read_severity
 from hallulab.simulator.options.commands import GateOptions
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.outputs import check_outputs
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import check_outputs
 
 
 def gate_from_options(options: GateOptions) -> GateResult:

@@ -1,7 +1,7 @@
 """The lines of a gate: each chatbot under each detector that both runs have, tested against the baseline.
 
 A persona's conversations of the run and of the baseline are a pair. If nothing was changed but seeds, the two
-could be exchanged; the paired permutation test of `hallulab.simulator.measure.intervals` asks how often an
+could be exchanged; the paired permutation test of `hallulab.simulator.statistics.intervals` asks how often an
 exchange gives a difference as large. Exchanging all pairs turns the sign of the difference, so the
 distribution is symmetric, and half of the two-sided p-value is the one-sided one. It is held against half of
 the two-sided 5% that all other tests here use. So a chatbot that nobody changed is blocked in at most 2.5% of
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from hallulab.simulator.compare.differences import DifferenceLine
 from hallulab.simulator.gate.result import GateLine
 from hallulab.simulator.gate.totals import LineKey, Totals
-from hallulab.simulator.measure.comparison import ALPHA, compute_least_pairs
-from hallulab.simulator.measure.intervals import adjust_by_holm
+from hallulab.simulator.metrics.comparison import ALPHA, compute_least_pairs
+from hallulab.simulator.statistics.intervals import adjust_by_holm
 
 LEVEL = ALPHA / 2
 """One-sided level of the test, over all lines together."""

@@ -9,7 +9,7 @@ from hallulab.scenarios.transcript import Span, Turn, Verdict
 from hallulab.simulator.compare.turns import ChangedTurn, TurnTexts
 from hallulab.simulator.gate.markdown import SHOWN
 from hallulab.simulator.gate.result import GateResult
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 
 Key = tuple[str, int, str]
 """Conversation, place of the turn in it, detector."""

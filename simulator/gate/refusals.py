@@ -9,7 +9,8 @@ from hallulab.simulator.compare.runs import RunCompared
 from hallulab.simulator.compare.summary import RunSummary
 from hallulab.simulator.gate.result import GateCheck, GateLine
 from hallulab.simulator.gate.totals import LineKey, Totals
-from hallulab.simulator.measure.prevalence import (
+from hallulab.simulator.report.facts import derive_detector_errors
+from hallulab.simulator.statistics.prevalence import (
     Accuracy,
     DetectorErrors,
     compute_rates,
@@ -17,7 +18,6 @@ from hallulab.simulator.measure.prevalence import (
     read_accuracies,
     require_measured,
 )
-from hallulab.simulator.report.facts import derive_detector_errors
 
 ANEW = "make the baseline anew with `hallulab baseline RUN`"
 REMEDY = "fit it with `hallulab calibrate`, or measure it on planted errors and give --planted (docs/gate.md)"

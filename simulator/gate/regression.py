@@ -15,7 +15,7 @@ from hallulab.simulator.gate.result import GateResult
 from hallulab.simulator.gate.rules import GateRules
 from hallulab.simulator.gate.terminal import describe_turn
 from hallulab.simulator.options.groups import StrPath, to_path
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 
 SHOWN = 5
 """Most turns of each kind in the message of a failure."""

@@ -8,7 +8,7 @@ from typing import Literal
 from hallulab.scenarios.text.wording import join_names
 from hallulab.scenarios.transcript import Count, Frozen
 from hallulab.simulator.compare.turns import ChangedTurn
-from hallulab.simulator.measure.intervals import Interval, Rounded
+from hallulab.simulator.statistics.intervals import Interval, Rounded
 
 Rule = Literal["comparable", "calibrated", "worse", "severe", "max-hpt", "min-coverage"]
 """What is asked of a run. `comparable` and `calibrated`: whether it can be judged at all."""

@@ -13,7 +13,7 @@ from hallulab.scenarios.text.wording import (
 from hallulab.simulator.compare.turns import KINDS, ChangedTurn
 from hallulab.simulator.gate.markdown import SHOWN, describe_change, format_numbers, format_percent
 from hallulab.simulator.gate.result import GateResult
-from hallulab.simulator.report.printing import print_line
+from hallulab.simulator.show.printing import print_line
 
 _HEADINGS = (
     "Chatbot",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hallulab.simulator.compare.summary import RunSummary
 from hallulab.simulator.gate.result import GateCheck
 from hallulab.simulator.gate.rules import GateRules
-from hallulab.simulator.measure.hallucinations import merge_branches
+from hallulab.simulator.metrics.hallucinations import merge_branches
 
 LineKey = tuple[str, str]
 """Chatbot and detector."""

@@ -13,13 +13,13 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_text
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Conversation, Frozen
-from hallulab.simulator.measure.hallucinations import ByDetector
-from hallulab.simulator.measure.rows import build_rows
-from hallulab.simulator.measure.run_sums import Counting
-from hallulab.simulator.measure.self_judging import mark_self_judged
-from hallulab.simulator.report.document import RunReport
+from hallulab.simulator.metrics.hallucinations import ByDetector
+from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
+from hallulab.simulator.metrics.rows import build_rows
+from hallulab.simulator.metrics.run_sums import Counting
+from hallulab.simulator.metrics.self_judging import mark_self_judged
 from hallulab.simulator.report.extensions import load_metrics
-from hallulab.simulator.report.metrics.metric import Flaws, Metric, RunFacts, Tallied
+from hallulab.simulator.show.document import RunReport
 
 
 class RunCounts:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.files.atomic import write_whole_file
 from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import Judged
 from hallulab.simulator.report.frames import (
     SPANS,
     TURNS,
@@ -22,8 +24,6 @@ from hallulab.simulator.report.frames import (
     list_turn_sources,
     list_verdict_sources,
 )
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Judged
 
 if TYPE_CHECKING:
     import pyarrow as pa

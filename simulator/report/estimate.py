@@ -15,15 +15,15 @@ from rich.console import Console
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Call, Frozen
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.plan import count_users
-from hallulab.simulator.experiment.prices import Prices, compute_money
-from hallulab.simulator.measure.spending import sum_calls
-from hallulab.simulator.report.columns import Column
-from hallulab.simulator.report.metrics.costs import collect_calls
-from hallulab.simulator.report.printing import print_line, print_table
+from hallulab.simulator.engine.plan import count_users
+from hallulab.simulator.metrics.costs import collect_calls
+from hallulab.simulator.metrics.spending import sum_calls
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.prices import Prices, compute_money
 from hallulab.simulator.report.terminal import build_console
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.show.columns import Column
+from hallulab.simulator.show.printing import print_line, print_table
 
 
 class Range(Frozen):

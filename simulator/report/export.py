@@ -28,8 +28,10 @@ from hallulab.scenarios.files.json_text import read_lines
 from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import choose_noun, format_count, render_one_line
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
-from hallulab.simulator.measure.failures import FailureCounts, require_success
-from hallulab.simulator.measure.hallucinations import index_by_detector
+from hallulab.simulator.metrics.failures_counts import FailureCounts, require_success
+from hallulab.simulator.metrics.hallucinations import index_by_detector
+from hallulab.simulator.records.experiment_json import SavedExperiment
+from hallulab.simulator.records.folder import RunFolder, refuse_overwriting
 from hallulab.simulator.report.late_evidence import find_late_evidence
 from hallulab.simulator.report.selection import (
     ALIKE,
@@ -38,8 +40,6 @@ from hallulab.simulator.report.selection import (
     require_wanted,
     select_conversations,
 )
-from hallulab.simulator.runs.experiment_json import SavedExperiment
-from hallulab.simulator.runs.folder import RunFolder, refuse_overwriting
 
 BENCH = "bench"
 """The format that `hallulab bench` reads: replies, and no conversations."""

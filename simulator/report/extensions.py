@@ -11,9 +11,10 @@ from types import ModuleType
 
 from hallulab.scenarios.components import find_component, list_entry_points
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.report import charts, metrics
-from hallulab.simulator.report.charts.chart import Chart
-from hallulab.simulator.report.metrics.metric import Metric
+from hallulab.simulator import metrics
+from hallulab.simulator.metrics.metric import Metric
+from hallulab.simulator.report import charts
+from hallulab.simulator.show.chart import Chart
 
 METRICS, CHARTS = "hallulab.metrics", "hallulab.charts"
 """Groups of the entry points by which distributions offer metrics and charts."""

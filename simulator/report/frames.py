@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from hallulab.scenarios.transcript import Call, Conversation, Verdict
-from hallulab.simulator.measure.spending import sum_known
+from hallulab.simulator.metrics.spending import sum_known
 
 
 class RowSource(NamedTuple):

@@ -1,6 +1,6 @@
 """Search the evidence that a saved run still lacks, and write it into its folder.
 
-Who judges a run does the same for what is judged (`hallulab.simulator.experiment.executors`). Here it is done
+Who judges a run does the same for what is judged (`hallulab.simulator.engine.executors`). Here it is done
 for whoever looks at a run that nobody has judged yet.
 """
 
@@ -16,10 +16,10 @@ from hallulab.chatbots.evidence import EvidenceSource, lacks_evidence
 from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.text.wording import format_count
 from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.records.experiment_json import SavedExperiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.report.facts import load_pack
-from hallulab.simulator.runs.experiment_json import SavedExperiment
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Journals
 
 _log = logging.getLogger(__name__)
 

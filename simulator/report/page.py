@@ -11,19 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hallulab.scenarios.text.wording import choose_noun
-from hallulab.simulator.measure.failures import RunFailures
-from hallulab.simulator.measure.self_judging import mark
+from hallulab.simulator.metrics.comparisons import explain_intervals
+from hallulab.simulator.metrics.failures_counts import RunFailures
+from hallulab.simulator.metrics.fixed_prefix import FixedPrefixSection
+from hallulab.simulator.metrics.metric import READER, GroupedTable, PageSection
+from hallulab.simulator.metrics.results import COLUMNS
+from hallulab.simulator.metrics.self_judging import mark
+from hallulab.simulator.records.folder import PAGES
 from hallulab.simulator.report.build import RunCounts, describe_models, describe_omissions, render_headlines
-from hallulab.simulator.report.columns import group_rows
-from hallulab.simulator.report.document import RunReport
 from hallulab.simulator.report.extensions import load_charts, load_metrics
-from hallulab.simulator.report.html import escape_json, load_asset, mark_safe, render
-from hallulab.simulator.report.metrics.comparisons import explain_intervals
-from hallulab.simulator.report.metrics.fixed_prefix import FixedPrefixSection
-from hallulab.simulator.report.metrics.metric import READER, GroupedTable, PageSection
-from hallulab.simulator.report.metrics.results import COLUMNS
 from hallulab.simulator.report.reader import Cases, PageFile
-from hallulab.simulator.runs.folder import PAGES
+from hallulab.simulator.show.columns import group_rows
+from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.html import escape_json, load_asset, mark_safe, render
 
 _PACKAGE = "hallulab.simulator.report"
 
@@ -81,8 +81,8 @@ def render_page(
     return render(
         _PACKAGE,
         "page.html",
-        load_asset(_PACKAGE, "page.css"),
-        None if cases is None else load_asset(_PACKAGE, "page.js"),
+        load_asset("hallulab.simulator.show", "page.css"),
+        None if cases is None else load_asset("hallulab.simulator.show", "page.js"),
         view=build_view(report, counts, experiment),
         mark=mark,
         branched=report.of(FixedPrefixSection).fixed_prefix is not None,

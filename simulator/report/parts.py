@@ -24,8 +24,11 @@ from typing import Self, cast
 
 from hallulab.scenarios.errors import HallulabError, OperationalError
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.simulator.measure.annotations import Annotations
-from hallulab.simulator.measure.hallucinations import index_by_detector
+from hallulab.simulator.metrics.annotations import Annotations
+from hallulab.simulator.metrics.hallucinations import index_by_detector
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import Journals, join_journals
+from hallulab.simulator.records.shards import SHARDS
 from hallulab.simulator.report.build import RunCounts
 from hallulab.simulator.report.facts import (
     build_facts,
@@ -34,9 +37,6 @@ from hallulab.simulator.report.facts import (
     order_names,
 )
 from hallulab.simulator.report.sample import choose_shown
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Journals, join_journals
-from hallulab.simulator.runs.shards import SHARDS
 
 MOST_PROCESSES = 4
 """Shards that are counted at the same time, on a machine with as many cores."""

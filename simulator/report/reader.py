@@ -23,10 +23,10 @@ from typing import Any
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Message, Span, Turn, Verdict
-from hallulab.simulator.measure.hallucinations import ByDetector
-from hallulab.simulator.report.html import escape_json, load_asset, render
-from hallulab.simulator.report.metrics.attacks import Encounter, find_encounters
-from hallulab.simulator.report.metrics.metric import TurnFlaw
+from hallulab.simulator.metrics.attacks import Encounter, find_encounters
+from hallulab.simulator.metrics.hallucinations import ByDetector
+from hallulab.simulator.metrics.metric import TurnFlaw
+from hallulab.simulator.show.html import escape_json, load_asset, render
 
 PASSAGE = "passage"
 """Detail of a sentence: the identifier of the passage that supports it best."""
@@ -341,8 +341,8 @@ class Reader:
         text = render(
             _PACKAGE,
             "pages.html",
-            load_asset(_PACKAGE, "page.css"),
-            load_asset(_PACKAGE, "page.js"),
+            load_asset("hallulab.simulator.show", "page.css"),
+            load_asset("hallulab.simulator.show", "page.js"),
             page=page,
             before=_name(number - 1) if number > 1 else None,
             after=_name(number + 1) if more else None,

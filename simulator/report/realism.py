@@ -23,24 +23,24 @@ from hallulab.scenarios.files.data_files import check_record
 from hallulab.scenarios.files.json_text import parse_lines
 from hallulab.scenarios.text.wording import NOTHING, render_one_line
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.measure.failures import find_failed_conversations
-from hallulab.simulator.measure.message_sample import MessageSample
-from hallulab.simulator.measure.messages import Messages
-from hallulab.simulator.measure.realism import (
+from hallulab.simulator.metrics.failures_counts import find_failed_conversations
+from hallulab.simulator.metrics.message_sample import MessageSample
+from hallulab.simulator.metrics.messages import Messages
+from hallulab.simulator.metrics.realism import (
     Realism,
     Side,
     compare_messages,
     compute_distributions,
 )
-from hallulab.simulator.report.columns import NARROW, Column, build_decimal_format, build_terminal_table
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.facts import get_personas
-from hallulab.simulator.report.html import load_asset, render
 from hallulab.simulator.report.terminal import build_console
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.show.columns import NARROW, Column, build_decimal_format, build_terminal_table
+from hallulab.simulator.show.html import load_asset, render
 
 if TYPE_CHECKING:
     from hallulab.agents.retrieval.embeddings import Embedder
-    from hallulab.simulator.measure.intervals import Floats
+    from hallulab.simulator.statistics.intervals import Floats
 
 HUMAN_TURNS = "human_turns.jsonl.gz"
 """Name of our file, beside this module; `human_turns-license.txt` says where it is from."""
@@ -253,8 +253,7 @@ def render_page(found: Realism) -> str:
     return render(
         "hallulab.simulator.report",
         "realism.html",
-        load_asset("hallulab.simulator.report", "page.css")
-        + load_asset("hallulab.simulator.report", "plot.css"),
+        load_asset("hallulab.simulator.show", "page.css") + load_asset("hallulab.simulator.show", "plot.css"),
         found=found,
         notes=describe_realism(found),
         columns=REALISM,

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable
 
-from hallulab.simulator.runs.journals import Journals, LineHeader
+from hallulab.simulator.records.journals import Journals, LineHeader
 
 SHOWN = 10_000
 """Conversations of a very large run that its page shows, and the rest of the last case."""

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.records.experiment_json import SavedExperiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.report.facts import build_flaw_finder, get_personas
-from hallulab.simulator.runs.experiment_json import SavedExperiment
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Journals
 
 ALIKE = 0.8
 """Share of common runs of words (Jaccard) from which two conversations are near duplicates."""

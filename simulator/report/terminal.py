@@ -6,11 +6,11 @@ from rich.console import Console
 from rich.text import Text
 
 from hallulab.scenarios.text.wording import render_one_line
+from hallulab.simulator.metrics.metric import LAST
 from hallulab.simulator.report.build import describe_models, describe_omissions, render_headlines
-from hallulab.simulator.report.columns import NARROW
-from hallulab.simulator.report.document import RunReport
 from hallulab.simulator.report.extensions import load_metrics
-from hallulab.simulator.report.metrics.metric import LAST
+from hallulab.simulator.show.columns import NARROW
+from hallulab.simulator.show.document import RunReport
 
 WIDTH = 112
 """Number of columns where standard output is no terminal."""

@@ -11,19 +11,15 @@ from hallulab.scenarios.datasets.annotations import read_annotated_turns
 from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.measure.annotations import Annotations, count_annotations
-from hallulab.simulator.measure.annotators import compare_annotators
-from hallulab.simulator.measure.corrections import UNKNOWN, UNMEASURED
-from hallulab.simulator.measure.hallucinations import ByDetector, index_by_detector
-from hallulab.simulator.measure.prevalence import (
-    Accuracy,
-    DetectorErrors,
-    derive_from_planted_errors,
-    require_measured,
-)
+from hallulab.simulator.metrics.annotations import Annotations, count_annotations
+from hallulab.simulator.metrics.annotators_counts import compare_annotators
+from hallulab.simulator.metrics.corrections import UNKNOWN, UNMEASURED
+from hallulab.simulator.metrics.hallucinations import ByDetector, index_by_detector
+from hallulab.simulator.metrics.metric import Flaws, RunFacts
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.records.shards import LARGEST, SHARDS
 from hallulab.simulator.report.build import RunCounts, is_mergeable
-from hallulab.simulator.report.columns import Column, format_csv
-from hallulab.simulator.report.document import RunReport
 from hallulab.simulator.report.extensions import load_metrics
 from hallulab.simulator.report.facts import (
     build_facts,
@@ -33,14 +29,18 @@ from hallulab.simulator.report.facts import (
     load_pack,
     order_names,
 )
-from hallulab.simulator.report.metrics.metric import Flaws, RunFacts
 from hallulab.simulator.report.page import PageView, build_view, render_page
 from hallulab.simulator.report.parts import count_shards
 from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
 from hallulab.simulator.report.sample import choose_cases
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Journals
-from hallulab.simulator.runs.shards import LARGEST, SHARDS
+from hallulab.simulator.show.columns import Column, format_csv
+from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.statistics.prevalence import (
+    Accuracy,
+    DetectorErrors,
+    derive_from_planted_errors,
+    require_measured,
+)
 
 
 @dataclass(frozen=True)

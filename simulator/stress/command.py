@@ -17,13 +17,13 @@ from hallulab.scenarios.packs.pack_files import SCENARIO_FILE, list_built_in_pac
 from hallulab.scenarios.text.edits import SentenceBank, collect_sentences
 from hallulab.simulator.bench.build import write_labelled
 from hallulab.simulator.bench.planted import FILE
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
-from hallulab.simulator.experiment.staffing import configure_workers, start_workers
+from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
+from hallulab.simulator.engine.staffing import configure_workers, start_workers
 from hallulab.simulator.options.commands import PlantOptions
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.outputs import check_outputs
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import check_outputs
 from hallulab.simulator.stress.fluent import RewriteExecutor, RewriteWork, plant_fluently
 from hallulab.simulator.stress.kinds import KINDS
 from hallulab.simulator.stress.material import (

@@ -15,7 +15,7 @@ from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.text.edits import SentenceBank, find_whole_sentences
 from hallulab.scenarios.transcript import Message, Passage
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 
 _SENTENCES = 3
 """Most sentences of a reply made from documents."""

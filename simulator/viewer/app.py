@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.json_text import digest
-from hallulab.simulator.measure.self_judging import mark
-from hallulab.simulator.report.html import load_asset, make_environment
+from hallulab.simulator.metrics.self_judging import mark
+from hallulab.simulator.show.html import load_asset, make_environment
 from hallulab.simulator.viewer.annotating import ANYBODY, Labelling, LabellingPages
 from hallulab.simulator.viewer.conversation import show_turns
 from hallulab.simulator.viewer.findings import Findings
@@ -106,9 +106,9 @@ def _read_scripts() -> dict[str, str]:
 
 @cache
 def _style() -> str:
-    report = "hallulab.simulator.report"
+    show = "hallulab.simulator.show"
     parts = [
-        *((report, "page.css"), (report, "plot.css"), (_COMPARE, "compare.css")),
+        *((show, "page.css"), (show, "plot.css"), (_COMPARE, "compare.css")),
         *(
             (_PACKAGE, "viewer.css"),
             (_PACKAGE, "annotate.css"),

@@ -13,12 +13,12 @@ from pydantic import ValidationError
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error
 from hallulab.scenarios.text.wording import format_count
-from hallulab.simulator.experiment.config import Component, Experiment
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.plan import plan
-from hallulab.simulator.experiment.recipients import Recipient, list_recipients, list_unnamed
-from hallulab.simulator.experiment.request import load_request
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.engine.plan import plan
+from hallulab.simulator.engine.request import load_request
+from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.recipients import Recipient, list_recipients, list_unnamed
 from hallulab.simulator.viewer.form import (
     FormError,
     FormField,

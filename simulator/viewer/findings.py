@@ -7,9 +7,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.page import PageView
 from hallulab.simulator.report.write import view_run
-from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.viewer.runs import ShownRun, look_at_files
 
 MOST = 2_000

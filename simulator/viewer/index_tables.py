@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.runs.journals import build_header, derive_first_try
+from hallulab.simulator.records.journals import build_header, derive_first_try
 
 LAYOUT = 4
 """Version of the tables, and of what is kept in them."""

@@ -14,17 +14,17 @@ from hallulab.scenarios.datasets.annotations import (
     read_annotations,
 )
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.measure.annotations import Annotations, count_annotations
-from hallulab.simulator.measure.corrections import UNKNOWN, Correction, compute_corrections
-from hallulab.simulator.measure.hallucinations import index_by_detector
-from hallulab.simulator.measure.prediction_powered import (
+from hallulab.simulator.metrics.annotations import Annotations, count_annotations
+from hallulab.simulator.metrics.corrections import UNKNOWN, Correction, compute_corrections
+from hallulab.simulator.metrics.hallucinations import index_by_detector
+from hallulab.simulator.metrics.prediction_powered import (
     JudgedTurn,
     collect_placed_turns,
     sum_judged_turns,
 )
-from hallulab.simulator.measure.prevalence import DetectorErrors
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.facts import derive_detector_errors, order_names
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.statistics.prevalence import DetectorErrors
 from hallulab.simulator.viewer.findings import MOST
 
 _NOTHING = Annotations()

@@ -9,8 +9,8 @@ from typing import Any
 
 from hallulab.scenarios.errors import HallulabError, ReplayMiss
 from hallulab.simulator.chat.stages import LiveModels, LiveStage, open_live_models
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.records.config import Experiment
 
 IDLE_S = 600.0
 """Seconds for which a scenario's documents, chatbots and detectors stay open when its last conversation has

@@ -8,10 +8,10 @@ from typing import Literal
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack_files import load_without_documents
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.plan import count_users
-from hallulab.simulator.experiment.recipients import Recipient, list_recipients, list_unnamed
-from hallulab.simulator.runs.experiment_json import SavedExperiment
+from hallulab.simulator.engine.plan import count_users
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment_json import SavedExperiment
+from hallulab.simulator.records.recipients import Recipient, list_recipients, list_unnamed
 from hallulab.simulator.viewer.launching import Launch, Launcher
 from hallulab.simulator.viewer.offers import require_offered
 from hallulab.simulator.viewer.runs import ShownRun

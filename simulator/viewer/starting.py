@@ -11,9 +11,9 @@ from urllib.parse import parse_qs
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import load_without_documents
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.recipients import Recipient
-from hallulab.simulator.report.html import make_environment
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.recipients import Recipient
+from hallulab.simulator.show.html import make_environment
 from hallulab.simulator.viewer.asked_run import AskedRun, fill_form, read_asked_run
 from hallulab.simulator.viewer.form import FormError
 from hallulab.simulator.viewer.launching import MOST_RUNS, Launcher

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from hallulab.simulator.chat.drafts import ReplyDraft
-from hallulab.simulator.report.html import make_environment
+from hallulab.simulator.show.html import make_environment
 from hallulab.simulator.viewer.conversation import ShownTurn
 from hallulab.simulator.viewer.requests import answer_json, read_object, refuse
 from hallulab.simulator.viewer.runs import ShownRuns

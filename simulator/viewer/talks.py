@@ -14,10 +14,10 @@ from hallulab.scenarios.transcript import Turn, Verdict
 from hallulab.simulator.chat.command import load_live_experiment
 from hallulab.simulator.chat.drafts import ReplyDraft
 from hallulab.simulator.chat.live import LiveChat, ReplyFailed
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.conversation import build_ended_conversation
-from hallulab.simulator.experiment.models import RunSettings, ensure_model
+from hallulab.simulator.engine.conversation import build_ended_conversation
+from hallulab.simulator.engine.models import RunSettings, ensure_model
 from hallulab.simulator.options.groups import ModelOptions
+from hallulab.simulator.records.config import Experiment
 from hallulab.simulator.viewer.conversation import ShownTurn, show_turns
 from hallulab.simulator.viewer.places import choose_folder, list_scenarios, name_new_folders
 from hallulab.simulator.viewer.stages import Stages

@@ -19,7 +19,7 @@ from benchmarks.blame_support import (
     split_halves,
 )
 from benchmarks.detectors_table.samples import KEPT, sample
-from hallulab.simulator.measure.support import BEARS, UNRELATED
+from hallulab.simulator.metrics.support import BEARS, UNRELATED
 from tests.builders import labelled, places
 from tests.places import ROOT
 

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.computed_tokens import computed, main, table
 from hallulab.scenarios.transcript import Call
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Journals
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import Journals
 from tests.builders import conversation, scored
 
 

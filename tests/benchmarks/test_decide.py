@@ -14,8 +14,8 @@ from benchmarks.decide import (
     read_setting,
 )
 from hallulab.simulator.decide.decision import Decider
-from hallulab.simulator.experiment.deciding import BATCH
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.deciding import BATCH
+from hallulab.simulator.records.folder import RunFolder
 from tests.places import ROOT
 
 DOCS = ROOT / "docs" / "decide.md"

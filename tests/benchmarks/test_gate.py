@@ -15,7 +15,7 @@ from benchmarks.gate import (
 )
 from hallulab.simulator.compare.summary import RunSummary, summarize_run
 from hallulab.simulator.gate.rules import GateRules
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 
 
 @pytest.fixture(scope="module")

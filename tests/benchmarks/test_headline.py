@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.headline import PAPER, page
 from hallulab import run
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.places import RECORDINGS, ROOT
 
 DOCS = ROOT / "docs" / "chatbots.md"

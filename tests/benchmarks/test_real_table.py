@@ -161,10 +161,10 @@ def test_another_model_and_other_detectors_are_told(
         "hallulab.agents.models.answers",
         "hallulab.agents.models.recording",
         "hallulab.simulator.bench.split",
-        "hallulab.simulator.measure.detection",
-        "hallulab.simulator.measure.hallucinations",
-        "hallulab.simulator.report.columns",
-        "hallulab.simulator.experiment.participants",
+        "hallulab.simulator.statistics.detection",
+        "hallulab.simulator.metrics.hallucinations",
+        "hallulab.simulator.show.columns",
+        "hallulab.simulator.engine.participants",
         "benchmarks.detectors_table.samples",
         "benchmarks.detectors_table.measure",
         "benchmarks.detectors_table.table",
@@ -186,7 +186,7 @@ def test_the_code_of_detectors_metrics_and_table_counts_and_its_comments_do_not(
         "hallulab.chatbots.vanilla",
         "hallulab.agents.serving.server",
         "hallulab.agents.users.user",
-        "hallulab.simulator.runs.folder",
+        "hallulab.simulator.records.folder",
     ],
 )
 @pytest.mark.usefixtures("copy")

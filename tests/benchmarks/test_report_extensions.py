@@ -13,15 +13,15 @@ from rich.console import Console
 from benchmarks.glossary import page as glossary
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Frozen
-from hallulab.simulator.measure.hallucinations import ByDetector, Row
+from hallulab.simulator.metrics.hallucinations import ByDetector, Row
+from hallulab.simulator.metrics.metric import Flaws, RunFacts, TableMetric, Tallied
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.build import load_report_model, read_report
-from hallulab.simulator.report.charts.chart import Chart
-from hallulab.simulator.report.columns import CHATBOT, Column
 from hallulab.simulator.report.extensions import CHARTS, METRICS, load_charts, load_metrics
-from hallulab.simulator.report.metrics.metric import Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.report.terminal import print_report
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.show.chart import Chart
+from hallulab.simulator.show.columns import CHATBOT, Column
 from tests.builders import conversation
 
 

@@ -17,10 +17,10 @@ from benchmarks.scale.__main__ import compare_made, measure_made
 from benchmarks.scale.cost import Needed, lost_and_doubled, simulated, speedup
 from benchmarks.scale.events import count_events
 from benchmarks.scale.made_run import make, shape_of
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.export import export_annotated
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.runs.folder import RunFolder
 
 
 def changed(folder: Path, name: str, *lines: int) -> None:
@@ -80,7 +80,7 @@ def test_reports_and_exports_of_many_conversations_need_little_more_than_those_o
 ) -> None:
     for module in ("reader", "write"):
         monkeypatch.setattr(f"hallulab.simulator.report.{module}.MOST", 20)
-    monkeypatch.setattr("hallulab.simulator.measure.intervals._CELLS", 10_000)
+    monkeypatch.setattr("hallulab.simulator.statistics.intervals._CELLS", 10_000)
     for number in numbers:
         make(number, tmp_path / str(number))
     write_all(RunFolder(tmp_path / str(numbers[0])))  # loads libraries

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.second_judge import judge_again, main, page
 from hallulab import run
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.places import RECORDINGS, ROOT
 
 BEGINS, ENDS = "<!-- second judge begins -->\n", "<!-- second judge ends -->"

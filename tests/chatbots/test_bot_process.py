@@ -23,11 +23,11 @@ from hallulab.chatbots.bot_process import WORKER
 from hallulab.chatbots.protocol import Chatbot
 from hallulab.chatbots.registry import make_chatbot
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.experiment.config import Component
-from hallulab.simulator.experiment.execution import execute
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.engine.execution import execute
+from hallulab.simulator.records.config import Component
+from hallulab.simulator.records.folder import RunFolder
 from tests.chatbots.stage import ASKED, stage
-from tests.simulator.experiment.test_execution import Listener, cast, job
+from tests.simulator.engine.test_execution import Listener, cast, job
 
 ROOT = Path(__file__).parents[2]
 

@@ -23,8 +23,8 @@ from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
-from hallulab.simulator.measure.failures import find_failures
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.metrics.failures_counts import find_failures
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import completion
 from hallulab.testing.tiny_pack import URL, emptied, flags, make_pack, words_for_vectors
 from tests.agents.models.endpoints import HASTY_POOL, QUESTION
@@ -184,7 +184,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def _run(pack: Path, out: Path, endpoint: Hostile, *more: str | Path) -> Any:
     with (
         patch("hallulab.agents.models.transport.make_network", lambda: endpoint),
-        patch("hallulab.simulator.experiment.models.ModelPool", HASTY_POOL),
+        patch("hallulab.simulator.engine.models.ModelPool", HASTY_POOL),
     ):
         return ended(*flags(pack, "--out", out, *ASKING, *more))
 

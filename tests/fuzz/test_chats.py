@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.fuzz.anything import changed, damaged
 from tests.fuzz.promises import ended, examples, keeping
 from tests.scenarios.chats.test_formats import FILES

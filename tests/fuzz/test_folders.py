@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from hallulab import Run, UsageError
 from hallulab.scenarios.datasets.rows import load_rows
 from hallulab.scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Unit, Verdict
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer.app import make_app
 from hallulab.simulator.viewer.guard import Access, Guard
 from hallulab.simulator.viewer.runs import ShownRuns

@@ -50,12 +50,15 @@ from hallulab.scenarios.text import (
     words,
 )
 from hallulab.scenarios.transcript import Judgement, Passage, Span, Turn, TurnView, Verdict
-from hallulab.simulator.measure import annotators, blame, gamma, hallucinations, messages, support, tokens
+from hallulab.simulator.metrics import annotators_counts as annotators
+from hallulab.simulator.metrics import blame_counts as blame
+from hallulab.simulator.metrics import hallucinations, messages, support, tokens
+from hallulab.simulator.statistics import gamma
 from hallulab.simulator.viewer import conversation as page
 from tests.builders import conversation, scored
 from tests.scenarios.chats.test_tools import ASKED, FILES, REPLIED, RULE
 from tests.scenarios.packs.pdf_files import write_pages
-from tests.simulator.measure.test_annotators import label
+from tests.simulator.metrics.test_annotators import label
 
 Case = Callable[[str], object]
 

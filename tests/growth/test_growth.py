@@ -15,7 +15,8 @@ from tests.growth.families import FAMILIES, MOST, measure_growth
 from tests.growth.table import TABLE
 
 FOLDERS = (
-    "scenarios.text", "scenarios.chats", "detectors.features", "detectors.explanations", "simulator.measure",
+    "scenarios.text", "scenarios.chats", "detectors.features", "detectors.explanations",
+    "simulator.statistics", "simulator.metrics",
 )  # fmt: skip
 MODULES = (
     "agents.models.complaints",

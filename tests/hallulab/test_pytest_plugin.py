@@ -9,7 +9,7 @@ import pytest
 import hallulab
 from hallulab.simulator.compare.summary import RunSummary, summarize_run
 from hallulab.simulator.gate.regression import GateWarning
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.demo import EXPERIMENT, MODEL, RECORDING
 from tests.hallulab.test_front_door import modules_after
 from tests.places import ROOT

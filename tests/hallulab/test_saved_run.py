@@ -14,8 +14,8 @@ from hallulab import Run, UsageError
 from hallulab.results import SPANS, TURNS, VERDICTS, FrameColumn
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import call, conversation, scored, unscored
 from tests.places import ROOT
 from tests.simulator.cli.test_commands import saved_run

@@ -14,9 +14,9 @@ import hallulab
 from hallulab import Detector, Judgement, LabelledReply, Passage, TurnView, UsageError
 from hallulab.detectors.base.protocol import run_detector
 from hallulab.scenarios.arguments import check_arguments
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.participants import make_detectors
-from hallulab.simulator.experiment.views import read_views
+from hallulab.simulator.engine.participants import make_detectors
+from hallulab.simulator.engine.views import read_views
+from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.testing.endpoint import serve_stub
 from hallulab.testing.scripted import ScriptedModel, scripted_pool
 from hallulab.testing.tiny_pack import make_pack

@@ -8,17 +8,17 @@ from typing import Any, TypeVar
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.annotations import Annotations
-from hallulab.simulator.measure.hallucinations import ByDetector, index_by_detector
-from hallulab.simulator.measure.rows import build_rows
-from hallulab.simulator.measure.run_sums import Counting, RunSums, count_all_verdicts
+from hallulab.simulator.metrics.annotations import Annotations
+from hallulab.simulator.metrics.hallucinations import ByDetector, index_by_detector
+from hallulab.simulator.metrics.metric import Metric, RunFacts, Tallied, TurnFlaw
+from hallulab.simulator.metrics.rows import build_rows
+from hallulab.simulator.metrics.run_sums import Counting, RunSums, count_all_verdicts
+from hallulab.simulator.records.experiment_json import BranchedFrom
+from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.report import page
 from hallulab.simulator.report.build import RunCounts
-from hallulab.simulator.report.document import RunReport
-from hallulab.simulator.report.metrics.metric import Metric, RunFacts, Tallied, TurnFlaw
 from hallulab.simulator.report.reader import Cases
-from hallulab.simulator.runs.experiment_json import BranchedFrom
-from hallulab.simulator.runs.journals import Journals
+from hallulab.simulator.show.document import RunReport
 
 Flaws = Mapping[str, Sequence[TurnFlaw]]
 """Flaws by conversation id; a conversation without an entry has none."""

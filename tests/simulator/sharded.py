@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Journals
-from hallulab.simulator.runs.shards import LARGEST
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.records.shards import LARGEST
 from tests.builders import call, conversation, scored
 
 CHATBOTS = ("vanilla", "agent")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.command import build_parser, get_exit_code
 from benchmarks.papers.evidence_chain.tables import write_tables
-from hallulab.simulator.runs.outputs import check_outputs
+from hallulab.simulator.records.outputs import check_outputs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.papers.evidence_chain.analysis import hallucinated_share, source_coverage
 from benchmarks.papers.evidence_chain.study import METHODS, Study, spoken_words
-from hallulab.simulator.measure.detection import compute_curve, compute_flag_scores
+from hallulab.simulator.statistics.detection import compute_curve, compute_flag_scores
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

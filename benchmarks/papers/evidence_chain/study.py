@@ -21,7 +21,7 @@ from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.datasets.audit_corpus import generate
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.simulator.measure.detection import Booleans, Sample
+from hallulab.simulator.statistics.detection import Booleans, Sample
 
 SEED = 17
 """The paper's."""

@@ -38,14 +38,14 @@ from hallulab.detectors.features.trained_detector import mark_gold
 from hallulab.scenarios.datasets.audit_corpus import read_sentence_meta
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.simulator.measure.detection import (
+from hallulab.simulator.show.columns import escape_formula
+from hallulab.simulator.statistics.detection import (
     Booleans,
     Sample,
     compute_auroc,
     compute_average_precision,
     compute_flag_scores,
 )
-from hallulab.simulator.report.columns import escape_formula
 
 Row = dict[str, Any]
 

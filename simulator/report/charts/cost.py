@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from hallulab.simulator.measure.hallucinations import Row
-from hallulab.simulator.measure.self_judging import mark
-from hallulab.simulator.report.charts.chart import Chart
-from hallulab.simulator.report.dots import WIDTH, choose_axis_steps
-from hallulab.simulator.report.html import Tick, render_part
+from hallulab.simulator.metrics.hallucinations import Row
+from hallulab.simulator.metrics.self_judging import mark
+from hallulab.simulator.show.chart import Chart
+from hallulab.simulator.show.dots import WIDTH, choose_axis_steps
+from hallulab.simulator.show.html import Tick, render_part
 
 LEFT, RIGHT, BOTTOM, HEIGHT = 44.0, 24.0, 40.0, 200.0
 """Margins of the plot in the SVG's units, and the height of the plot itself."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hallulab.simulator.report.dots import DotChart
+from hallulab.simulator.show.dots import DotChart
 
 
 class HallucinationChart(DotChart):

@@ -23,8 +23,8 @@ from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import get_gold_labels, list_located_ends, mark_touched, split_items
 from hallulab.simulator.bench.split import split_into_folds
-from hallulab.simulator.measure.detection import Booleans
-from hallulab.simulator.measure.intervals import Floats, Rounded
+from hallulab.simulator.statistics.detection import Booleans
+from hallulab.simulator.statistics.intervals import Floats, Rounded
 
 PARTS = 5
 """Parts of the groups."""

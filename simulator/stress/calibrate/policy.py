@@ -31,14 +31,14 @@ from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.planted import TWIN
 from hallulab.simulator.bench.split import Split, split_into_folds
-from hallulab.simulator.experiment.config import Component, Experiment
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
-from hallulab.simulator.experiment.participants import is_model_needed, make_detectors
-from hallulab.simulator.measure.intervals import Rounded
+from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
+from hallulab.simulator.engine.participants import is_model_needed, make_detectors
 from hallulab.simulator.options.commands import CalibrateOptions
 from hallulab.simulator.options.groups import Chosen
-from hallulab.simulator.runs.outputs import check_outputs
+from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.outputs import check_outputs
+from hallulab.simulator.statistics.intervals import Rounded
 from hallulab.simulator.stress.calibrate.detectors import (
     CONTEXTS,
     TURNS,

@@ -14,12 +14,12 @@ from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.simulator.bench.build import require_unique_ids
-from hallulab.simulator.experiment.models import RunSettings, open_pool, open_recording, serve_models
+from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.options.commands import StressOptions
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.report.columns import Column, format_csv
-from hallulab.simulator.runs.folder import RunFolder, name_folder_by_time
-from hallulab.simulator.runs.outputs import check_outputs
+from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
+from hallulab.simulator.records.outputs import check_outputs
+from hallulab.simulator.show.columns import Column, format_csv
 from hallulab.simulator.stress.rag_trust.answers import AnswerCollector, ask_all
 from hallulab.simulator.stress.rag_trust.config import (
     DIMENSIONS,

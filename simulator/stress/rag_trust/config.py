@@ -20,7 +20,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.transcript import Call, Count, Frozen, Number, Seed
-from hallulab.simulator.experiment.config import (
+from hallulab.simulator.records.config import (
     ALL_CHATBOTS,
     Component,
     Concurrency,
@@ -28,8 +28,8 @@ from hallulab.simulator.experiment.config import (
     ModelSettings,
     choose_concurrency,
 )
-from hallulab.simulator.experiment.experiment_file import place_error
-from hallulab.simulator.experiment.recipients import UserWords, find_run_folder, list_recipients
+from hallulab.simulator.records.experiment_file import place_error
+from hallulab.simulator.records.recipients import UserWords, find_run_folder, list_recipients
 
 Dimension = Literal["factuality", "robustness", "accountability"]
 

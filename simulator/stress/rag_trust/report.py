@@ -12,8 +12,8 @@ import numpy as np
 from hallulab.chatbots.pipeline import DECLINED, Strategy
 from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_line
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.measure.failures import MUCH, Reasons, capitalise, format_reason
-from hallulab.simulator.measure.intervals import (
+from hallulab.simulator.metrics.failures_counts import MUCH, Reasons, capitalise, format_reason
+from hallulab.simulator.statistics.intervals import (
     LEAST_FOR_INTERVAL,
     RESAMPLES,
     Floats,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.session import Session
-from hallulab.simulator.measure.tokens import compute_token_f1, normalize_squad_text
+from hallulab.simulator.metrics.tokens import compute_token_f1, normalize_squad_text
 from hallulab.simulator.stress.rag_trust.config import Dimension, MeasuredAnswer, Weights
 from hallulab.simulator.stress.rag_trust.meteor import compute_meteor
 

@@ -8,14 +8,15 @@ from itertools import product
 
 from rich.console import Console
 
-from hallulab.simulator.report.columns import (
+from hallulab.simulator.report.terminal import build_console
+from hallulab.simulator.show.columns import (
     Column,
     Format,
     build_decimal_format,
     build_grouped_format,
     is_lacking,
 )
-from hallulab.simulator.report.plot import (
+from hallulab.simulator.show.plot import (
     CurveLine,
     CurvePoint,
     Plot,
@@ -25,8 +26,7 @@ from hallulab.simulator.report.plot import (
     scale_x,
     scale_y,
 )
-from hallulab.simulator.report.printing import print_line, print_table
-from hallulab.simulator.report.terminal import build_console
+from hallulab.simulator.show.printing import print_line, print_table
 from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, Dimension
 from hallulab.simulator.stress.rag_trust.report import StressReport
 

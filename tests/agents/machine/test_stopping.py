@@ -17,7 +17,7 @@ from unittest.mock import patch
 import pytest
 
 from hallulab.agents.concurrency import run_until_stopped
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import ScriptedTransport
 from hallulab.testing.tiny_pack import flags, make_pack, words_for_vectors
 from tests.simulator.command_line import CommandLine, Ended

@@ -18,14 +18,14 @@ from hallulab.agents.machine import ray_cluster
 from hallulab.agents.serving.cluster import Order, Place, choose_places, choose_resources, serve_on_cluster
 from hallulab.agents.serving.server import is_free
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.tiny_pack import make_pack
 from tests.agents.serving.fake_server import put_environment
 from tests.agents.serving.fake_vllm import FakeVllm
 from tests.places import ROOT
 from tests.ray_kills import TwoNodes, two_nodes
 from tests.simulator.command_line import CodeAndError
-from tests.simulator.experiment.worker_places import write_ray_elsewhere
+from tests.simulator.engine.worker_places import write_ray_elsewhere
 
 
 def node(name: str, machine: str, alive: bool = True, **resources: float) -> dict[str, Any]:

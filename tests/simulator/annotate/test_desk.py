@@ -19,7 +19,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Span, Verdict
 from hallulab.simulator.annotate import sheet
 from hallulab.simulator.annotate.desk import Desk, find_guideline
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.builders import conversation, scored
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -147,7 +147,7 @@ def test_a_torn_mark_is_lost_alone(run: RunFolder, caplog: pytest.LogCaptureFixt
 PRESSING = """
 from pathlib import Path
 from hallulab.simulator.annotate.desk import Desk
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.simulator.annotate.test_desk import CHAT, VERDICTS
 desk = Desk(RunFolder(Path({folder!r})), {{"c": (CHAT, VERDICTS)}}.get, ("person", "g"))
 while True:

@@ -13,7 +13,7 @@ from hallulab.scenarios.datasets.annotations import read_annotations
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Span
 from hallulab.simulator.annotate.desk import Desk
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.builders import conversation, scored
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -17,7 +17,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Judgement, TurnView
 from hallulab.simulator.bench.split import CrossValidation, split_into_folds
-from hallulab.simulator.experiment.replies import Jury
+from hallulab.simulator.engine.replies import Jury
 from tests.builders import labelled
 from tests.simulator.command_line import CommandLine
 

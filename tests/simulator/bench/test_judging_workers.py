@@ -16,11 +16,11 @@ import pytest
 
 from hallulab.simulator.bench.command import run_bench
 from hallulab.simulator.bench.results import BenchReport
-from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.options.commands import BenchOptions
 from hallulab.testing.endpoint import MODEL, completion, serve_stub
-from tests.simulator.experiment.dying_workers import die_in
-from tests.simulator.experiment.worker_places import PLACES, WorkerPlace, open_place
+from tests.simulator.engine.dying_workers import die_in
+from tests.simulator.engine.worker_places import PLACES, WorkerPlace, open_place
 
 TIMES = {"seconds", "cold_s", "p50_ms", "p50_ms_sd", "p95_ms", "pareto"}
 """Fields that hold what the clock said, or follow from it."""

@@ -20,9 +20,9 @@ from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.page import render_page
 from hallulab.simulator.bench.results import BenchData, measure
 from hallulab.simulator.bench.sweep import Sweep, SweepReport, build_sweep_report
-from hallulab.simulator.measure.detection import Sample
-from hallulab.simulator.measure.spending import find_pareto_front
-from hallulab.simulator.report.plot import BOX, get_style_classes
+from hallulab.simulator.metrics.spending import find_pareto_front
+from hallulab.simulator.show.plot import BOX, get_style_classes
+from hallulab.simulator.statistics.detection import Sample
 from tests.builders import labelled
 from tests.simulator.bench.material import evaluation, judged, known
 

@@ -12,7 +12,7 @@ from hallulab.simulator.bench.evaluate import evaluate
 from hallulab.simulator.bench.levels import collect_items, group_numbers
 from hallulab.simulator.bench.results import measure
 from hallulab.simulator.bench.rows import build_level_row, compute_costs
-from hallulab.simulator.measure.detection import compute_replicates
+from hallulab.simulator.statistics.detection import compute_replicates
 from tests.builders import call, labelled
 from tests.simulator.bench.material import DATA, evaluation
 

@@ -10,7 +10,7 @@ import scipy.stats
 
 from hallulab.simulator.bench.levels import Items
 from hallulab.simulator.bench.significance import compute_wilcoxon_p, run_friedman_test
-from hallulab.simulator.measure.detection import Sample
+from hallulab.simulator.statistics.detection import Sample
 from tests.simulator.bench.material import known
 
 GROUPS = [0, 1, 2, 3]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hallulab.simulator.bench.thresholds import Decided, decide_by_protocols, draw_dev_half
-from hallulab.simulator.measure.detection import Sample
+from hallulab.simulator.statistics.detection import Sample
 
 
 def test_half_of_the_groups_is_development_data() -> None:

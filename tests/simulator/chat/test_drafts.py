@@ -17,10 +17,10 @@ from hallulab.simulator.chat.draft_lines import drawing_draft, render_draft
 from hallulab.simulator.chat.drafts import DraftFollower, ReplyDraft
 from hallulab.simulator.chat.live import ReplyFailed
 from hallulab.simulator.chat.stages import open_live_models
-from hallulab.simulator.experiment.config import Component
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.records.config import Component
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.endpoint import instance
 from hallulab.testing.scripted import ScriptedModel, last_user
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors

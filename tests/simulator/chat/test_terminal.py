@@ -16,7 +16,7 @@ import pytest
 
 from hallulab.scenarios.transcript import Span, Turn, Verdict
 from hallulab.simulator.chat.terminal import render_reply, render_verdict
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.builders import scored

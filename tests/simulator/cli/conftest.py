@@ -29,9 +29,7 @@ def documents(tmp_path: Path) -> Path:
 def writer(monkeypatch: pytest.MonkeyPatch) -> Writer:
     """The scripted model that answers every request."""
     writer = Writer()
-    monkeypatch.setattr(
-        "hallulab.simulator.experiment.models.ModelPool", pool_through(ScriptedTransport(writer))
-    )
+    monkeypatch.setattr("hallulab.simulator.engine.models.ModelPool", pool_through(ScriptedTransport(writer)))
     return writer
 
 

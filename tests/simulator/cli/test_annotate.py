@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.makers import ComponentVersions
-from hallulab.simulator.report.metrics.corrected import CorrectedSection
+from hallulab.simulator.metrics.corrected import CorrectedSection
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment_json import SavedExperiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.makers import ComponentVersions
 from hallulab.simulator.report.write import report_of
-from hallulab.simulator.runs.experiment_json import SavedExperiment
-from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation
 from tests.simulator.cli.two_bots import write_two_bots
 from tests.simulator.command_line import CommandLine

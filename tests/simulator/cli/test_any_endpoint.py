@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.fuzz.promises import ended
 from tests.simulator.command_line import Ended

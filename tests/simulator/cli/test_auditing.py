@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.experiment.run import run_experiment
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.engine.run import run_experiment
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.runs.folder import RunFolder
 from tests.places import RECORDINGS, ROOT
 from tests.simulator.command_line import Ended
 

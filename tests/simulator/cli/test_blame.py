@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import hallulab
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing.scripted import ScriptedModel, last_user
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.kill_points import journal_lines
 from tests.demo import EXPERIMENT, MODEL, RECORDING
 from tests.places import RECORDINGS, ROOT

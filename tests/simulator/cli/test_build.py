@@ -26,7 +26,7 @@ def written(body: dict[str, Any]) -> str:
 def transport(monkeypatch: pytest.MonkeyPatch) -> ScriptedTransport:
     """What the models of commands answer."""
     made = ScriptedTransport(written)
-    monkeypatch.setattr("hallulab.simulator.experiment.models.ModelPool", pool_through(made))
+    monkeypatch.setattr("hallulab.simulator.engine.models.ModelPool", pool_through(made))
     return made
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
 

@@ -35,7 +35,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Callable[[Script], None]:
 
     def serve(script: Script) -> None:
         made = pool_through(ScriptedTransport(script, "m", "a/model"))
-        monkeypatch.setattr("hallulab.simulator.experiment.models.ModelPool", made)
+        monkeypatch.setattr("hallulab.simulator.engine.models.ModelPool", made)
 
     return serve
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hallulab.agents.models.redaction import Redaction
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import PROBES, completion
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.agents.models.endpoints import HASTY_POOL
@@ -61,7 +61,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patched.setenv("HALLULAB_CACHE", str(folder / "cache"))
         patched.setenv("CANARY_KEY", KEY)
         patched.setenv("PYTHONPATH", str(folder))
-        patched.setattr("hallulab.simulator.experiment.models.ModelPool", HASTY_POOL)
+        patched.setattr("hallulab.simulator.engine.models.ModelPool", HASTY_POOL)
         yield folder
 
 

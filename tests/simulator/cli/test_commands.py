@@ -19,10 +19,10 @@ from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.scenarios.datasets.rows import load_rows
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Conversation, Passage, Turn
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.runs.experiment_json import SavedExperiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.experiment_json import SavedExperiment
+from hallulab.simulator.records.folder import RunFolder
 from tests.builders import scored
 from tests.heavy_libraries import HEAVY
 from tests.places import RECORDINGS

@@ -11,7 +11,7 @@ import pytest
 
 from hallulab.simulator.compare.runs import RunsCompared
 from hallulab.simulator.compare.summary import summarize_run
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.builders import conversation
 from tests.simulator.command_line import CommandLine
 from tests.simulator.compare.altered import altered, with_another_prompt

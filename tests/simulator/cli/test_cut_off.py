@@ -20,10 +20,10 @@ from unittest.mock import patch
 import pytest
 
 from hallulab.agents.models.recording import Recording
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.experiment.run import run_experiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.engine.run import run_experiment
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing import forked_runs
 from hallulab.testing.kill_points import InLine, Lines, journal_lines
 from tests.demo import EXPERIMENT, MODEL, RECORDING

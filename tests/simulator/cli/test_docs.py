@@ -23,8 +23,8 @@ from hallulab.scenarios.packs.pack_files import PersonasFile, ScenarioFile
 from hallulab.simulator.annotate.sheet import Sheet
 from hallulab.simulator.bench.sweep import Sweep
 from hallulab.simulator.cli.main import app
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.folder import RunFolder
 from tests.builders import conversation
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.edited_code import Edit
 from tests.simulator.command_line import CommandLine
 

@@ -11,8 +11,8 @@ import pytest
 
 from hallulab.results import Run
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Journals
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import Journals
 from tests.builders import conversation, scored, unscored
 from tests.simulator.command_line import CommandLine
 

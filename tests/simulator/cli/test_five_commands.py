@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import pytest
 
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing import endpoint as endpoint_stub
 from hallulab.testing.endpoint import MODEL, serve_stub
 from hallulab.testing.scripted import completion

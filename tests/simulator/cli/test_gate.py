@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.simulator.command_line import CodeAndError, CommandLine
 
 BLIND = "this gate cannot see a regression: 2 personas, 9 needed."

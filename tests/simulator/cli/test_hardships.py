@@ -22,8 +22,8 @@ from unittest.mock import patch
 import pytest
 
 from hallulab.scenarios.files.json_text import LineWriter, read_lines
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import derive_first_try
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import derive_first_try
 from hallulab.testing import forked_runs
 from hallulab.testing.faulty_endpoint import FaultyEndpoint, faulty_endpoint
 from hallulab.testing.kill_points import AfterReport, InLine, InReport, Lines, Place, is_torn, journal_lines

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.simulator.command_line import CommandLine
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.agents.users.personas import DEFAULT_MANNERS
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import ScriptedTransport, pool_through
 from hallulab.testing.tiny_pack import flags, make_pack, words_for_vectors
 from tests.simulator.command_line import CommandLine
@@ -18,7 +18,7 @@ SAID = "The kettle in the kitchen takes long. Can the kettle be quicker?"
 @pytest.fixture
 def transport(monkeypatch: pytest.MonkeyPatch) -> ScriptedTransport:
     transport = ScriptedTransport(lambda body: {"Yes": 0.1, "No": 0.9} if body.get("logprobs") else SAID, "m")
-    monkeypatch.setattr("hallulab.simulator.experiment.models.ModelPool", pool_through(transport))
+    monkeypatch.setattr("hallulab.simulator.engine.models.ModelPool", pool_through(transport))
     return transport
 
 

@@ -12,7 +12,7 @@ import pytest
 from hallulab.scenarios.files.json_text import read_placed_lines
 from hallulab.scenarios.packs import conversion
 from hallulab.scenarios.packs.documents import read_documents
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.tiny_pack import URL, flags, make_pack
 from tests.builders import conversation, scored
 from tests.simulator.command_line import CodeAndError
@@ -89,7 +89,7 @@ def test_journals_are_read_before_and_after_judging_and_the_pack_once(
     judge = ("detect", damaged.path, "--detectors", "lexical", "--quiet")
     assert code_and_error(*judge)[0] == 0
     with (
-        patch("hallulab.simulator.runs.journals.read_placed_lines", wraps=read_placed_lines) as lines,
+        patch("hallulab.simulator.records.journals.read_placed_lines", wraps=read_placed_lines) as lines,
         patch("hallulab.scenarios.packs.pack_files.read_documents", wraps=read_documents) as packs,
     ):
         assert code_and_error(*judge)[0] == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.scenarios.datasets.rows import load_rows
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.builders import conversation, scored
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.scenarios.errors import OperationalError
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.tiny_pack import HashedWords
 from tests.builders import conversation
 from tests.places import ROOT

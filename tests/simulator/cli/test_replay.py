@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing import forked_runs
 from hallulab.testing.kill_points import InLine, journal_lines
 from tests.demo import EXPERIMENT, MODEL, RECORDING, replay

@@ -12,9 +12,9 @@ import pytest
 from rich.console import Console
 
 from hallulab import Run
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.terminal import print_report
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import unscored
 from tests.simulator.cli.two_bots import write_two_bots
 from tests.simulator.command_line import CommandLine

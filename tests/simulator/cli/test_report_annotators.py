@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.builders import conversation, scored
 from tests.simulator.command_line import CommandLine
 

@@ -6,7 +6,7 @@ import csv
 import json
 from pathlib import Path
 
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.builders import conversation, scored
 from tests.simulator.command_line import CommandLine
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.experiment.command import load_saved_experiment
+from hallulab.simulator.engine.command import load_saved_experiment
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.build import read_report
-from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing.faulty_endpoint import FaultyEndpoint, faulty_endpoint
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.simulator.cli.test_commands import saved_run

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from hallulab.results import Run
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.shards import list_shards
 from hallulab.simulator.report import parts
 from hallulab.simulator.report.parts import count_part
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.shards import list_shards
 from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.simulator.command_line import CommandLine
@@ -33,7 +33,7 @@ def runs(
             *("--chatbots", "vanilla", "--detectors", "lexical", "--min-turns", "1", "--max-turns", "1"),
         )
         assert hallulab(*words, "--out", one.path).code == 0
-        monkeypatch.setattr("hallulab.simulator.runs.folder.LARGEST", 0)
+        monkeypatch.setattr("hallulab.simulator.records.folder.LARGEST", 0)
         assert hallulab(*words, "--out", shards.path).code == 0
         held = next(path for path in list_shards(shards.verdicts) if path.stat().st_size)
         held.write_text("")

@@ -13,8 +13,8 @@ import yaml
 
 from hallulab.agents.models.model import ROOT
 from hallulab.agents.models.recording import Recording
-from hallulab.simulator.experiment.recipients import VIEW_FILE
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.recipients import VIEW_FILE
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.scenarios.installed import install
 from tests.simulator.cli.test_commands import saved_run

@@ -26,7 +26,7 @@ class TwoModels(ScriptedTransport):
 def scripted(monkeypatch: pytest.MonkeyPatch, script: Script) -> ScriptedTransport:
     """Let the models of commands answer by a script."""
     transport = TwoModels(script)
-    monkeypatch.setattr("hallulab.simulator.experiment.models.ModelPool", pool_through(transport))
+    monkeypatch.setattr("hallulab.simulator.engine.models.ModelPool", pool_through(transport))
     return transport
 
 

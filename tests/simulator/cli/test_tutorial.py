@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.places import ROOT
 from tests.simulator.cli.pack_writer import ENDPOINT, twelve_documents
 from tests.simulator.command_line import CommandLine

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.simulator.compare.altered import with_another_prompt
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.compare.setup import ComponentSetup, RunSetup
 from hallulab.simulator.compare.summary import RunSummary, summarize_conversation
-from hallulab.simulator.measure.hallucinations import index_by_detector
+from hallulab.simulator.metrics.hallucinations import index_by_detector
 from tests.builders import conversation, scored, unscored
 
 Found = Mapping[tuple[str, int], Sequence[int | None]]

@@ -6,7 +6,7 @@ from hallulab.simulator.compare.markdown import LONGEST, escape_markdown, render
 from hallulab.simulator.compare.runs import compare_runs
 from hallulab.simulator.compare.summary import summarize_run
 from hallulab.simulator.compare.texts import add_texts
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.simulator.compare.made import found
 
 

@@ -10,7 +10,7 @@ from hallulab.simulator.compare.page import render_page
 from hallulab.simulator.compare.runs import compare_runs
 from hallulab.simulator.compare.summary import RunSummary, summarize_run
 from hallulab.simulator.compare.texts import add_texts
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.simulator.compare.made import found
 from tests.simulator.report.test_page import CHROMIUM, DRIVER, FLAGS, in_browser
 

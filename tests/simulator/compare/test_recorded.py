@@ -12,10 +12,10 @@ import pytest
 
 from hallulab.simulator.compare.runs import RunCompared, compare_runs
 from hallulab.simulator.compare.summary import summarize_run
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.experiment.run import run_experiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.engine.run import run_experiment
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.folder import RunFolder
 from tests.demo import replay as replay_demo
 from tests.places import RECORDINGS, ROOT
 from tests.simulator.command_line import CommandLine

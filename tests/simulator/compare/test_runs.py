@@ -13,7 +13,7 @@ from hallulab.simulator.compare.runs import (
 )
 from hallulab.simulator.compare.setup import ComponentSetup
 from hallulab.simulator.compare.summary import summarize_run
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.builders import branched, call, conversation, scored
 from tests.simulator.compare.made import found, summarized
 

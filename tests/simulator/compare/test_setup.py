@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from hallulab.simulator.compare.setup import ComponentSetup, RunSetup, describe_setup, list_changes
-from hallulab.simulator.runs.experiment_json import SavedExperiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.experiment_json import SavedExperiment
+from hallulab.simulator.records.folder import RunFolder
 
 
 def described(**fields: Any) -> RunSetup:

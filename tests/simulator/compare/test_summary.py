@@ -18,9 +18,9 @@ from hallulab.simulator.compare.summary import (
     summarize_conversation,
     summarize_run,
 )
-from hallulab.simulator.measure.hallucinations import count_verdicts, index_by_detector
-from hallulab.simulator.measure.spending import Spent
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.metrics.hallucinations import count_verdicts, index_by_detector
+from hallulab.simulator.metrics.spending import Spent
+from hallulab.simulator.records.folder import RunFolder
 from tests.builders import branched, call, conversation, scored, unscored
 from tests.simulator.compare.made import found
 

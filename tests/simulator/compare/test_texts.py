@@ -4,7 +4,7 @@ from hallulab.simulator.compare.runs import RunsCompared, compare_runs
 from hallulab.simulator.compare.summary import summarize_run
 from hallulab.simulator.compare.texts import MOST_OF_A_KIND, add_texts, choose_shown, list_flagged
 from hallulab.simulator.compare.turns import TurnTexts
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from tests.simulator.compare.made import found
 
 UNKNOWN = "I do not know. <b>Ask</b> @somebody | at www.example.org."

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import hallulab
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.planted_rates import describe_bots, make_crowd, make_planted_script
 from hallulab.testing.scripted import Script, ScriptedModel
 from hallulab.testing.tiny_pack import words_for_vectors

@@ -6,9 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.deciding import Budget, UntilDecided
-from hallulab.simulator.experiment.experiment_file import load_experiment
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.deciding import Budget, UntilDecided
+from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.testing.tiny_pack import flags, make_pack
 from tests.simulator.command_line import CodeAndError
 

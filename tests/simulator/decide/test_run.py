@@ -12,9 +12,9 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.decide.decision import MARGIN
 from hallulab.simulator.decide.run import draw_order
 from hallulab.simulator.decide.sequence import CEILING
-from hallulab.simulator.experiment import deciding
+from hallulab.simulator.records import deciding
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing.kill_points import count_differences, journal_lines
 from hallulab.testing.planted_rates import make_planted_script
 from hallulab.testing.scripted import completion

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from hallulab.scenarios.transcript import Verdict
 from hallulab.simulator.decide.talks import Talks
-from hallulab.simulator.measure.hallucinations import index_by_detector
+from hallulab.simulator.metrics.hallucinations import index_by_detector
 from tests.builders import conversation, scored, unscored
 
 BOTS = ("bot", "other")

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from hallulab.simulator.compare.summary import read_summary, summarize_run
-from hallulab.simulator.experiment.experiment_file import load_experiment
-from hallulab.simulator.experiment.models import RunSettings
-from hallulab.simulator.experiment.run import run_experiment
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.engine.run import run_experiment
 from hallulab.simulator.gate.markdown import render_markdown
 from hallulab.simulator.gate.quotations import add_quotations
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.folder import RunFolder
 from tests.demo import MODEL
 from tests.places import RECORDINGS, ROOT
 from tests.simulator.gate.runs import judge

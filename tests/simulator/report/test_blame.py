@@ -8,9 +8,9 @@ import pytest
 
 from hallulab.agents.users.flaws import Flaw
 from hallulab.scenarios.transcript import Conversation, Passage, Span, Step, Turn, Verdict
-from hallulab.simulator.measure.blame import Library
-from hallulab.simulator.report.metrics.blame import BlameRow, Blames
-from hallulab.simulator.report.metrics.concentration import Concentrations
+from hallulab.simulator.metrics.blame import BlameRow, Blames
+from hallulab.simulator.metrics.blame_counts import Library
+from hallulab.simulator.metrics.concentration import Concentrations
 from tests.builders import conversation
 from tests.simulator.counted import build_report, result
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.simulator.measure.hallucinations import Row
-from hallulab.simulator.measure.rows import build_row
+from hallulab.simulator.metrics.hallucinations import Row
+from hallulab.simulator.metrics.rows import build_row
 from hallulab.simulator.report.charts.hpt import HallucinationChart
-from hallulab.simulator.report.dots import LEFT, RIGHT, WIDTH, choose_axis_steps
+from hallulab.simulator.show.dots import LEFT, RIGHT, WIDTH, choose_axis_steps
 
 
 def line(chatbot: str, value: float | None, ci95: tuple[float, float] | None = None) -> Row:

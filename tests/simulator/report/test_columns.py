@@ -13,7 +13,9 @@ from rich.console import Console
 
 from hallulab.simulator.bench.tables import COSTS, LEVELS, ROWS, SPANS
 from hallulab.simulator.bench.tables import TABLES as BENCH
-from hallulab.simulator.report.columns import (
+from hallulab.simulator.metrics.results import COLUMNS as RESULTS
+from hallulab.simulator.report.extensions import load_metrics
+from hallulab.simulator.show.columns import (
     Column,
     build_decimal_format,
     build_grouped_format,
@@ -22,8 +24,6 @@ from hallulab.simulator.report.columns import (
     format_csv,
     render_glossary,
 )
-from hallulab.simulator.report.extensions import load_metrics
-from hallulab.simulator.report.metrics.results import COLUMNS as RESULTS
 from tests.simulator.bench.test_page import page as bench_page
 from tests.simulator.report.test_page import page as run_page
 from tests.simulator.report.test_terminal import example_report

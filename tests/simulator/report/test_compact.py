@@ -9,8 +9,8 @@ import pytest
 
 from hallulab.results import Run
 from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.compact import write_tables
-from hallulab.simulator.runs.folder import RunFolder
 from tests.simulator.command_line import CommandLine
 from tests.simulator.sharded import make_run
 

@@ -9,16 +9,16 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.measure.annotations import Annotations
-from hallulab.simulator.measure.prediction_powered import collect_judged_turns, sum_judged_turns
-from hallulab.simulator.measure.prevalence import (
+from hallulab.simulator.metrics.annotations import Annotations
+from hallulab.simulator.metrics.corrected import CorrectedRow, correct, describe_corrections
+from hallulab.simulator.metrics.prediction_powered import collect_judged_turns, sum_judged_turns
+from hallulab.simulator.statistics.prevalence import (
     Accuracy,
     PairCounts,
     derive_from_planted_errors,
     read_accuracies,
     require_measured,
 )
-from hallulab.simulator.report.metrics.corrected import CorrectedRow, correct, describe_corrections
 from tests.builders import conversation, scored
 
 EACH = PairCounts(pairs=10, errors_flagged=8, twins_flagged=1, error_spans=9, twin_spans=1)

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from hallulab.simulator.measure.hallucinations import Row
-from hallulab.simulator.measure.rows import build_row
+from hallulab.simulator.metrics.hallucinations import Row
+from hallulab.simulator.metrics.rows import build_row
 from hallulab.simulator.report.charts.cost import LEFT, RIGHT, CostChart, choose_cost_measure, lay_out_costs
-from hallulab.simulator.report.dots import WIDTH
+from hallulab.simulator.show.dots import WIDTH
 
 
 def line(

@@ -6,7 +6,7 @@ import pytest
 
 from hallulab.simulator.decide.course import Ending
 from hallulab.simulator.decide.decision import Decider
-from hallulab.simulator.report.metrics.decision import DecisionMetric, DecisionReport
+from hallulab.simulator.metrics.decision import DecisionMetric, DecisionReport
 from tests.simulator.counted import build_report
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hallulab.simulator.report.depth_lines import BOX, DepthPoint, draw_depths, lay_out_depths
+from hallulab.simulator.show.depth_lines import BOX, DepthPoint, draw_depths, lay_out_depths
 
 POINTS = [
     DepthPoint("a", 0, "2", 0.5, None),

@@ -8,8 +8,8 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Call
+from hallulab.simulator.metrics.omissions import CutReplies
 from hallulab.simulator.report.build import describe_omissions, read_report
-from hallulab.simulator.report.metrics.omissions import CutReplies
 from tests.builders import call, conversation, scored
 from tests.simulator.counted import build_report
 from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run

@@ -10,12 +10,12 @@ import pytest
 from rich.console import Console
 
 from hallulab.scenarios.packs.pack_files import load_without_documents
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.prices import Price
+from hallulab.simulator.metrics.costs import CostSection
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.prices import Price
 from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.estimate import CostEstimate, Range, build_range, estimate, print_estimate
-from hallulab.simulator.report.metrics.costs import CostSection
-from hallulab.simulator.runs.folder import RunFolder
 from hallulab.testing.tiny_pack import flags, make_pack, words_for_vectors
 from tests.simulator.command_line import CommandLine
 from tests.simulator.limited_endpoint import ignoring, limited_endpoint

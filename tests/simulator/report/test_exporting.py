@@ -10,8 +10,8 @@ from hallulab.scenarios.datasets.rows import load_rows
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Passage, Turn, Verdict
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.export import ExportCounts, export_annotated
-from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored, unscored
 
 PASSAGES = (Passage(id="fees#0", document="fees", text="The fee is Rs 200.", score=0.7, topic="fees"),)

@@ -31,12 +31,12 @@ from hallulab.scenarios.transcript import (
     Turn,
     Verdict,
 )
-from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment_json import Imported, SavedExperiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.importing import import_chats
 from hallulab.simulator.report.export import export_chats
 from hallulab.simulator.report.selection import ExportSelection, SelectionCounts
-from hallulab.simulator.runs.experiment_json import Imported, SavedExperiment
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.importing import import_chats
 from tests.builders import conversation, scored, unscored
 from tests.fuzz.promises import examples
 

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.measure.comparison import Finding
-from hallulab.simulator.measure.failures import Failure
-from hallulab.simulator.measure.hallucinations import Row
-from hallulab.simulator.measure.rows import build_row
-from hallulab.simulator.report.build import render_headlines
-from hallulab.simulator.report.document import RunReport
-from hallulab.simulator.report.metrics.comparisons import (
+from hallulab.simulator.metrics.comparison import Finding
+from hallulab.simulator.metrics.comparisons import (
     ComparisonSection,
     describe_planning,
     explain_intervals,
 )
-from hallulab.simulator.report.metrics.flagged import Example, Flagged
+from hallulab.simulator.metrics.failures_counts import Failure
+from hallulab.simulator.metrics.flagged import Example, Flagged
+from hallulab.simulator.metrics.hallucinations import Row
+from hallulab.simulator.metrics.rows import build_row
+from hallulab.simulator.report.build import render_headlines
+from hallulab.simulator.show.document import RunReport
 from tests.simulator.counted import build_report
 
 

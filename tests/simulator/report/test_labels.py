@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hallulab.simulator.measure.annotations import LabelSource
-from hallulab.simulator.measure.corrections import Correction
-from hallulab.simulator.report.metrics.labels import (
+from hallulab.simulator.metrics.annotations import LabelSource
+from hallulab.simulator.metrics.corrections import Correction
+from hallulab.simulator.metrics.labels import (
     OtherWinner,
     compare_labels,
     describe_labels,

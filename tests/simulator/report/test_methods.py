@@ -8,8 +8,8 @@ import pytest
 
 from hallulab.detectors.base.protocol import JudgingMethod
 from hallulab.scenarios.transcript import Unit, Verdict
+from hallulab.simulator.metrics.methods import MethodMetric
 from hallulab.simulator.report.build import describe_models, describe_omissions
-from hallulab.simulator.report.metrics.methods import MethodMetric
 from hallulab.simulator.report.write import render_report_csv
 from tests.builders import conversation, scored
 from tests.simulator.counted import build_report, result

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from hallulab.simulator.decide.decision import Decider
-from hallulab.simulator.report.narrowing import BOX, draw_narrowing, lay_out_narrowing
+from hallulab.simulator.show.narrowing import BOX, draw_narrowing, lay_out_narrowing
 
 
 def decide(batches: int, rates: dict[str, float | None]) -> Decider:

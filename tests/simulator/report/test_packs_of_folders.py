@@ -9,12 +9,12 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs import pack_files
 from hallulab.scenarios.packs.pack import Document
-from hallulab.simulator.experiment.config import Experiment
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.report import parts
 from hallulab.simulator.report.facts import get_personas
 from hallulab.simulator.report.parts import count_part
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.runs.experiment_json import SavedExperiment
 from hallulab.testing.tiny_pack import make_pack
 from tests.simulator.sharded import make_run
 

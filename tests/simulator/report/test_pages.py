@@ -9,10 +9,10 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import LineWriter
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report import reader as pages
 from hallulab.simulator.report import write as reporting
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
 
 

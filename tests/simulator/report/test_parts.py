@@ -13,17 +13,17 @@ import psutil
 import pytest
 
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.simulator.metrics.corrected import CorrectedSection
+from hallulab.simulator.metrics.metric import Metric
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.records.shards import LARGEST, list_shards
 from hallulab.simulator.report import parts
 from hallulab.simulator.report import sample as sampling
 from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.extensions import load_metrics
-from hallulab.simulator.report.metrics.corrected import CorrectedSection
-from hallulab.simulator.report.metrics.metric import Metric
 from hallulab.simulator.report.parts import Counted, ShardTask, count_part
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.journals import Journals
-from hallulab.simulator.runs.shards import LARGEST, list_shards
 from tests.builders import conversation
 from tests.simulator.command_line import CommandLine
 from tests.simulator.sharded import make_run

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.options.commands import PlantOptions
 from hallulab.simulator.stress.command import plant_from_options
 from hallulab.simulator.stress.plant import Planting
 from tests.places import RECORDINGS
-from tests.simulator.experiment.dying_workers import die_in
-from tests.simulator.experiment.worker_places import PLACES, WorkerPlace, open_place
+from tests.simulator.engine.dying_workers import die_in
+from tests.simulator.engine.worker_places import PLACES, WorkerPlace, open_place
 
 
 @pytest.fixture(scope="module", params=PLACES)

@@ -18,9 +18,9 @@ from hallulab.scenarios.datasets.annotations import read_annotations
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Span
 from hallulab.simulator.annotate.marks import MarkedFlag
-from hallulab.simulator.report.metrics.corrected import CorrectedSection
+from hallulab.simulator.metrics.corrected import CorrectedSection
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import report_of
-from hallulab.simulator.runs.folder import RunFolder
 from hallulab.simulator.viewer.index import RunIndex
 from hallulab.simulator.viewer.keys import map_shown, name_annotator
 from tests.builders import conversation, scored

@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 import pytest
 
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.records.config import Experiment
 from hallulab.simulator.viewer.talks import TalkSource
 from tests.builders import conversation, scored
 from tests.simulator.viewer.asking import Answer, Asker

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.scenarios.transcript import Passage
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer.beside import JudgedConversation, lay_out_beside
 from hallulab.simulator.viewer.comparing import KeptComparisons
 from tests.builders import conversation, scored, unscored

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from hallulab.scenarios.transcript import Passage, Span
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer import app
 from hallulab.simulator.viewer.runs import ShownRun
 from tests.builders import conversation, scored

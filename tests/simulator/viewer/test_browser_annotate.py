@@ -18,9 +18,9 @@ from playwright.sync_api import Browser, Page, expect
 from hallulab.scenarios.datasets.annotations import read_annotations
 from hallulab.scenarios.transcript import Span
 from hallulab.simulator.annotate.desk import read_drawn
-from hallulab.simulator.report.metrics.corrected import CorrectedSection
+from hallulab.simulator.metrics.corrected import CorrectedSection
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import report_of
-from hallulab.simulator.runs.folder import RunFolder
 from tests.builders import conversation, scored
 from tests.simulator.viewer.browsing import find_violations, needs_chromium, opened_as
 from tests.simulator.viewer.serving import Served, append, serving

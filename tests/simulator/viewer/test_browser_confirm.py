@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer.launching import Launcher
 from hallulab.simulator.viewer.offers import StartSource
 from tests.simulator.cli.test_strangers_addresses import FAR, strangers_run

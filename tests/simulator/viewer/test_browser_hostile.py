@@ -10,8 +10,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page
 
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.runs.folder import RunFolder
 from tests.simulator.hostile_texts import TEXTS, write_hostile_run
 from tests.simulator.viewer.browsing import needs_chromium
 from tests.simulator.viewer.serving import Served, serving

@@ -13,9 +13,9 @@ import yaml
 from playwright.sync_api import Browser, Page, expect
 
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.experiment.experiment_file import load_experiment
 from hallulab.simulator.options.groups import ModelOptions
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.viewer.launching import FILE, Launcher
 from hallulab.simulator.viewer.offers import load_start_source
 from hallulab.testing.tiny_pack import make_pack

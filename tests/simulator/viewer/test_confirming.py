@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer.launching import FILE, Launcher
 from hallulab.simulator.viewer.offers import StartSource
 from hallulab.simulator.viewer.starting import CONFIRMED

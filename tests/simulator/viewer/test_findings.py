@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer import findings
 from hallulab.simulator.viewer.findings import Findings
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns

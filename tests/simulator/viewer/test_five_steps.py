@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, expect
 
 from hallulab.agents.machine.cache import CACHE_VARIABLE
 from hallulab.agents.machine.installer import installers
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.endpoint import MODEL, completion, serve_stub
 from tests.places import ROOT
 from tests.simulator.viewer.browsing import needs_chromium

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.runs.folder import RunFolder
-from hallulab.simulator.runs.shards import list_shards
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.shards import list_shards
 from hallulab.simulator.viewer import growth, index
 from hallulab.simulator.viewer.growth import Growth
 from hallulab.simulator.viewer.index import Counts, RunIndex

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer import index
 from hallulab.simulator.viewer.index import Counts, FlaggedTurn, Rate, RunIndex
 from tests.builders import conversation, scored, unscored

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hallulab.simulator.experiment.config import Experiment
-from hallulab.simulator.runs.experiment_json import HeldLive, SavedExperiment
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment_json import HeldLive, SavedExperiment
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer.index import RunIndex
 from tests.builders import conversation
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer.app import _tell_state
 from hallulab.simulator.viewer.findings import Findings
 from hallulab.simulator.viewer.runs import ShownRuns

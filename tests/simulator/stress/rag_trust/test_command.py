@@ -17,7 +17,7 @@ from rich.console import Console
 
 from hallulab.chatbots.pipeline import DECLINED
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.simulator.experiment.models import RunSettings
+from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.stress.rag_trust import command
 from hallulab.simulator.stress.rag_trust.command import StressFolder, run_stress
 from hallulab.simulator.stress.rag_trust.config import StressConfig, load_stress

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.simulator.measure.tokens import compute_token_f1
+from hallulab.simulator.metrics.tokens import compute_token_f1
 from hallulab.simulator.stress.rag_trust.meteor import compute_meteor, find_synonyms, stem
 from tests.places import RECORDINGS
 

@@ -1,0 +1,1 @@
+"""The engine: who takes part in a run, and how its conversations are run and judged."""

@@ -1,0 +1,164 @@
+"""Ask an experiment's models in waves (`--batch`): what that needs, and how a run is set up for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hallulab.agents.machine.cache import Listener
+from hallulab.agents.models.batch import BatchTransport
+from hallulab.agents.models.batch_api import ApiRunner
+from hallulab.agents.models.endpoints import SCRIPTED
+from hallulab.agents.models.model import ModelPool
+from hallulab.detectors.base.protocol import Detector
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.engine.participants import Participants
+from hallulab.simulator.options.groups import BatchService
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.recipients import collect_endpoints, list_bot_endpoints
+
+if TYPE_CHECKING:
+    from hallulab.agents.serving.server import ServedModel
+
+EVERYTHING = 1 << 40
+"""Conversations and requests under way at once: all of them, so that a wave has as many as there are."""
+
+
+def make_waves(experiment: Experiment, service: BatchService | None) -> BatchTransport | None:
+    """Make what asks the models in waves; None: they are asked one by one.
+
+    Args:
+        experiment: the experiment.
+        service: who answers waves.
+
+    Raises:
+        UsageError: the experiment asks for something that waves cannot give.
+    """
+    if service is None:
+        return None
+    _require_no_limits(experiment)
+    if service == "api":
+        _require_addresses(experiment)
+        return BatchTransport(ApiRunner(experiment.timeout))
+    if service != "vllm":  # from Python; on the command line, it is refused before
+        raise UsageError(f"--batch {service}: give vllm or api.")
+    from hallulab.agents.serving.run_batch import VllmRunner
+
+    _require_no_address(experiment)
+    return BatchTransport(VllmRunner(experiment.timeout))
+
+
+def _require_no_limits(experiment: Experiment) -> None:
+    if len(experiment.base_urls) > 1:
+        raise UsageError("--batch: a wave goes to one endpoint. Give one --base-url.")
+    endpoints = [*collect_endpoints(experiment).values()]
+    endpoints += [one for bot in experiment.chatbots for one in list_bot_endpoints(bot)]
+    if any(one.settings.headers or one.settings.query for one in endpoints):
+        raise UsageError(
+            "--batch: waves are sent without `headers` and `query`, also that of a `session`. Leave these or "
+            "--batch out."
+        )
+    if experiment.endpoint_limits is not None:
+        raise UsageError(
+            "--batch: `endpoint_limits` are those of requests that are sent one by one. Leave them out; a "
+            "batch API has its own."
+        )
+
+
+def _require_addresses(experiment: Experiment) -> None:
+    if experiment.base_url is None:
+        raise UsageError("--batch api: give the endpoint that has a batch API with --base-url.")
+    for url in (experiment.base_url, *(model.base_url or "" for model in experiment.models.values())):
+        if url.startswith(f"{SCRIPTED}://"):
+            raise UsageError(f"--batch api: a scripted model ({url}) has no batch API. Leave out --batch.")
+
+
+def _require_no_address(experiment: Experiment) -> None:
+    given = {"--base-url": experiment.base_url} | {
+        f"`models.{name}.base_url`": model.base_url for name, model in experiment.models.items()
+    }
+    for place, url in given.items():
+        if url is not None:
+            raise UsageError(
+                f"--batch vllm runs the model here, and {place} names {url}. Leave it out, or use "
+                "--batch api if that endpoint has a batch API."
+            )
+
+
+def require_batchable(detectors: Sequence[Detector]) -> None:
+    """Check that detectors can be asked in waves.
+
+    Raises:
+        UsageError: one judges a single reply at a time and asks a model, so each reply would be a wave.
+    """
+    from hallulab.detectors.peers.detector import PeerDetector
+
+    for detector in detectors:
+        if isinstance(detector, PeerDetector) and detector.traits.needs_model:
+            raise UsageError(
+                f"--batch: the detector {detector.name!r} judges one reply at a time, so its questions fill "
+                "no wave. Leave it out, and judge with it afterwards by `hallulab detect` without --batch."
+            )
+
+
+def hold_all(participants: Participants, waves: BatchTransport | None) -> Participants:
+    """Return the participants of a run whose conversations are all under way at once if there are waves."""
+    if waves is None:
+        return participants
+    require_batchable(participants.detectors)
+    return replace(participants, concurrency=EVERYTHING, count_as_work=waves.work.piece)
+
+
+async def check_batch_apis(waves: BatchTransport, pool: ModelPool) -> None:
+    """Check that every endpoint of a pool has a batch API, if that is who answers.
+
+    Raises:
+        UsageError: one has none, or its key is missing.
+        OperationalError: one does not answer.
+    """
+    if isinstance(waves.runner, ApiRunner):
+        endpoints = [pool.get(name).endpoint for name in pool.names]
+        for base_url, key in dict.fromkeys((one.base_url, one.api_key()) for one in endpoints):
+            await waves.runner.check(base_url, key)
+
+
+@asynccontextmanager
+async def serve_waves(
+    waves: BatchTransport, model: str, extra_flags: Sequence[str], on_progress: Listener
+) -> AsyncIterator[ServedModel]:
+    """Prepare a model that answers waves here, and keep it ready while the block runs.
+
+    Raises:
+        UsageError, OperationalError: see `hallulab.agents.serving.prepare.prepare`.
+    """
+    from hallulab.agents.serving.prepare import prepare
+    from hallulab.agents.serving.run_batch import VllmRunner
+
+    assert isinstance(waves.runner, VllmRunner)
+    prepared = prepare(model, on_progress=on_progress)
+    async with waves.runner.serving(prepared, extra_flags, on_progress) as served:
+        yield served
+
+
+@asynccontextmanager
+async def sending_waves(
+    waves: BatchTransport | None, pool: ModelPool, tell: Callable[[str], None]
+) -> AsyncIterator[None]:
+    """Ask the named models of a pool in waves while the block runs, if there are waves.
+
+    Args:
+        waves: what asks in waves, if anything does.
+        pool: the models.
+        tell: see `BatchTransport.sending_waves`.
+
+    Raises:
+        OperationalError: see `BatchTransport.sending_waves`.
+    """
+    if waves is None:
+        yield
+        return
+    addresses = [pool.get(name).endpoint.base_url for name in pool.names]
+    async with waves.sending_waves(addresses, tell):
+        yield

@@ -1,0 +1,300 @@
+"""Executors hold conversations and judge their turns, many at once, and emit what comes of it as events.
+
+An executor writes nothing, so it can work in any process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self, TypeVar
+
+from hallulab.agents.concurrency import require_running
+from hallulab.agents.models.replicas import staying
+from hallulab.chatbots.protocol import has_memory
+from hallulab.detectors.base.protocol import run_detector
+from hallulab.scenarios.transcript import Conversation, Message, Turn, TurnView, Verdict
+from hallulab.simulator.engine.conversation import ConversationKey, build_ended_conversation, converse
+from hallulab.simulator.engine.participants import Participants
+from hallulab.simulator.engine.plan import Job
+from hallulab.simulator.records.journals import VerdictKey, build_verdict_key, derive_next_try
+
+
+@dataclass(frozen=True)
+class TurnDone:
+    """A turn was simulated."""
+
+    conversation: str
+    """Identifier of its conversation."""
+    turn: Turn
+    """The turn."""
+    resumable: bool = True
+    """Whether the conversation can go on behind it if it is cut off now."""
+
+
+@dataclass(frozen=True)
+class ConversationDone:
+    """A conversation ended. If it failed as its earlier try did, it is that try."""
+
+    conversation: Conversation
+    lacking: tuple[VerdictKey, ...]
+    """The verdicts that come now."""
+
+
+@dataclass(frozen=True)
+class EvidenceFound:
+    """The evidence of a conversation that is held already was searched."""
+
+    conversation: Conversation
+    """The conversation with it."""
+
+
+@dataclass(frozen=True)
+class VerdictDone:
+    """A turn was judged."""
+
+    verdict: Verdict
+
+
+Event = TurnDone | ConversationDone | EvidenceFound | VerdictDone
+Emit = Callable[[Event], None]
+"""Gets each event when it happens, before anything else does, so that what is journalled is never lost."""
+
+
+Happening = TypeVar("Happening")
+"""What a task emits."""
+
+
+class WorkTask(Protocol[Happening]):
+    """A piece of work, for whatever executor can do it."""
+
+    @property
+    def group(self) -> int:
+        """Number of a group of tasks that share answers of models, so one worker does them all."""
+        ...
+
+    @property
+    def of_group(self) -> int:
+        """How many there are in the group."""
+        ...
+
+    def subtract(self, event: Happening) -> Self:
+        """Return what is left after an event."""
+        ...
+
+    def fail(self, reason: str) -> Iterable[Happening]:
+        """Yield failures for what is left, because nobody can do it."""
+        ...
+
+
+class TaskExecutor(Protocol):
+    """Performs tasks of a kind."""
+
+    async def perform(self, task: Any, emit: Callable[[Any], None]) -> None:
+        """Perform a task, and emit what comes of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SingleEventTask:
+    """A task that is done with the one event that it emits (a `WorkTask`, but for `fail`)."""
+
+    group: int = 0
+    """See `WorkTask`."""
+    of_group: int = 1
+    """See `WorkTask`."""
+
+    def subtract(self, event: object) -> Self:
+        """See `WorkTask`. Nothing is left behind the event."""
+        return self
+
+
+async def perform_single(executor: TaskExecutor, task: WorkTask[Happening]) -> Happening:
+    """Perform a `SingleEventTask`, and return its event."""
+    emitted: list[Happening] = []
+    await executor.perform(task, emitted.append)
+    [event] = emitted
+    return event
+
+
+@dataclass(frozen=True)
+class ConversationTask:
+    """What a conversation lacks."""
+
+    job: Job | None
+    """The conversation, to be held; None: it is held already."""
+    known: Conversation | None
+    """The conversation if it is held already; or an earlier try that failed; or None."""
+    lacking: tuple[VerdictKey, ...]
+    """The verdicts that `known` lacks. A conversation that is held now lacks all."""
+    group: int
+    """Number of a group of conversations. They share answers of models, which are kept for all of them."""
+    of_group: int = 1
+    """How many there are in the group."""
+    earlier: tuple[Turn, ...] = ()
+    """The turns of the conversation to be held that are there already, because it was cut off."""
+
+    @property
+    def key(self) -> ConversationKey:
+        """What identifies the conversation to be held: after a failed try, the next one."""
+        assert self.job is not None
+        key = self.job.key
+        return key if self.known is None else replace(key, id=derive_next_try(self.known.id))
+
+    def subtract(self, event: Event) -> ConversationTask:
+        """See `WorkTask`."""
+        match event:
+            case TurnDone(_, turn, True):
+                return replace(self, earlier=(*self.earlier, turn))
+            case ConversationDone(conversation, lacking):
+                return replace(self, job=None, known=conversation, lacking=lacking, earlier=())
+            case EvidenceFound(conversation):
+                return replace(self, known=conversation)
+            case VerdictDone(verdict):
+                done = build_verdict_key(verdict)
+                return replace(self, lacking=tuple(key for key in self.lacking if key != done))
+        return self
+
+    def fail(self, reason: str) -> Iterable[Event]:
+        """See `WorkTask`."""
+        if self.job is not None:
+            failed = build_ended_conversation(self.key, "error", error=reason)
+            known = self.known
+            again = known if known is not None and is_same_failure(known, failed) else failed
+            yield ConversationDone(again, ())
+        for key in self.lacking:
+            yield VerdictDone(Verdict(outcome="failed", error=reason, **key._asdict()))
+
+
+class Executor(Protocol):
+    """Holds and judges conversations."""
+
+    @property
+    def concurrency(self) -> int:
+        """Conversations held, and turns judged, at the same time."""
+        ...
+
+    async def perform(self, task: ConversationTask, emit: Emit) -> None:
+        """Hold a conversation, judge its turns, and emit what comes of it."""
+
+
+class LocalExecutor:
+    """Holds and judges conversations in this process.
+
+    Args:
+        participants: who takes part.
+    """
+
+    def __init__(self, participants: Participants) -> None:
+        self._participants = participants
+        self._detectors = {detector.name: detector for detector in participants.detectors}
+        self._groups: dict[int, _Shared] = {}
+        # Two semaphores: conversations that are held must not wait for a slow detector.
+        limits, most = participants.limits, participants.concurrency
+        self._conversation_slots = limits.make_places() if limits else asyncio.Semaphore(most)
+        self._judgement_slots = limits.make_places() if limits else asyncio.Semaphore(most)
+        self.concurrency = participants.concurrency
+
+    async def perform(self, task: ConversationTask, emit: Emit) -> None:
+        """See `Executor`."""
+        if task.group not in self._groups:
+            self._groups[task.group] = _Shared(self._participants.keep_answers(), task.of_group)
+        try:
+            with staying():
+                conversation: Conversation | None = task.known
+                lacking: Sequence[VerdictKey] = task.lacking
+                if task.job is not None:
+                    conversation, lacking = await self._hold(task, task.job, emit)
+                assert conversation is not None
+                if lacking:
+                    conversation = await self._find_evidence(conversation, emit)
+                await self._judge(conversation, lacking, emit)
+        finally:
+            if self._groups[task.group].one_ended():
+                del self._groups[task.group]
+
+    async def _hold(
+        self, task: ConversationTask, job: Job, emit: Emit
+    ) -> tuple[Conversation, Sequence[VerdictKey]]:
+        async with self._conversation_slots:
+            chatbot = self._participants.make_chatbot_of(job)
+            resumable = not has_memory(chatbot)
+            with self._participants.count_as_work():
+                conversation = await converse(
+                    task.key,
+                    self._participants.make_user(job),
+                    chatbot,
+                    job.most_turns(self._participants.max_turns),
+                    lambda turn: emit(TurnDone(task.key.id, turn, resumable)),
+                    task.earlier if resumable else (),
+                )
+        require_running()
+        lacking = tuple(
+            VerdictKey(conversation.id, turn, detector.name, detector.version)
+            for turn in range(len(conversation.turns))
+            for detector in self._participants.detectors
+        )
+        if task.known is not None and is_same_failure(task.known, conversation):
+            conversation, lacking = task.known, task.lacking
+        elif lacking and (evidence := self._participants.evidence) is not None:
+            try:
+                conversation = await evidence.complete_all(conversation)
+            except BaseException:
+                emit(ConversationDone(conversation, lacking))  # what was said is not lost
+                raise
+        emit(ConversationDone(conversation, lacking))
+        return conversation, lacking
+
+    async def _find_evidence(self, conversation: Conversation, emit: Emit) -> Conversation:
+        """Return a conversation with its evidence; emit it if that was still to be searched."""
+        if (evidence := self._participants.evidence) is None:
+            return conversation
+        found = await evidence.complete_all(conversation)
+        if found is not conversation:
+            emit(EvidenceFound(found))
+        return found
+
+    async def _judge(self, conversation: Conversation, lacking: Sequence[VerdictKey], emit: Emit) -> None:
+        said = conversation.history(len(conversation.turns))
+        async with asyncio.TaskGroup() as tasks:
+            for key in lacking:
+                tasks.create_task(self._judge_turn(conversation, said, key, emit))
+
+    async def _judge_turn(
+        self, conversation: Conversation, said: Sequence[Message], key: VerdictKey, emit: Emit
+    ) -> None:
+        turn = conversation.turns[key.turn]
+        async with self._judgement_slots:
+            view = TurnView(
+                history=tuple(said[: 2 * conversation.depth(turn.index)]),
+                question=turn.user,
+                passages=turn.passages,
+                reply=turn.reply,
+                knowledge=self._participants.knowledge,
+            )
+            with self._participants.count_as_work():
+                [judgement] = await run_detector(self._detectors[key.detector], [view])
+        require_running()
+        emit(VerdictDone(Verdict(**dict(judgement), **key._asdict())))
+
+
+class _Shared:
+    """Keeps answers of models until the last of several conversations has ended."""
+
+    def __init__(self, kept: AbstractContextManager[None], conversations: int) -> None:
+        self._kept, self._left = kept, conversations
+        kept.__enter__()
+
+    def one_ended(self) -> bool:
+        """Count a conversation that ended; return whether it was the last one."""
+        self._left -= 1
+        if not self._left:
+            self._kept.__exit__(None, None, None)
+        return not self._left
+
+
+def is_same_failure(one: Conversation, other: Conversation) -> bool:
+    """Return whether both failed for the same reason, after the same words."""
+    said = [[(turn.user, turn.reply) for turn in held.turns] for held in (one, other)]
+    return other.stop_reason == "error" and one.error == other.error and said[0] == said[1]

@@ -1,0 +1,201 @@
+"""Fixed-prefix mode: conversations that branch off from those of a finished run (docs/fixed-prefix.md).
+
+Fixed-prefix mode: conversations that branch off from those of a finished run (docs/fixed-prefix.md).
+All chatbots get the same history and the same message of the user, and each gives one reply. So what differs
+between the replies is the chatbot's doing, and not that of the way a conversation took.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hallulab.scenarios.attacks.attack import hash_attack
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.text.wording import format_count
+from hallulab.scenarios.transcript import Branch, Conversation, Turn
+from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage
+from hallulab.simulator.engine.plan import Job, compute_scenario_version, get_model_name, reply_settings
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment_json import BranchedFrom, SavedExperiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import Journals, LineHeader
+from hallulab.simulator.records.makers import ComponentVersions
+
+REPLIES = 1
+"""Replies of a branched conversation."""
+
+
+@dataclass(frozen=True)
+class PrefixSource:
+    """Where conversations branch off."""
+
+    chatbot: str
+    """Name of the chatbot with whom they were held."""
+    conversations: Sequence[Conversation]
+    """These conversations; no two have the same persona and seed."""
+    turns: frozenset[int] | None
+    """Turns that are held anew; None: all."""
+
+    def branches(self) -> list[tuple[Conversation, Turn]]:
+        """Return the turns that are held anew, each with its conversation."""
+        return [
+            (conversation, turn)
+            for conversation in self.conversations
+            for turn in conversation.turns
+            if self.turns is None or turn.index in self.turns
+        ]
+
+    def identity(self) -> dict[str, str]:
+        """Return what must not change while a folder with branches grows: the text that is given."""
+        texts = {
+            f"conversation with persona {one.persona}, seed {one.seed}": digest(
+                [one.id, [[turn.user, turn.reply] for turn in one.turns]]
+            )[:16]
+            for one in self.conversations
+        }
+        return {"the chatbot that is branched off from": self.chatbot, **texts}
+
+
+def branch_jobs(
+    prefixes: PrefixSource, experiment: Experiment, scenario: Scenario, made_by: ComponentVersions
+) -> list[Job]:
+    """Return a conversation for every branch and chatbot, branch by branch, so that pairs are complete early.
+
+    The seed is that of the earlier conversation, so its own chatbot is asked the same again.
+    """
+    model = get_model_name(experiment, "chatbot")
+    shared = {"scenario": compute_scenario_version(scenario), "model": model, **reply_settings(experiment)}
+    attack = experiment.attack
+    if attack is not None and attack.retrieval is not None:  # the scenario shows what is done to documents
+        shared["attack"] = hash_attack(attack)
+    jobs = []
+    for conversation, turn in prefixes.branches():
+        branch = Branch(
+            conversation=conversation.id, turn=turn.index, history=conversation.history(turn.index)
+        )
+        for bot in experiment.chatbots:
+            version = made_by.version(bot.name)
+            identity = {
+                **shared,
+                "made_by": version,
+                "chatbot": bot.name,
+                "seed": conversation.seed,
+                "branch": branch.model_dump(mode="json"),
+                "message": turn.user,
+            }
+            key = ConversationKey(
+                digest(identity)[:16],
+                conversation.scenario,
+                conversation.persona,
+                bot.name,
+                model,
+                conversation.seed,
+                version,
+                branch,
+            )
+            jobs.append(Job(key, GivenMessage(turn.user), bot))
+    return jobs
+
+
+@dataclass(frozen=True)
+class Branching:
+    """A finished run, and where conversations branch off from it."""
+
+    run: Path
+    """Its folder."""
+    prefixes: PrefixSource
+    """The turns that are held anew."""
+    free: Journals
+    """What all its chatbots said to the same personas with the same seeds, and the verdicts on it."""
+
+    def saved(self) -> BranchedFrom:
+        """Return what `experiment.json` says of it."""
+        return BranchedFrom(
+            run=str(self.run), chatbot=self.prefixes.chatbot, digest=digest(self.prefixes.identity())
+        )
+
+    def require_other(self, folder: RunFolder) -> None:
+        """Raise UsageError if `folder` is the run itself, which would be overwritten."""
+        if os.path.realpath(folder.path) == os.path.realpath(self.run):
+            raise UsageError(f"--out {folder.path}: this is the run to branch off from. Give another folder.")
+
+
+def find_branching(folder: RunFolder, chatbot: str | None, turns: Collection[int] | None) -> Branching:
+    """Find the turns of one chatbot's conversations that are held anew.
+
+    One chatbot's, because every chatbot then answers after each history once: another chatbot's conversations
+    with the same personas begin with the same messages.
+
+    Args:
+        folder: the finished run.
+        chatbot: its chatbot whose conversations they are; None: the first that said something.
+        turns: the turns, from 0; None: all.
+
+    Raises:
+        UsageError: it is no run folder or is damaged, it branches off itself, or nothing is found.
+    """
+    folder.require()
+    saved = folder.read_experiment()
+    if saved is not None and saved.branched_from is not None:
+        raise UsageError(
+            f"{folder.path}: its conversations branch off from {saved.branched_from.run}. "
+            "Branch off from that one."
+        )
+    journals = folder.read_journals()
+    spoken = [one for one in journals.conversations if one.turns]
+    if not spoken:
+        raise UsageError(f"{folder.conversations} has no reply yet: there is nothing to branch off from.")
+    name = chatbot or _choose_chatbot(spoken, saved)
+    own = [one for one in spoken if one.chatbot == name]
+    if not own:
+        names = ", ".join(sorted({one.chatbot for one in spoken}))
+        raise UsageError(
+            f"{folder.conversations} has no reply of a chatbot {name!r}. It has those of {names}."
+        )
+    prefixes = PrefixSource(name, _sort_unique(own, folder), None if turns is None else frozenset(turns))
+    if not prefixes.branches():
+        longest = max(len(one.turns) for one in own)
+        asked = ", ".join(map(str, sorted(turns or ())))
+        raise UsageError(
+            f"{folder.conversations}: no conversation of {name} has turn {asked}. The longest has "
+            f"{format_count(longest, 'turn')}; the first is turn 0."
+        )
+    return Branching(folder.path, prefixes, _select_same_cases(journals, prefixes.conversations, saved))
+
+
+def _choose_chatbot(spoken: Sequence[Conversation], saved: SavedExperiment | None) -> str:
+    """Return the first chatbot of the experiment that said something; else the first by name."""
+    said = {one.chatbot for one in spoken}
+    named = [bot.name for bot in saved.experiment.chatbots if bot.name in said] if saved else []
+    return (named or sorted(said))[0]
+
+
+def _sort_unique(own: Sequence[Conversation], folder: RunFolder) -> list[Conversation]:
+    """Return the conversations in the order of personas and seeds, of which none may occur twice."""
+    found: dict[tuple[str, str, int], Conversation] = {}
+    for conversation in own:
+        key = _build_case(conversation)
+        if key in found:
+            raise UsageError(
+                f"{folder.conversations}: {conversation.chatbot} has two conversations with persona "
+                f"{conversation.persona}, seed {conversation.seed}, scenario {conversation.scenario}. "
+                "Branch off from one configuration at a time."
+            )
+        found[key] = conversation
+    return [found[key] for key in sorted(found)]
+
+
+def _select_same_cases(
+    journals: Journals, conversations: Sequence[Conversation], saved: SavedExperiment | None
+) -> Journals:
+    cases = {_build_case(one) for one in conversations}
+    return journals.current(saved).about(lambda head: _build_case(head) in cases)
+
+
+def _build_case(conversation: Conversation | LineHeader) -> tuple[str, str, int]:
+    return (conversation.scenario, conversation.persona, conversation.seed)

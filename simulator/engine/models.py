@@ -1,0 +1,292 @@
+"""Open, record and serve the models of an experiment."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import httpx2
+from tenacity import wait_none
+
+from hallulab.agents.machine.cache import Listener
+from hallulab.agents.models.adaptive import AUTO, AdaptiveLimits, AdaptiveTransport
+from hallulab.agents.models.batch import MOST_WAVES, BatchTransport
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import Recording
+from hallulab.agents.models.transport import PatientTransport, make_network
+from hallulab.agents.models.watched_pool import WatchedPool
+from hallulab.agents.retrieval.knowledge import KnowledgeBase
+from hallulab.agents.served_model import list_model_warnings
+from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
+from hallulab.detectors.base.protocol import Detector
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.engine.batch import EVERYTHING, check_batch_apis, serve_waves
+from hallulab.simulator.options.groups import BatchService, RecordingOptions, WorkerOptions, to_path
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.recipients import collect_endpoints
+
+if TYPE_CHECKING:
+    from hallulab.agents.serving.server import ServedModel
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How an experiment is run, as opposed to what it is.
+
+    Raises:
+        UsageError: it is recorded and replayed at once, or there are no workers.
+    """
+
+    fresh: bool = False
+    """Delete what the folder holds of an earlier run."""
+    record: Path | None = None
+    """Record into this file."""
+    replay: Path | None = None
+    """Replay from this file."""
+    quiet: bool = False
+    """No progress bars."""
+    server_flags: tuple[str, ...] = ()
+    """Passed on to the model server."""
+    transport: httpx2.AsyncBaseTransport | None = None
+    """Sends the requests and may watch them; None: the network."""
+    workers: int = 1
+    """Processes that do the work. One: this process does."""
+    batch: BatchService | None = None
+    """Who answers models' requests in waves; None: they are asked one by one."""
+    ray: str | None = None
+    """Address of the Ray cluster whose actors do the work, or `local`; None: no cluster."""
+    ray_resources: tuple[str, ...] = ()
+    """What each actor takes, as NAME=AMOUNT."""
+    prepare_worker: Callable[[], None] | None = None
+    """Called first in each worker process; for tests and measurements."""
+
+    @classmethod
+    def from_options(
+        cls,
+        options: RecordingOptions,
+        fresh: bool = False,
+        batch: BatchService | None = None,
+    ) -> RunSettings:
+        """Return how an experiment is run with the options of a command."""
+        performing = options if isinstance(options, WorkerOptions) else WorkerOptions()
+        return cls(
+            fresh=fresh,
+            record=to_path(options.record),
+            replay=to_path(options.replay),
+            quiet=options.quiet,
+            server_flags=tuple(options.server_flags),
+            workers=performing.workers,
+            ray=performing.ray,
+            ray_resources=tuple(performing.ray_resources),
+            batch=batch,
+        )
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise UsageError(f"--workers {self.workers}: at least one process does the work.")
+        if self.record is not None and self.replay is not None:
+            raise UsageError("--record and --replay exclude each other: give one of them.")
+        if self.batch not in (None, *get_args(BatchService)):
+            raise UsageError(f"--batch {self.batch}: give {' or '.join(get_args(BatchService))}.")
+        if self.batch is not None and self.replay is not None:
+            raise UsageError("--batch and --replay exclude each other: a replay asks no model.")
+        if self.batch is not None and (self.workers > 1 or self.ray is not None):
+            other = "--workers" if self.ray is None else "--ray"
+            raise UsageError(
+                f"--batch and {other} exclude each other: one process asks for all, or each would send "
+                f"waves of its own. Leave out {other}."
+            )
+        if self.ray_resources and self.ray is None:
+            raise UsageError("--ray-resources: these are of actors of a Ray cluster. Give --ray, too.")
+
+
+def ensure_model(experiment: Experiment) -> Experiment:
+    """Return the experiment with a model: its own, or the default one if hallulab serves it.
+
+    Raises:
+        UsageError: an endpoint is given but not the model's name.
+    """
+    if experiment.model is not None:
+        return experiment
+    if experiment.base_url is not None:
+        raise UsageError(f"name the model that {experiment.base_url} serves with --model.")
+    return experiment.model_copy(update={"model": DEFAULT_CPU_MODEL})
+
+
+def make_limits(experiment: Experiment, recording: Recording, sharers: int = 1) -> AdaptiveLimits | None:
+    """Make the limits of an experiment whose `concurrency` is found out; None for others, and for a replay.
+
+    Args:
+        recording: keeps the answers or provides them.
+        sharers: how many processes share them.
+    """
+    if experiment.concurrency != AUTO or recording.replaying:
+        return None
+    urls = experiment.base_urls or ((experiment.base_url,) if experiment.base_url else ())
+    return AdaptiveLimits(urls, sharers)
+
+
+@asynccontextmanager
+async def open_pool(
+    experiment: Experiment,
+    recording: Recording,
+    transport: httpx2.AsyncBaseTransport | None = None,
+    limits: AdaptiveLimits | None = None,
+    watched: bool = False,
+) -> AsyncIterator[ModelPool]:
+    """Open the experiment's models, to make components with.
+
+    Models that hallulab serves get their address in `serve_models`.
+
+    Args:
+        recording: keeps the answers or provides them; it is closed at the end.
+        transport: see `RunSettings`.
+        limits: of its endpoints; None: those of `make_limits`.
+        watched: whether calls can be watched while they are under way.
+
+    Raises:
+        UsageError: like `ensure_model`.
+    """
+    limits = limits or make_limits(experiment, recording)
+    if limits is not None:
+        transport = AdaptiveTransport(limits, transport or make_network())
+    try:
+        made = WatchedPool if watched else ModelPool
+        pool = _build_pool(made, ensure_model(experiment), recording, transport)
+        try:
+            yield pool
+        finally:
+            await pool.close()
+    finally:
+        recording.close()
+
+
+@asynccontextmanager
+async def serve_models(
+    pool: ModelPool,
+    settings: RunSettings,
+    needed: bool = True,
+    waves: BatchTransport | None = None,
+    asked: Collection[str] | None = None,
+) -> AsyncIterator[str | None]:
+    """Serve the models that have no address, check that all answer, and yield the revision served.
+
+    Args:
+        needed: False if nobody asks a model; then nothing is started or checked.
+        waves: asks the models in waves later; None: they are asked one by one.
+        asked: names of the models that are asked; None: all.
+
+    Raises:
+        UsageError: an API key is missing, or flags are given for a server that is not started.
+        OperationalError: a server does not start, an endpoint does not answer, or the recording cannot be
+            written.
+    """
+    if needed:
+        pool.check_keys()
+    endpoint = pool.get().endpoint
+    here = needed and not endpoint.base_url and not pool.recording.replaying
+    if settings.server_flags and not here:
+        raise UsageError(f"`-- {settings.server_flags[0]}`: no server is started here, so it takes no flags.")
+    async with AsyncExitStack() as until_the_end:
+        revision = None
+        with ExitStack() as progress:
+            if here:
+                from hallulab.agents.progress import shown_progress
+
+                on_progress = progress.enter_context(shown_progress(settings.quiet))
+                serving = _serve_here if waves is None else partial(serve_waves, waves)
+                server = await until_the_end.enter_async_context(
+                    serving(endpoint.model, settings.server_flags, on_progress)
+                )
+                pool.bind(server.base_url)
+                revision = server.revision
+            if needed and waves is not None:
+                await check_batch_apis(waves, pool)
+            if needed:
+                await pool.check(asked)
+        if needed:
+            for sentence in list_model_warnings(pool):
+                _log.warning(sentence)
+        yield revision
+
+
+def _serve_here(
+    model: str, extra_flags: Sequence[str], on_progress: Listener
+) -> AbstractAsyncContextManager[ServedModel]:
+    from hallulab.agents.serving.server import serve
+
+    return serve(model, extra_flags=extra_flags, on_progress=on_progress)
+
+
+def open_recording(settings: RunSettings) -> Recording:
+    """Open the recording that the settings ask for, or one in memory.
+
+    Raises:
+        UsageError: the file to replay does not exist or is no recording.
+    """
+    if settings.replay is not None:
+        return Recording.replay(settings.replay)
+    if settings.record is not None:
+        return Recording.record(settings.record)
+    return Recording()
+
+
+def warn_of(detectors: Iterable[Detector]) -> None:
+    """Log what a user should know of detectors whose models are served."""
+    for detector in detectors:
+        for sentence in detector.warnings:
+            _log.warning(sentence)
+
+
+def _build_pool(
+    made: type[ModelPool],
+    experiment: Experiment,
+    recording: Recording,
+    transport: httpx2.AsyncBaseTransport | None,
+) -> ModelPool:
+    patient = isinstance(transport, PatientTransport)
+    in_waves: dict[str, Any] = {"attempts": MOST_WAVES, "backoff": wait_none()} if patient else {}
+    return made(
+        collect_endpoints(experiment),
+        recording=recording,
+        concurrency=EVERYTHING if patient else experiment.at_once,
+        timeout_s=experiment.timeout,
+        transport=transport,
+        decision_samples=experiment.decision_samples,
+        base_urls=experiment.base_urls,
+        limits=experiment.endpoint_limits,
+        timed=experiment.timed,
+        **in_waves,
+    )
+
+
+async def build_knowledge(knowledge: KnowledgeBase, quiet: bool) -> None:
+    """Make the vectors now, not in the first search."""
+    from hallulab.agents.progress import shown_progress
+
+    with shown_progress(quiet) as on_progress:
+        await asyncio.to_thread(knowledge.build, on_progress)
+
+
+@asynccontextmanager
+async def start_embedding(knowledge: KnowledgeBase, starts: bool) -> AsyncIterator[asyncio.Task[None] | None]:
+    """Make the vectors while a model server starts here and shows its progress; yield what to wait for.
+
+    Args:
+        starts: whether a server is started; if not, nothing is made and None is yielded.
+    """
+    task = asyncio.create_task(build_knowledge(knowledge, quiet=True)) if starts else None
+    try:
+        yield task
+    finally:
+        # If the server did not start, its error is the one to tell.
+        if task is not None and not task.done():
+            task.cancel()

@@ -1,0 +1,140 @@
+"""Workers that are actors of a Ray cluster, on this machine or on several (`--ray`).
+
+An actor has a worker inside (`hallulab.simulator.engine.worker`) and is at the other end of a line: it
+hears messages one after the other, and speaks by a generator whose objects Ray hands over as they come.
+
+No key is given to Ray: workers read keys from the environment of their machine.
+"""
+
+from __future__ import annotations
+
+import importlib
+import queue
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hallulab.agents.machine.ray_cluster import CPU, split_resources
+from hallulab.simulator.engine.worker import serve
+
+_ENDED = object()
+"""What an actor's worker says last, within the actor."""
+
+
+def share(message: Any) -> Any:
+    """Put a message into the object store, from which a machine gets it once; return what is sent instead."""
+    return importlib.import_module("ray").put(message)
+
+
+class _Actor:
+    """A worker in an actor.
+
+    Args:
+        libraries: what it imports first.
+    """
+
+    def __init__(self, libraries: Sequence[str]) -> None:
+        self._libraries = libraries
+        self._ends = _LineEnds()
+
+    def hear(self, message: Any) -> None:
+        """Get a message for the worker."""
+        self._ends.heard.put(message)
+
+    def speak(self) -> Iterator[Any]:
+        """Run the worker, and yield its messages until it has ended."""
+
+        def run() -> None:
+            try:
+                serve(self._ends, self._libraries)
+            finally:
+                self._ends.said.put(_ENDED)
+
+        # A thread of its own, because the worker's event loop must not wait until a message has been fetched.
+        threading.Thread(target=run, daemon=True).start()
+        while (message := self._ends.said.get()) is not _ENDED:
+            yield message
+
+
+class _LineEnds:
+    """The worker's end of a line, within an actor (`hallulab.simulator.engine.worker.DriverLine`)."""
+
+    def __init__(self) -> None:
+        self.heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.said: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def send(self, message: Any) -> None:
+        """See `DriverLine`."""
+        self.said.put(message)
+
+    def __iter__(self) -> Iterator[Any]:
+        """See `DriverLine`."""
+        while True:
+            yield self.heard.get()
+
+
+class ActorStarter:
+    """Starts actors, each with a line to it.
+
+    Args:
+        resources: what each takes, by Ray's names.
+        libraries: what it imports first.
+        workers: how many there are at the same time.
+    """
+
+    def __init__(self, resources: Mapping[str, float], libraries: Sequence[str], workers: int) -> None:
+        self._resources = resources
+        self._libraries = libraries
+        self._left = workers
+
+    def start(self) -> RayLine:
+        """Start an actor.
+
+        One that takes the place of a dead one takes no core: its node may be gone, and the others are full.
+        """
+        self._left -= 1
+        resources = self._resources if self._left >= 0 else {**self._resources, CPU: 0.0}
+        return RayLine(resources, self._libraries)
+
+
+class RayLine:
+    """Starts a worker as an actor, and connects with it (`hallulab.simulator.engine.workers.WorkerLine`).
+
+    Args:
+        resources: what the actor takes, by Ray's names.
+        libraries: what it imports first.
+    """
+
+    def __init__(self, resources: Mapping[str, float], libraries: Sequence[str]) -> None:
+        self._ray = ray = importlib.import_module("ray")
+        # One thread each: messages are heard in their order while the other thread speaks.
+        actor = ray.remote(
+            **split_resources(resources),
+            concurrency_groups={"hearing": 1, "speaking": 1},
+            max_restarts=0,
+        )
+        self._actor = actor(_Actor).remote(tuple(libraries))
+        speak = self._actor.speak.options(num_returns="streaming", concurrency_group="speaking")
+        self._messages = speak.remote()
+        self._hear = self._actor.hear.options(concurrency_group="hearing")
+
+    def send(self, message: Any) -> None:
+        """See `WorkerLine`."""
+        self._hear.remote(message)
+
+    def __iter__(self) -> Iterator[Any]:
+        """See `WorkerLine`."""
+        try:
+            for message in self._messages:
+                yield self._ray.get(message)
+        except self._ray.exceptions.RayError:
+            pass  # `explain_end` says it
+
+    def explain_end(self) -> str:
+        """See `WorkerLine`."""
+        self.kill()
+        return "the worker's Ray actor ended"
+
+    def kill(self) -> None:
+        """See `WorkerLine`."""
+        self._ray.kill(self._actor)

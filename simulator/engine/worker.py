@@ -1,0 +1,156 @@
+"""A worker: it performs tasks, and sends the events to the process that started it.
+
+That process is `hallulab.simulator.engine.workers`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib
+import logging
+import queue
+import threading
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+from hallulab.agents.models.recording import Recording
+from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, get_first_error
+from hallulab.simulator.engine.execution import freeze_long_lived_objects
+from hallulab.simulator.engine.executors import TaskExecutor, WorkTask
+from hallulab.simulator.engine.models import make_limits, open_pool
+from hallulab.simulator.engine.processes import Pipe
+from hallulab.simulator.engine.workers import WorkerConfig
+
+
+def main(descriptor: int, libraries: Sequence[str]) -> None:
+    """Perform tasks until the pipe ends, or until told to end.
+
+    Args:
+        descriptor: of the socket to the process that started this one.
+        libraries: what to import first.
+    """
+    serve(Pipe(descriptor), libraries)
+
+
+class DriverLine(Protocol):
+    """Connects a worker with the process that started it."""
+
+    def send(self, message: Any) -> None:
+        """Send an object."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield what comes, until the other end is closed. Blocks."""
+
+
+def serve(line: DriverLine, libraries: Sequence[str]) -> None:
+    """Perform tasks until the line ends, or until told to end, in an event loop of its own.
+
+    Args:
+        line: where they come from.
+        libraries: what to import first.
+    """
+    for library in libraries:
+        importlib.import_module(library)
+    asyncio.run(_WorkerMain(line).serve())
+
+
+class _WorkerMain:
+    """Performs the tasks that the other process sends, and sends the events."""
+
+    def __init__(self, line: DriverLine) -> None:
+        self._line = line
+        self._kept: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._recording = threading.Lock()
+        self._tasks: asyncio.Queue[tuple[int, WorkTask[Any]] | None] = asyncio.Queue()
+
+    async def serve(self) -> None:
+        """Perform what is sent."""
+        loop = asyncio.get_running_loop()
+        messages = iter(self._line)
+        config: WorkerConfig = next(messages)
+
+        def listen() -> None:
+            for message in messages:
+                if message is None:
+                    break
+                name, *told = message
+                if name == "kept":
+                    self._kept.put(*told)
+                else:
+                    loop.call_soon_threadsafe(self._tasks.put_nowait, tuple(told))
+            self._kept.put(None)
+            with suppress(RuntimeError):  # the loop has ended by itself
+                loop.call_soon_threadsafe(self._tasks.put_nowait, None)
+
+        threading.Thread(target=listen, daemon=True).start()
+        try:
+            await self._follow(config)
+        except (Exception, BaseExceptionGroup, ReplayMiss) as error:  # noqa: BLE001 - raised by the driver
+            self._line.send(("failed", _convert_to_sendable(get_first_error(error))))
+
+    async def _follow(self, config: WorkerConfig) -> None:
+        logging.getLogger().addHandler(_Warnings(self._line))
+        gc.set_threshold(*config.collected_after)
+        if config.prepare is not None:
+            config.prepare()
+        experiment = config.experiment
+        recording = Recording.knowing(config.known, self._keep if config.recorded else None)
+        limits = make_limits(experiment, recording, config.workers)
+        async with open_pool(experiment, recording, limits=limits) as pool:
+            pool.bind(config.base_url)
+            if config.asks_model:
+                await pool.check()
+            executor = config.work.make_executor(experiment, pool, limits)
+            self._line.send(("ready",))
+            with freeze_long_lived_objects():
+                await self._perform_all(executor)
+            self._line.send(("reached", limits.list_reached() if limits else []))
+            self._line.send(("read", pool.read_how if config.asks_model else pool.list_bots()))
+            self._line.send(("asked", [(replica.answered, replica.failed) for replica in pool.replicas]))
+
+    async def _perform_all(self, executor: TaskExecutor) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            under_way = set()
+            while (wanted := await self._tasks.get()) is not None:
+                task = tasks.create_task(self._perform(executor, *wanted))
+                under_way.add(task)
+                task.add_done_callback(under_way.discard)
+            for task in under_way:
+                task.cancel()
+
+    async def _perform(self, executor: TaskExecutor, number: int, task: WorkTask[Any]) -> None:
+        await executor.perform(task, lambda event: self._line.send(("event", number, event)))
+        self._line.send(("done", number))
+
+    def _keep(self, kind: str, key: str, answer: Any) -> Any:
+        """Have an answer recorded; return the one that counts."""
+        with self._recording:
+            self._line.send(("record", kind, key, answer))
+            kept = self._kept.get()
+        if kept is None:
+            raise OperationalError("the run has ended.")
+        return kept
+
+
+class _Warnings(logging.Handler):
+    """Sends warnings, without their tracebacks, to be shown there."""
+
+    def __init__(self, line: DriverLine) -> None:
+        super().__init__(logging.WARNING)
+        self._line = line
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._line.send(("warned", record.name, record.getMessage()))
+
+
+def _convert_to_sendable(error: BaseException) -> BaseException:
+    """Return an error that can be sent, and means the same there."""
+    for kind in (UsageError, OperationalError, ReplayMiss):
+        if isinstance(error, kind):
+            return kind(str(error))
+    if isinstance(error, HallulabError | OSError):
+        return OperationalError(str(error))
+    return RuntimeError("".join(traceback.format_exception(error)))

@@ -1,0 +1,399 @@
+"""Workers: each performs tasks in a process of its own, and this process alone writes.
+
+A worker is at the other end of a `WorkerLine`: a pipe (`hallulab.simulator.engine.processes`) or Ray
+(`hallulab.simulator.engine.ray_actors`). It makes an executor once
+(`hallulab.simulator.engine.worker`), the one that this process would have, and sends back the events. It
+ends when the line ends, so none outlives this process, however that ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from hallulab.agents.models.abilities import ReadHow
+from hallulab.agents.models.adaptive import AdaptiveLimits, ReachedLimit
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import CacheSnapshot, Recording
+from hallulab.agents.models.replicas import Replica
+from hallulab.scenarios.errors import HallulabError, OperationalError
+from hallulab.simulator.engine.executors import Happening, TaskExecutor, WorkTask
+from hallulab.simulator.records.config import Experiment
+
+TRIES = 2
+"""How often the work on a task is begun: a worker that dies costs one more try."""
+
+PAUSES_S = (1.0, 5.0, 20.0)
+"""Seconds before a worker that ended before it could begin is replaced, once each. A cluster takes ten to
+know that a machine is gone."""
+
+_LEAVE_S = 10.0
+"""Seconds in which a worker must have ended after it was told to."""
+
+SLOW_TO_SEARCH = ("lancedb",)
+"""Libraries that are imported at the first search, which stops all conversations of a process for seconds."""
+
+
+class WorkerLine(Protocol):
+    """Connects this process with a worker that it has started."""
+
+    def send(self, message: Any) -> None:
+        """Send an object. If nobody is at the other end any more, who receives hears that."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield what the worker sends until it has ended. Blocks."""
+
+    def explain_end(self) -> str:
+        """Return how the worker ended, after its last message."""
+
+    def kill(self) -> None:
+        """End the worker at once."""
+
+
+class Work(Protocol):
+    """What workers do."""
+
+    def make_executor(
+        self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
+    ) -> TaskExecutor:
+        """Make what performs the tasks, in a worker.
+
+        Args:
+            experiment: the one of `WorkerConfig`.
+            pool: its models, which have their addresses.
+            limits: see `Participants`.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class WorkerConfig:
+    """What a worker is sent before its first task."""
+
+    experiment: Experiment
+    """The experiment, with its model."""
+    work: Work
+    """What is done."""
+    base_url: str
+    """Where models without an address of their own are served."""
+    asks_model: bool
+    """Whether a model is asked."""
+    known: CacheSnapshot
+    """What the recording holds already."""
+    recorded: bool
+    """Whether the driver keeps the answers, for all workers."""
+    workers: int = 1
+    """How many processes share what endpoints are asked at most."""
+    prepare: Callable[[], None] | None = None
+    """Called first; for tests."""
+    collected_after: tuple[int, int, int] = field(default_factory=gc.get_threshold)
+    """When garbage is collected: as it is here."""
+
+
+class WorkerExecutor:
+    """Performs tasks in several workers (an `Executor`). Leaving it ends them.
+
+    Tasks of one group go to one worker, because they share answers of models.
+
+    They start at once, and import while the run is prepared; then they are configured.
+
+    Args:
+        number: how many.
+        concurrency: replies that each makes at once.
+        start: starts one.
+    """
+
+    def __init__(self, number: int, concurrency: int, start: Callable[[], WorkerLine]) -> None:
+        self._open_line = start
+        self.number = number
+        self.concurrency = number * concurrency
+        self._slots: list[_WorkerSlot] = []
+        self._groups: dict[int, _WorkerSlot] = {}
+        self.read_how: list[ReadHow] = []
+        """How the models were read by workers that have ended."""
+        self.reached: list[Sequence[ReachedLimit]] = []
+        """What the limits of workers that have ended had come to, where they are adaptive."""
+        self._left: Counter[int] = Counter()
+        """Tasks of each group that have not ended."""
+
+    async def __aenter__(self) -> Self:
+        self._slots = [_WorkerSlot(_Worker(self._open_line())) for _ in range(self.number)]
+        return self
+
+    def configure(self, config: Any, recording: Recording, replicas: Sequence[Replica] = ()) -> None:
+        """Send the configuration to all workers, and to those that take the place of dead ones.
+
+        Args:
+            config: a `WorkerConfig`, or what the line makes one of at its other end.
+            recording: keeps what they record.
+            replicas: the endpoints of the default model if there are several; they count what workers ask.
+        """
+        self._configure = partial(
+            _Worker.configure,
+            config=config,
+            recording=recording,
+            replicas=replicas,
+            reached=self.reached,
+            read_how=self.read_how,
+        )
+        for slot in self._slots:
+            self._configure(slot.worker)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.leave()
+
+    async def leave(self) -> None:
+        """Wait until all have ended, and have told what they asked of each endpoint."""
+        for slot in self._slots:
+            slot.worker.leave()
+        await asyncio.gather(*(asyncio.to_thread(slot.worker.end) for slot in self._slots))
+
+    async def perform(self, task: WorkTask[Happening], emit: Callable[[Happening], None]) -> None:
+        """See `Executor`.
+
+        Raises:
+            OperationalError: a worker ended before it could begin.
+        """
+        slot = self._choose_slot(task)
+        under_way = _TaskUnderWay(task, emit)
+        try:
+            for number in range(TRIES):
+                # A task that kills its worker must not take the others' second tries with it.
+                async with slot.second_tries if number else nullcontext():
+                    try:
+                        await self._let_begin(slot)
+                        return await slot.worker.perform(under_way)
+                    except _WorkerExited as died:
+                        reason = f"{died}, and so did the next one"
+            under_way.fail(reason)
+        finally:
+            slot.tasks -= 1
+            self._left[task.group] -= 1
+            if not self._left[task.group]:
+                del self._left[task.group], self._groups[task.group]
+
+    async def _let_begin(self, slot: _WorkerSlot) -> None:
+        """Wait until the worker of a slot can begin. One that ends before is replaced: nobody's fault.
+
+        Raises:
+            OperationalError: the workers of all slots ended before they could begin, so the next ones cannot
+                either.
+            _WorkerExited: so many after each other could not.
+        """
+        for pause_s in (*PAUSES_S, None):
+            if slot.worker.gone is not None:
+                slot.began = slot.began or slot.worker.could_begin
+                slot.worker = _Worker(self._open_line())
+                self._configure(slot.worker)
+            try:
+                return await slot.worker.wait_until_it_begins()
+            except _WorkerExited as died:
+                if not await self._wait_for_one_that_begins():
+                    raise OperationalError(
+                        f"{died} before it could begin. Lower --workers, or leave it out."
+                    ) from died
+                if pause_s is None:
+                    raise
+                await asyncio.sleep(pause_s)
+
+    async def _wait_for_one_that_begins(self) -> bool:
+        """Wait until the worker of any slot can begin; return False if those of all ended before."""
+        for slot in self._slots:
+            with suppress(_WorkerExited):
+                if not slot.began:
+                    await slot.worker.wait_until_it_begins()
+                return True
+        return False
+
+    def _choose_slot(self, task: WorkTask[Any]) -> _WorkerSlot:
+        if task.group not in self._groups:
+            slot = min(self._slots, key=lambda slot: slot.tasks)
+            slot.tasks += task.of_group
+            self._groups[task.group], self._left[task.group] = slot, task.of_group
+        return self._groups[task.group]
+
+
+class _TaskUnderWay:
+    """A task that a worker performs, and what is left of it."""
+
+    def __init__(self, task: WorkTask[Any], emit: Callable[[Any], None]) -> None:
+        self.task = task
+        self._emit = emit
+
+    def emit(self, event: Any) -> None:
+        """Pass an event on, and remember what is left."""
+        self.task = self.task.subtract(event)
+        self._emit(event)
+
+    def fail(self, reason: str) -> None:
+        """Emit failures for what is left, because no worker can do it."""
+        for event in self.task.fail(reason):
+            self._emit(event)
+
+
+class _WorkerExited(Exception):
+    """A worker ended before its work was done; the text says how."""
+
+
+class _Worker:
+    """A worker, seen from this process.
+
+    Args:
+        line: connects with it.
+    """
+
+    def __init__(self, line: WorkerLine) -> None:
+        self.gone: BaseException | None = None
+        """Why it does nothing any more; None while it does."""
+        self.could_begin = False
+        """Whether it has made its executor."""
+        self._loop = asyncio.get_running_loop()
+        self._recording: Recording | None = None
+        self._replicas: Sequence[Replica] = ()
+        self._reached: list[Sequence[ReachedLimit]] = []
+        self._read_how: list[ReadHow] = []
+        self._ready: asyncio.Future[None] = self._loop.create_future()
+        self._tasks: dict[int, tuple[_TaskUnderWay, asyncio.Future[None]]] = {}
+        self._begun = 0
+        self._line = line
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def configure(
+        self,
+        config: Any,
+        recording: Recording,
+        replicas: Sequence[Replica],
+        reached: list[Sequence[ReachedLimit]],
+        read_how: list[ReadHow],
+    ) -> None:
+        """Send the configuration; see `WorkerExecutor.configure`."""
+        self._recording, self._replicas, self._reached = recording, replicas, reached
+        self._read_how = read_how
+        self._line.send(config)
+
+    async def wait_until_it_begins(self) -> None:
+        """Wait until it has made its executor.
+
+        Raises:
+            _WorkerExited: it ended before.
+            HallulabError: it cannot.
+        """
+        await asyncio.shield(self._ready)
+
+    async def perform(self, task: _TaskUnderWay) -> None:
+        """Have a task performed. It has begun.
+
+        Raises:
+            _WorkerExited: it ended before the task was done.
+            HallulabError, ReplayMiss, OSError: the run must end, as if this process had performed the task.
+        """
+        if self.gone is not None:
+            raise self.gone
+        self._begun += 1
+        number, done = self._begun, self._loop.create_future()
+        self._tasks[number] = task, done
+        try:
+            self._line.send(("task", number, task.task))
+            await done
+        finally:
+            del self._tasks[number]
+
+    def _listen(self) -> None:
+        """Hear the worker until it has ended."""
+        for name, *told in self._line:
+            self._loop.call_soon_threadsafe(self._heard, name, *told)
+        self._loop.call_soon_threadsafe(self._end_with, _WorkerExited(self._line.explain_end()))
+
+    def _heard(self, name: str, *told: Any) -> None:
+        """Do what a message asks for; what cannot be written ends the run."""
+        try:
+            match name:
+                case "ready":
+                    self.could_begin = True
+                    self._ready.set_result(None)
+                case "failed":
+                    self._end_with(*told)
+                case "reached":
+                    self._reached.append(*told)
+                case "read":
+                    self._read_how.extend(*told)
+                case "asked":
+                    self._count(*told)
+                case "record":
+                    self._record(*told)
+                case "warned":
+                    logger, text = told
+                    logging.getLogger(logger).warning("%s", text)
+                case "event":
+                    self._pass_on(*told)
+                case "done":
+                    self._finish(*told)
+        except (HallulabError, OSError) as error:
+            self._end_with(error)
+
+    def _pass_on(self, number: int, event: Any) -> None:
+        """Pass on an event of a task, unless nobody waits for it any more."""
+        if number in self._tasks:
+            task, _ = self._tasks[number]
+            task.emit(event)
+
+    def _finish(self, number: int) -> None:
+        if number in self._tasks:
+            _, done = self._tasks[number]
+            done.set_result(None)
+
+    def _count(self, asked: Sequence[tuple[int, int]]) -> None:
+        for replica, (answered, failed) in zip(self._replicas, asked, strict=True):
+            replica.answered += answered
+            replica.failed += failed
+
+    def _end_with(self, error: BaseException) -> None:
+        self.gone = self.gone or error
+        waiting = [self._ready, *(done for _, done in self._tasks.values())]
+        for future in waiting:
+            if not future.done():
+                future.set_exception(self.gone)
+        self._ready.exception()  # heard, even if nobody waits for it
+
+    def _record(self, kind: str, key: str, answer: Any) -> None:
+        """Keep an answer; the worker waits for the one that counts, the first one to a key."""
+        assert self._recording is not None
+        self._line.send(("kept", self._recording.put(kind, key, answer)))
+
+    def leave(self) -> None:
+        """Tell it to end; at once, if it has nothing to do yet."""
+        if self._recording is None:
+            self._line.kill()
+        self._line.send(None)
+
+    def end(self) -> None:
+        """Wait until it has ended, or end it. Blocks."""
+        self._listener.join(_LEAVE_S)
+        if self._listener.is_alive():
+            self._line.kill()
+            self._listener.join()
+
+
+@dataclass
+class _WorkerSlot:
+    """The place of a worker, and of the next one if it dies."""
+
+    worker: _Worker
+    tasks: int = 0
+    """Tasks that it has, or will get with their groups."""
+    began: bool = False
+    """Whether a worker before this one could begin."""
+    second_tries: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by the only one at a time."""

@@ -1,1 +1,0 @@
-"""From an experiment file to finished conversations and verdicts."""

@@ -1,1 +1,0 @@
-"""Count what the journals hold: metrics, intervals, tests and costs. All functions here are pure."""

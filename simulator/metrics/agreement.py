@@ -1,0 +1,178 @@
+"""How far detectors agree on which turns to flag. Each turn is a unit and each detector a rater."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Self
+
+from markupsafe import Markup
+
+from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_count, format_number
+from hallulab.scenarios.transcript import Conversation, Frozen
+from hallulab.simulator.metrics.hallucinations import ByDetector
+from hallulab.simulator.metrics.metric import (
+    Flaws,
+    GroupedTable,
+    Metric,
+    PageSection,
+    Paragraph,
+    RunFacts,
+    Tallied,
+)
+from hallulab.simulator.show.columns import Column
+from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.statistics.agreement import (
+    compute_cohens_kappa,
+    compute_krippendorffs_alpha,
+    count_pairs,
+    count_units,
+)
+from hallulab.simulator.statistics.intervals import Rounded
+
+
+class PairAgreement(Frozen):
+    """Two detectors on the turns that both scored."""
+
+    a: str
+    """First detector."""
+    b: str
+    """Second detector."""
+    turns: int
+    """Turns that both scored."""
+    agreement: Rounded | None
+    """Share of them on which the two flags are equal; None without such turns."""
+    kappa: Rounded | None
+    """Cohen's kappa; None where all ratings are equal, for example where neither ever flags."""
+
+
+class Agreement(Frozen):
+    """All detectors of a run on the same turns."""
+
+    detectors: tuple[str, ...]
+    """Their names."""
+    turns: int
+    """Turns that at least two of them scored."""
+    alpha: Rounded | None
+    """Krippendorff's alpha for nominal data; None without such turns, or where all ratings are the same."""
+    pairs: tuple[PairAgreement, ...]
+    """Every two detectors."""
+
+
+class AgreementSection(Frozen):
+    """Fields of `report.json`."""
+
+    agreement: Agreement
+    """Agreement of the detectors on the same turns."""
+
+
+class DetectorAgreement(Metric):
+    """Collects what detectors flag. Failures and abstentions are no ratings."""
+
+    SECTION = AgreementSection
+    ORDER = TERMINAL_ORDER = 70
+
+    def __init__(self, run: RunFacts) -> None:
+        super().__init__(run)
+        self._flags: Counter[tuple[bool | None, ...]] = Counter()
+        """What the detectors say of a turn → number of such turns."""
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
+        """Add the verdicts on a conversation."""
+        for turn in {turn for found in verdicts.values() for turn in found}:
+            judged = [verdicts.get(name, {}).get(turn) for name in self.run.detectors]
+            self._flags[tuple(None if verdict is None else verdict.flagged for verdict in judged)] += 1
+
+    def merge(self, other: Self) -> None:
+        """Add the verdicts on other conversations."""
+        self._flags.update(other._flags)
+
+    def result(self, tallied: Tallied) -> AgreementSection:
+        """Compare the flags of the detectors."""
+        return AgreementSection(agreement=_compute_agreement(self.run.detectors, self._flags))
+
+    @classmethod
+    def lines(cls, report: RunReport) -> Sequence[str]:
+        """Say how far the detectors agree; nothing if only one judged."""
+        return describe_agreement(report.of(AgreementSection).agreement)
+
+    @classmethod
+    def section(cls, report: RunReport) -> PageSection | None:
+        """Show every two detectors in a matrix; nothing if only one judged."""
+        found = report.of(AgreementSection).agreement
+        if len(found.detectors) < 2:
+            return None
+        text = Markup(
+            "On flagging the same turns: share of the turns that both scored on which two detectors agree, "
+            "and in brackets Cohen’s kappa, which is 0 for agreement by chance. Krippendorff’s alpha of all "
+            "detectors, over {} {}: <b>{}</b>."
+        )
+        turns = choose_noun(found.turns, "turn")
+        hint = text.format(found.turns, turns, format_number(found.alpha, 2))
+        parts = (Paragraph(hint), _build_matrix(found))
+        return PageSection("agreement", "Agreement", "Agreement of the detectors", parts)
+
+
+def _build_matrix(found: Agreement) -> GroupedTable:
+    """Return a row and a column for each detector. Names may have dots, so fields are numbers."""
+    pairs = {frozenset((pair.a, pair.b)): pair for pair in found.pairs}
+    rows = []
+    for one in found.detectors:
+        row: dict[str, object] = {"detector": one}
+        for place, other in enumerate(found.detectors):
+            pair = pairs.get(frozenset((one, other)))
+            row[str(place)] = None if pair is None else pair.agreement
+            row[f"kappa {place}"] = None if pair is None else f"({format_number(pair.kappa, 2)})"
+        rows.append(row)
+    columns = [
+        Column(name, str(place), format=_format_share, beside=f"kappa {place}")
+        for place, name in enumerate(found.detectors)
+    ]
+    return GroupedTable([Column("Detector", "detector", kind="name"), *columns], [rows])
+
+
+def _format_share(share: float | None) -> str:
+    return NOTHING if share is None else f"{format_number(share, 0, 100)}%"
+
+
+def _compute_agreement(detectors: Sequence[str], flags: Mapping[tuple[bool | None, ...], int]) -> Agreement:
+    raters = list(zip(*flags, strict=True)) or [()] * len(detectors)
+    times = list(flags.values())
+    pairs = []
+    for (a, one), (b, two) in combinations(zip(detectors, raters, strict=True), 2):
+        both = count_pairs(one, two, times)
+        turns = both.total()
+        same = sum(number for (x, y), number in both.items() if x == y)
+        pairs.append(
+            PairAgreement(
+                a=a,
+                b=b,
+                turns=turns,
+                agreement=same / turns if turns else None,
+                kappa=compute_cohens_kappa(one, two, times),
+            )
+        )
+    return Agreement(
+        detectors=tuple(detectors),
+        turns=sum(number for unit, number in count_units(raters, times).items() if len(unit) > 1),
+        alpha=compute_krippendorffs_alpha(raters, times),
+        pairs=tuple(pairs),
+    )
+
+
+def describe_agreement(agreement: Agreement) -> list[str]:
+    """Say how far the detectors agree on which turns to flag; nothing if only one judged."""
+    found = [
+        f"agreement of {pair.a} and {pair.b}: {format_number(pair.agreement, 0, 100)}% of "
+        f"{format_count(pair.turns, 'turn')}, kappa {format_number(pair.kappa, 2)}."
+        for pair in agreement.pairs
+        if pair.turns
+    ]
+    if len(found) > 1:
+        turns = format_count(agreement.turns, "turn")
+        found.append(
+            f"agreement of all detectors: Krippendorff's alpha {format_number(agreement.alpha, 2)} over "
+            f"{turns}."
+        )
+    return found

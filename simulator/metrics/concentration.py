@@ -1,0 +1,294 @@
+"""Where hallucinated replies concentrate: by turn, length of the reply, nearest document, topic, and search.
+
+A reply is hallucinated by a detector that flagged it, or something in it. All chatbots count together. The
+replies of one persona depend on each other, so intervals resample those together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Self, get_args
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from hallulab.scenarios.chats.turns import TOPIC
+from hallulab.scenarios.text.wording import choose_noun
+from hallulab.scenarios.transcript import Conversation, Frozen, Turn
+from hallulab.simulator.metrics.blame_counts import Found, Library
+from hallulab.simulator.metrics.hallucinations import ByDetector
+from hallulab.simulator.metrics.metric import (
+    LAST,
+    CsvTable,
+    Flaws,
+    GroupedTable,
+    PageSection,
+    Paragraph,
+    RunFacts,
+    TableMetric,
+    Tallied,
+)
+from hallulab.simulator.show.columns import (
+    DETECTOR,
+    GROUPED,
+    PERCENT,
+    Column,
+    build_grouped_table,
+    group_rows,
+    is_lacking,
+)
+from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.statistics.intervals import (
+    Interval,
+    Ratio,
+    Rounded,
+    compute_intervals,
+    compute_ratio_of_sums,
+    explain_no_interval,
+    sum_by_cluster,
+)
+from hallulab.simulator.statistics.sums import Person, PersonSums
+
+By = Literal["all", "turn", "length", "document", "topic", "search"]
+KINDS: tuple[By, ...] = ("all", "turn", "length", "document", "topic", "search")
+
+MOST = 10
+"""Documents, and topics, with a row of their own: those with most replies."""
+
+NONE = "(none)"
+"""Value of replies without evidence, or without a topic."""
+NOT_TOLD = "(not told)"
+"""Value of replies of which it cannot be told whether what the question needs was found."""
+OTHERS = "(others)"
+"""Value of documents, or topics, without a row of their own."""
+
+_TURNS = ((1, "1"), (2, "2"), (3, "3"), (4, "4"), (9, "5 to 9"))
+_LAST_TURNS = "10 and later"
+_WORDS = ((25, "up to 25 words"), (50, "26 to 50"), (100, "51 to 100"), (200, "101 to 200"))
+_LONGEST = "over 200 words"
+_BANDS: dict[By, tuple[str, ...]] = {
+    "all": ("replies",),
+    "turn": (*(name for _, name in _TURNS), _LAST_TURNS),
+    "length": (*(name for _, name in _WORDS), _LONGEST),
+    "search": (*get_args(Found), NOT_TOLD),
+}
+
+Cell = tuple[By, str | None]
+"""What replies have in common: None is no document, or no topic."""
+
+
+class Concentration(Frozen):
+    """Some of the replies under a detector."""
+
+    detector: str
+    """Name of the detector."""
+    by: By
+    """What the replies have in common: turn, length, nearest document or topic, or what the search found;
+    `all`: nothing."""
+    value: str
+    """Which turn, length, document or topic, or what the search found."""
+    replies: int
+    """These replies."""
+    scored: int
+    """Those that the detector scored."""
+    coverage: Rounded | None
+    """scored / replies."""
+    hallucinated: int
+    """Scored ones that are flagged, or have a hallucination."""
+    share: Rounded | None
+    """hallucinated / scored; None if nothing is scored."""
+    share_ci95: Interval
+    """Cluster bootstrap over personas; None: see `no_interval`."""
+    no_interval: str | None
+    """Why there is no interval."""
+
+
+COLUMNS = (
+    DETECTOR,
+    Column("By", "by", "what the replies have in common: turn, length, document (that of the best passage), "
+           "topic, search (whether it found what the question needs; of large runs, in the conversations "
+           "examined); all: nothing", kind="name", short="Replies by"),
+    Column("Which", "value", "which turn, length, document or topic; (none): without evidence or topic, "
+           "(others): those with fewer replies, (not told): rules cannot tell what the search found",
+           kind="text", short="which"),
+    Column("Replies", "replies", "these replies, of all chatbots", GROUPED, short="Replies"),
+    Column("Scored", "scored", "those that the detector scored", GROUPED, short="Scored"),
+    Column("Coverage %", "coverage", "scored replies over replies", PERCENT, short="Cov.\n%",
+           warns=is_lacking),
+    Column("Hallucinated", "hallucinated", "scored replies that are flagged, or have a hallucination",
+           GROUPED, short="Halluc."),
+    Column("Hallucinated %", "share", "hallucinated over scored replies", PERCENT, beside="share_ci95",
+           short="Halluc. %"),
+)  # fmt: skip
+
+
+class Concentrations(TableMetric[Concentration]):
+    """Counts replies by what they have in common."""
+
+    NAME, LINK = "concentration", "Where"
+    TITLE = "Where hallucinated replies concentrate"
+    ROW = Concentration
+    COLUMNS = COLUMNS
+    ORDER, TERMINAL_ORDER = 20, LAST
+
+    def __init__(self, run: RunFacts) -> None:
+        super().__init__(run)
+        self._replies: Counter[Cell] = Counter()
+        self._judged = PersonSums(2)
+        """Hallucinated replies and scored ones by (detector, cell)."""
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
+        """Count a conversation."""
+        person = (conversation.scenario, conversation.persona)
+        library = self.run.library
+        if library is not None and not library.is_examined(conversation):
+            library = None
+        cells = {
+            turn.index: tuple(_enumerate_cells(conversation, turn, library)) for turn in conversation.turns
+        }
+        self._replies.update(cell for own in cells.values() for cell in own)
+        for detector in self.run.detectors:
+            found: dict[Cell, list[bool]] = defaultdict(list)
+            for turn, verdict in verdicts.get(detector, {}).items():
+                if verdict.outcome == "scored":
+                    for cell in cells.get(turn, ()):
+                        found[cell].append(bool(verdict.flagged or verdict.spans))
+            for cell, flags in found.items():
+                self._judged.add(person, (detector, cell), (sum(flags), len(flags)))
+
+    def merge(self, other: Self) -> None:
+        """Add the replies of other conversations."""
+        self._replies.update(other._replies)
+        self._judged.merge(other._judged)
+
+    def table(self, tallied: Tallied) -> tuple[Concentration, ...]:
+        """Return the rows: of each detector, those with replies; by topic only where one is given.
+
+        By search only where it can be told of a reply what it found.
+        """
+        lacking = [*([] if self._has_topics() else ["topic"]), *([] if self._has_searches() else ["search"])]
+        kinds = [kind for kind in KINDS if kind not in lacking]
+        found = [cell for name in self.run.detectors for kind in kinds for cell in self._sum(name, kind)]
+        # Rows of equally many personas are resampled together.
+        ci95 = compute_intervals([sums.judged for sums in found])
+        return tuple(
+            _build_row(sums, interval) for sums, interval in zip(found, ci95, strict=True) if sums.replies
+        )
+
+    @classmethod
+    def groups(cls, report: RunReport) -> Sequence[Sequence[Concentration]]:
+        """Return the rows of each detector."""
+        return group_rows(cls.rows(report), "detector", report.detectors)
+
+    @classmethod
+    def notes(cls, report: RunReport) -> Sequence[str]:
+        """Say how many replies of imported chats have no evidence."""
+        rows = cls.rows(report)
+        # The count is the same for each detector.
+        lacking = [row for row in rows if (row.by, row.value) == ("document", NONE)]
+        if not report.imported or not lacking:
+            return ()
+        bare, whole = lacking[0].replies, next(row.replies for row in rows if row.by == "all")
+        return [
+            f"{bare} of {whole} {choose_noun(whole, 'reply', 'replies')} {'has' if bare == 1 else 'have'} no "
+            "evidence: a detector that needs some abstains, and what has none is not clean."
+        ]
+
+    @classmethod
+    def section(cls, report: RunReport) -> PageSection | None:
+        """Show the table; nothing without rows."""
+        rows = cls.rows(report)
+        few = (
+            f"; fewer than {report.intervals.least}, or all with the same share, have none"
+            if any(row.no_interval for row in rows)
+            else ""
+        )
+        hint = (
+            "Share of the scored replies of all chatbots that a detector flags. Intervals resample "
+            f"personas{few}."
+        )
+        parts = (Paragraph(hint), GroupedTable(cls.COLUMNS, cls.groups(report)))
+        return PageSection(cls.NAME, cls.LINK, "Where hallucinated replies are", parts) if rows else None
+
+    @classmethod
+    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+        """Return the table under its heading; nothing without rows."""
+        table = build_grouped_table(cls.COLUMNS, cls.groups(report), "detector", narrow)
+        return (Text("\nwhere hallucinated replies are:"), table) if cls.rows(report) else ()
+
+    @classmethod
+    def csv(cls, report: RunReport) -> CsvTable:
+        """Return the table for `concentration.csv`."""
+        return CsvTable(cls.COLUMNS, cls.rows(report), "concentration.csv")
+
+    def _has_topics(self) -> bool:
+        return any(kind == "topic" and name is not None for kind, name in self._replies)
+
+    def _has_searches(self) -> bool:
+        return any(kind == "search" and name != NOT_TOLD for kind, name in self._replies)
+
+    def _sum(self, detector: str, kind: By) -> Iterator[_CellSums]:
+        for value, cells in self._values(kind):
+            replies = sum(self._replies[kind, name] for name in cells)
+            judged = sum_by_cluster(one for name in cells for one in self._ratios(detector, (kind, name)))
+            yield _CellSums(detector, kind, value, replies, judged)
+
+    def _ratios(self, detector: str, cell: Cell) -> Iterator[tuple[Person, Ratio]]:
+        """Yield (persona, ratio) of each persona in a cell."""
+        for person, (hallucinated, scored) in self._judged.items((detector, cell)):
+            yield person, Ratio(hallucinated, scored)
+
+    def _values(self, kind: By) -> list[tuple[str, list[str | None]]]:
+        """Return (value of a row, names that it counts) in the order of the rows."""
+        if kind in _BANDS:
+            return [(name, [name]) for name in _BANDS[kind]]
+        counts = {
+            name: self._replies[by, name] for by, name in self._replies if by == kind and name is not None
+        }
+        names = sorted(counts, key=lambda name: (-counts[name], name))
+        shown: list[tuple[str, list[str | None]]] = [(name, [name]) for name in names[:MOST]]
+        return [*shown, (OTHERS, [*names[MOST:]]), (NONE, [None])]
+
+
+@dataclass(frozen=True)
+class _CellSums:
+    """What a row adds up."""
+
+    detector: str
+    by: By
+    value: str
+    replies: int
+    judged: list[Ratio]
+    """Hallucinated over scored replies of each persona."""
+
+
+def _build_row(sums: _CellSums, ci95: Interval) -> Concentration:
+    scored = sum(ratio.denominator for ratio in sums.judged)
+    return Concentration(
+        detector=sums.detector,
+        by=sums.by,
+        value=sums.value,
+        replies=sums.replies,
+        scored=scored,
+        coverage=scored / sums.replies,
+        hallucinated=sum(ratio.numerator for ratio in sums.judged),
+        share=compute_ratio_of_sums(sums.judged),
+        share_ci95=ci95,
+        no_interval=explain_no_interval(len(sums.judged), found={"share": ci95}),
+    )
+
+
+def _enumerate_cells(conversation: Conversation, turn: Turn, library: Library | None) -> Iterator[Cell]:
+    """Yield what a reply has in common with others; of searches only where the documents are known."""
+    number, words = conversation.depth(turn.index) + 1, len(turn.reply.split())
+    yield "all", _BANDS["all"][0]
+    yield "turn", next((name for most, name in _TURNS if number <= most), _LAST_TURNS)
+    yield "length", next((name for most, name in _WORDS if words <= most), _LONGEST)
+    yield "document", turn.passages[0].document if turn.passages else None
+    given = next((step.text for step in turn.steps if step.name == TOPIC), None)
+    yield "topic", given or next((one.topic for one in turn.passages[:1] if one.topic), None)
+    if library is not None:
+        reading = library.read(conversation, turn)
+        yield "search", (reading and reading.found) or NOT_TOLD

@@ -1,0 +1,351 @@
+"""The rows corrected for the detectors' mistakes, by annotations or by what is known of detectors."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Self
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from hallulab.scenarios.text.wording import NOTHING
+from hallulab.scenarios.transcript import Conversation, Count, Frozen
+from hallulab.simulator.metrics.annotations import LabelSource, describe_left_out
+from hallulab.simulator.metrics.corrections import LEAD, UNKNOWN, Correction, compute_corrections
+from hallulab.simulator.metrics.hallucinations import ByDetector
+from hallulab.simulator.metrics.labels import OtherWinner, compare_labels, describe_labels
+from hallulab.simulator.metrics.metric import (
+    CsvTable,
+    Flaws,
+    GroupedTable,
+    Metric,
+    PageSection,
+    Paragraph,
+    Part,
+    RunFacts,
+    Tallied,
+)
+from hallulab.simulator.metrics.prediction_powered import JudgedTurns, TurnSums
+from hallulab.simulator.metrics.results import HPT
+from hallulab.simulator.show.columns import (
+    DETECTOR,
+    PERCENT,
+    TWO_DECIMALS,
+    Column,
+    build_grouped_table,
+    group_rows,
+)
+from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL
+from hallulab.simulator.statistics.prevalence import DetectorErrors
+
+ALL = "all chatbots"
+"""Name of the row of all chatbots together."""
+ASSUMED = (
+    "Numbers corrected by planted errors or a calibration assume that a detector finds a chatbot's own "
+    "errors as often as those, and flags its clean replies as often as clean ones there (docs/corrected.md)."
+)
+LOOKED = (
+    "Numbers corrected by annotations assume that the annotated turns are as good as drawn at random "
+    "(docs/corrected.md)."
+)
+DRAWN = (
+    "hallulab drew turns to be annotated, some more likely than others; numbers corrected by annotations "
+    "weigh them by that (docs/annotate.md)."
+)
+
+
+class CorrectedRow(Correction):
+    """One chatbot, or all of them, under one detector: a row of `corrected` in `report.json`."""
+
+    detector: str
+    """Name of the detector."""
+
+
+_CHATBOT = Column(
+    "Chatbot",
+    "chatbot",
+    "name of the chatbot; empty in JSON: all together",
+    lambda name: name or ALL,
+    kind="name",
+    short="Chatbot",
+)
+_SOURCE = Column(
+    "By",
+    "source",
+    "what the corrected numbers rest on: annotations of the run's turns, else what is known of the detector",
+    lambda source: source or NOTHING,
+    kind="text",
+    short="By",
+)
+_CORRECTED_NUMBERS = (
+    Column("Annotated turns", "annotated", "scored turns that people looked at", short="Anno-\ntated",
+           wide=True),
+    Column("Turns flagged %", "flagged_turns", "share of the scored turns that the detector flags", PERCENT,
+           short="Turns\nflagged %", wide=True),
+    Column("Hallucinated turns %, corrected", "hallucinated_turns", "that share, corrected", PERCENT,
+           beside="hallucinated_turns_ci95", short="corrected %"),
+    Column("HPT-1", "hpt_1", HPT, TWO_DECIMALS, short="HPT-1"),
+    Column("HPT-1, corrected", "corrected_hpt_1", "the same, corrected", TWO_DECIMALS,
+           beside="corrected_hpt_1_ci95", short="corrected"),
+)  # fmt: skip
+CORRECTED = (
+    _CHATBOT,
+    DETECTOR,
+    _SOURCE,
+    Column("λ", "weight",
+           "how much the detector counts beside annotations: 0 not at all, 1 fully (PPI++)",
+           TWO_DECIMALS),
+    Column("Wrong replies measured", "measured", "wrong replies that sensitivity was measured on",
+           lambda count: NOTHING if count is None else str(count)),
+    Column("Sensitivity %", "sensitivity", "share of wrong replies that are flagged, as measured elsewhere",
+           PERCENT, short="Sens.\n%", wide=True),
+    Column("Specificity %", "specificity", "share of the clean replies that are not flagged, likewise",
+           PERCENT, short="Spec.\n%", wide=True),
+    *_CORRECTED_NUMBERS,
+    Column("Best %", "best", "probability that the chatbot has the lowest corrected HPT-1", PERCENT,
+           short="Best\n%"),
+)  # fmt: skip
+BY_DEPTH = (
+    _CHATBOT,
+    DETECTOR,
+    Column("Exchanges before", "depth", "exchanges before the turns that the row is about",
+           short="Exchanges\nbefore"),
+    Column("Turns", "turns", "scored turns; all numbers are computed from them", short="Turns"),
+    _SOURCE,
+    *_CORRECTED_NUMBERS,
+)  # fmt: skip
+
+
+class CorrectedSection(Frozen):
+    """Fields of `report.json`."""
+
+    corrected: tuple[CorrectedRow, ...] = ()
+    """The rows corrected for the detectors' mistakes, and one for all chatbots of each detector."""
+    corrected_by_depth: tuple[CorrectedRow, ...] = ()
+    """The same for turns with so many exchanges before them."""
+    labelled_by: tuple[LabelSource, ...] = ()
+    """Who labelled turns of the run; empty without annotations."""
+    drawn_turns: Count = 0
+    """Labelled turns that hallulab drew."""
+    left_out_labels: Count = 0
+    """Labels of conversations that do not count any more."""
+    other_winners: tuple[OtherWinner, ...] = ()
+    """Whose labels of the same turns give another chatbot the lowest corrected HPT-1."""
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether any number is corrected."""
+        return any(row.source is not None for row in self.corrected)
+
+
+class CorrectedRates(Metric):
+    """Collects the scored turns, and corrects what detectors say of them."""
+
+    SECTION = CorrectedSection
+    TABLES = (
+        ("Corrected for the detectors' mistakes", CORRECTED),
+        ("Corrected, by depth", BY_DEPTH),
+    )
+    ORDER = TERMINAL_ORDER = 50
+
+    def __init__(self, run: RunFacts) -> None:
+        super().__init__(run)
+        self._turns = JudgedTurns(run.annotations)
+        self._others = {name: JudgedTurns(run.annotations.by(name)) for name in run.annotations.others}
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
+        """Collect the turns of a conversation."""
+        for turns in (self._turns, *self._others.values()):
+            turns.add(conversation, verdicts)
+
+    def merge(self, other: Self) -> None:
+        """Add the turns of other conversations."""
+        self._turns.merge(other._turns)
+        for name, turns in self._others.items():
+            turns.merge(other._others[name])
+
+    def result(self, tallied: Tallied) -> CorrectedSection:
+        """Correct each chatbot's numbers, those of all together, and both by depth."""
+        found = self._correct(self._turns)
+        looked = self.run.annotations
+        whole = [row for row in found if row.depth is None]
+        others = {
+            LabelSource(annotator=who, guideline=guideline, turns=len(counts)): group_by_detector(
+                [row for row in self._correct(self._others[who, guideline]) if row.depth is None]
+            )
+            for (who, guideline), counts in looked.others.items()
+        }
+        return CorrectedSection(
+            corrected=tuple(whole),
+            corrected_by_depth=tuple(row for row in found if row.depth is not None),
+            labelled_by=looked.sources,
+            drawn_turns=len(looked.drawn),
+            left_out_labels=looked.left_out,
+            other_winners=tuple(compare_labels(group_by_detector(whole), others)),
+        )
+
+    def _correct(self, turns: JudgedTurns) -> tuple[CorrectedRow, ...]:
+        run = self.run
+        return correct(turns.sums, run.chatbots, run.detectors, run.mistakes, run.why_unknown)
+
+    @classmethod
+    def lines(cls, report: RunReport) -> Sequence[str]:
+        """Say what the corrected numbers rest on, and which chatbot is best."""
+        return describe_section(report.of(CorrectedSection))
+
+    @classmethod
+    def section(cls, report: RunReport) -> PageSection | None:
+        """Show the rows and those by depth; nothing where no number is corrected."""
+        found = report.of(CorrectedSection)
+        if not found.is_corrected:
+            return None
+        parts: list[Part] = [
+            *map(Paragraph, describe_section(found)),
+            GroupedTable(CORRECTED, group_rows(found.corrected, "detector", report.detectors)),
+            GroupedTable(BY_DEPTH, group_rows(found.corrected_by_depth, "detector", report.detectors)),
+        ]
+        return PageSection("corrected", "Corrected", "Corrected for the detectors' mistakes", parts)
+
+    @classmethod
+    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+        """Return the rows, and those of all chatbots by depth; nothing where no number is corrected."""
+        found = report.of(CorrectedSection)
+        if not found.is_corrected:
+            return ()
+        together = [row for row in found.corrected_by_depth if row.chatbot is None]
+        tables = (
+            build_grouped_table(columns, group_rows(rows, "detector", report.detectors), "detector", narrow)
+            for columns, rows in ((CORRECTED, found.corrected), (BY_DEPTH, together))
+        )
+        return [Text("Corrected for the detectors' mistakes"), *tables]
+
+    @classmethod
+    def beside(cls, report: RunReport) -> CsvTable | None:
+        """Return the corrected numbers; nothing where no number is corrected."""
+        found = report.of(CorrectedSection)
+        own = {(row.chatbot, row.detector): row for row in found.corrected}
+        rows = [own[row.chatbot, row.detector] for row in report.rows] if found.is_corrected else []
+        return CsvTable(CORRECTED, rows) if found.is_corrected else None
+
+
+def correct(
+    turns: Mapping[str, TurnSums],
+    chatbots: Sequence[str],
+    detectors: Sequence[str],
+    known: Mapping[str, DetectorErrors],
+    unknown: str = UNKNOWN,
+) -> tuple[CorrectedRow, ...]:
+    """Make a row for every detector and chatbot by name, then one for all; then the same at each depth.
+
+    Args:
+        turns: sums of the scored turns of each detector.
+        known: each detector's mistakes, as far as they are known.
+        unknown: why others are not.
+    """
+    return tuple(
+        CorrectedRow(detector=detector, **dict(row))
+        for detector in detectors
+        for row in compute_corrections(
+            turns.get(detector, TurnSums()), chatbots, known.get(detector), unknown
+        )
+    )
+
+
+def group_by_detector(rows: Sequence[CorrectedRow]) -> dict[str, list[CorrectedRow]]:
+    """Return the rows of each detector."""
+    found: dict[str, list[CorrectedRow]] = defaultdict(list)
+    for row in rows:
+        found[row.detector].append(row)
+    return found
+
+
+def describe_section(found: CorrectedSection) -> list[str]:
+    """Say what corrected numbers rest on, by whom turns were labelled, and which chatbot is best."""
+    left_out = describe_left_out(found.left_out_labels)
+    if not any(row.source == "annotations" for row in found.corrected):
+        return [*describe_corrections(found.corrected), *left_out]
+    others = sum(one.turns for one in found.labelled_by) > found.drawn_turns
+    looked = [*([LOOKED] if others else []), *([DRAWN] if found.drawn_turns else [])]
+    return [
+        *describe_corrections(found.corrected, looked),
+        *describe_labels(found.labelled_by, found.other_winners),
+        *left_out,
+    ]
+
+
+def describe_corrections(rows: Sequence[CorrectedRow], looked: Sequence[str] = (LOOKED,)) -> list[str]:
+    """Say what corrected numbers rest on and which chatbot is best.
+
+    Say also why numbers and intervals are lacking, or were clipped.
+
+    Args:
+        rows: those of all turns.
+        looked: what to say of numbers corrected by annotations.
+    """
+    sources = {row.source for row in rows}
+    detectors = dict.fromkeys(row.detector for row in rows if row.source is not None)
+    return [
+        *([ASSUMED] if sources - {None, "annotations"} else []),
+        *(looked if "annotations" in sources else []),
+        *(
+            line
+            for name in detectors
+            for line in _describe_best([row for row in rows if row.detector == name])
+        ),
+        *_explain_rows(rows),
+    ]
+
+
+def _explain_rows(rows: Sequence[CorrectedRow]) -> Iterator[str]:
+    """Say once what is true of several rows; of a detector alone where it is true of all its rows."""
+    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        for reason in _explain_row(row):
+            found[reason][row.detector].append(ALL if row.chatbot is None else row.chatbot)
+    number = Counter(row.detector for row in rows)
+    for reason, detectors in found.items():
+        whom = (
+            detector if len(names) == number[detector] else f"{detector}, {', '.join(names)}"
+            for detector, names in detectors.items()
+        )
+        yield f"{'; '.join(whom)}: {reason}."
+
+
+def _describe_best(rows: Sequence[CorrectedRow]) -> Iterator[str]:
+    """Say which chatbot has the lowest corrected HPT-1 under a detector, or that this cannot be told."""
+    [together] = [row for row in rows if row.chatbot is None]
+    if together.all_labelled_ci95 is not None:
+        low, high = together.all_labelled_ci95
+        yield (
+            f"By {rows[0].detector}, corrected: labels of all {together.turns} turns of this run would give "
+            f"an HPT-1 between {low:.2f} and {high:.2f} (95%); of other personas that says nothing."
+        )
+    chatbots = [row for row in rows if row.chatbot is not None and row.turns]
+    if len(chatbots) < 2:
+        return
+    by = f"By {rows[0].detector}, corrected"
+    first = max(chatbots, key=lambda row: row.best or 0.0)
+    if first.best is None:
+        yield (
+            f"{by}: cannot tell which chatbot hallucinates least; that takes a corrected number of each, "
+            f"from at least {LEAST_FOR_INTERVAL} personas."
+        )
+    elif first.best >= LEAD:
+        yield f"{by}: {first.chatbot} hallucinates least with a probability of {first.best:.1%}."
+    else:
+        yield (
+            f"{by}: cannot tell which chatbot hallucinates least; it is {first.chatbot} with a probability "
+            f"of {first.best:.0%}, and {LEAD:.1%} would tell."
+        )
+
+
+def _explain_row(row: CorrectedRow) -> Iterator[str]:
+    if row.not_corrected is not None:
+        yield f"not corrected: {row.not_corrected}"
+    if row.no_interval is not None:
+        yield f"no interval: {row.no_interval}"
+    if row.clipped is not None:
+        end = "0" if row.clipped == "below 0" else "1"
+        yield f"the corrected share of hallucinated turns was {row.clipped}, and is set to {end}"

@@ -1,0 +1,329 @@
+"""A run's numbers corrected for a detector's mistakes, by the best source there is.
+
+A chatbot with annotated turns is corrected by these (`prediction_powered`), else by what is known of the
+detector (`prevalence`), else not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.metrics.prediction_powered import (
+    Panel,
+    PPIEstimate,
+    TurnSums,
+    compute_thetas,
+    estimate_means,
+)
+from hallulab.simulator.statistics.drawn_turns import estimate_drawn_error
+from hallulab.simulator.statistics.intervals import (
+    LEAST_FOR_INTERVAL,
+    RESAMPLES,
+    Floats,
+    Interval,
+    Rounded,
+    compute_percentile_interval,
+    explain_no_interval,
+    is_mostly_defined,
+)
+from hallulab.simulator.statistics.prevalence import (
+    DetectorErrors,
+    compute_rates,
+    compute_t_interval,
+    draw_prevalences,
+    draw_weighed_sums,
+    solve_prevalence,
+)
+
+LEAD = 0.975
+"""Probability from which a chatbot is said to be best: of two equal ones, each reaches it in 2.5% of runs."""
+
+
+def compute_best_probabilities(replicates: Floats) -> list[float] | None:
+    """Return for each chatbot the share of replicates in which its number is lowest; ties are shared.
+
+    None where too many replicates are undefined.
+
+    Args:
+        replicates: numbers of each chatbot, shape (replicates, chatbots); NaN where undefined.
+    """
+    defined = replicates[~np.isnan(replicates).any(axis=1)]
+    if not is_mostly_defined(replicates.sum(axis=1)) or not len(defined):
+        return None
+    lowest = defined == defined.min(axis=1, keepdims=True)
+    return [float(share) for share in (lowest / lowest.sum(axis=1, keepdims=True)).mean(axis=0)]
+
+
+def draw_weighed_totals(sums: Floats) -> Floats:
+    """Return totals under random weights of clusters, the same for all chatbots.
+
+    Args:
+        sums: shape (clusters, chatbots, values).
+
+    Returns:
+        shape (`RESAMPLES`, chatbots, values).
+    """
+    totals = draw_weighed_sums("personas", sums.reshape(len(sums), -1))
+    return totals.reshape(RESAMPLES, *sums.shape[1:])
+
+
+LEAST_ANNOTATED = 2
+"""Annotated turns of a chatbot below which they correct nothing: one turn has no covariance."""
+UNMEASURED = "no turn is annotated, and the file of planted errors does not measure this detector"
+UNKNOWN = "no turn is annotated, and this detector's mistakes are not known"
+"""Why a detector's numbers are not corrected, with and without such a file."""
+UNSCORED = "no turn was scored"
+AT_ITS_END = "a number at the end of its range has none"
+ONE_PLACE = "all annotations of a chatbot are in conversations with one persona"
+UNSURE = "where errors are seldom flagged more often than clean replies, nothing bounds the number"
+
+
+class Correction(Frozen):
+    """The numbers of a chatbot by a detector, corrected for the detector's mistakes."""
+
+    chatbot: str | None
+    """Name of the chatbot; None: all together."""
+    depth: int | None = None
+    """Exchanges before the turns; None: all turns."""
+    source: Literal["annotations", "planted errors", "calibration"] | None = None
+    """What the corrected numbers rest on; None: there are none."""
+    turns: int = 0
+    """Turns that the detector scored and localised; the numbers are over these."""
+    annotated: int = 0
+    """Those that people looked at."""
+    weight: Rounded | None = None
+    """λ of prediction-powered inference for HPT-1: 0 ignores the detector, 1 trusts it most."""
+    measured: int | None = None
+    """Wrong replies behind sensitivity."""
+    sensitivity: Rounded | None = None
+    """Share of the wrong replies that are flagged."""
+    specificity: Rounded | None = None
+    """Share of the clean replies that are not."""
+    flagged_turns: Rounded | None = None
+    """Share of the scored turns that are flagged."""
+    hallucinated_turns: Rounded | None = None
+    """That share, corrected, in [0, 1]."""
+    hallucinated_turns_ci95: Interval = None
+    """Its interval."""
+    hpt_1: Rounded | None = None
+    """Hallucinations per scored turn, as the detector counts them."""
+    corrected_hpt_1: Rounded | None = None
+    """That number, corrected, not below 0."""
+    corrected_hpt_1_ci95: Interval = None
+    """Its interval."""
+    all_labelled_ci95: Interval = None
+    """Interval of the HPT-1 that labels of all these turns would give; only by turns that hallulab drew."""
+    best: Rounded | None = None
+    """Probability that the chatbot has the lowest corrected HPT-1 of all; None: it cannot be told."""
+    clipped: Literal["below 0", "above 1"] | None = None
+    """On which side the corrected share lay outside [0, 1], so that it was set to that end."""
+    not_corrected: str | None = None
+    """Why there is no corrected number."""
+    no_interval: str | None = None
+    """Why there is no interval, or only one."""
+
+
+class Number(NamedTuple):
+    """A corrected number."""
+
+    value: float
+    ci95: tuple[float, float] | None
+    lacking: str | None
+
+
+def compute_corrections(
+    turns: TurnSums, chatbots: Sequence[str], known: DetectorErrors | None, unknown: str
+) -> list[Correction]:
+    """Correct the numbers of each chatbot and of all together, over all turns and then at each depth.
+
+    Args:
+        turns: sums of the scored turns of one detector.
+        chatbots: all chatbots of the run, in the order of the rows.
+        known: the detector's mistakes; None: not known.
+        unknown: why not.
+    """
+    if not turns.depths:
+        return [Correction(chatbot=name, not_corrected=UNSCORED) for name in (*chatbots, None)]
+    found: list[Correction] = []
+    for depth in (None, *turns.depths):
+        found += _CorrectedPanel(turns.panel(chatbots, depth), chatbots, known, unknown).rows(depth)
+    return found
+
+
+class _CorrectedPanel:
+    """The turns of all chatbots that are corrected together, as sums over personas.
+
+    Shapes are (personas, chatbots, values).
+    """
+
+    def __init__(
+        self, panel: Panel, chatbots: Sequence[str], known: DetectorErrors | None, unknown: str
+    ) -> None:
+        self._chatbots = chatbots
+        self._known = known
+        self._unknown = unknown
+        self._flags, self._spans = panel.flags, panel.spans
+        by_sentence = known is not None and known.unit == "sentence"
+        self._units = panel.sentences if by_sentence else self._spans
+        self._looked_flags, self._looked_spans = panel.looked_flags, panel.looked_spans
+        self._draws = panel.draws
+        annotated = self._looked_spans[:, :, 3].sum(axis=0)
+        self._powered = [place for place in range(len(chatbots)) if annotated[place] >= LEAST_ANNOTATED]
+        self._present = [place for place in range(len(chatbots)) if self._flags[:, place, 0].any()]
+
+    def rows(self, depth: int | None) -> list[Correction]:
+        """Return a row for each chatbot, and one for all."""
+        share, count = (
+            estimate_means(looked[:, self._powered], self._draws) if self._powered else []
+            for looked in (self._looked_flags, self._looked_spans)
+        )
+        found: list[Correction] = []
+        for place, name in enumerate(self._chatbots):
+            at = self._powered.index(place) if place in self._powered else None
+            looked = None if at is None else (share[at], count[at])
+            found.append(self._row(name, depth, [place], looked))
+        every = bool(self._powered) and self._powered == self._present
+        found.append(self._row(None, depth, self._present, (share[-1], count[-1]) if every else None))
+        if depth is None:
+            best = self._best() if all(row.not_corrected is None for row in found if row.turns) else {}
+            found = [row.model_copy(update={"best": best.get(row.chatbot)}) for row in found]
+        return found
+
+    def _row(
+        self,
+        name: str | None,
+        depth: int | None,
+        places: list[int],
+        looked: tuple[PPIEstimate, PPIEstimate] | None,
+    ) -> Correction:
+        spans = self._spans[:, places].sum(axis=1)
+        turns, _, said = (float(total) for total in spans.sum(axis=0))
+        flagged = float(self._flags[:, places, 2].sum())
+        fields: dict[str, Any] = {
+            "turns": int(turns),
+            "annotated": int(self._looked_spans[:, places, 3].sum()),
+            "flagged_turns": flagged / turns if turns else None,
+            "hpt_1": said / turns if turns else None,
+        }
+        if not turns:
+            fields |= {"not_corrected": UNSCORED}
+        elif looked is not None:
+            fields |= {"source": "annotations", "weight": looked[1].weight}
+            fields |= _build_number_fields(
+                *(estimate_by_people(one, share=at == 0) for at, one in enumerate(looked))
+            )
+            # How many turns of a depth there are in a cell is known of drawn ones alone.
+            if depth is None:
+                fields |= {"all_labelled_ci95": self._bound_by_draws(looked[1].value, name)}
+        elif self._known is None:
+            fields |= {"not_corrected": self._unknown}
+        else:
+            fields |= self._by_rates(self._known, places)
+        return Correction(chatbot=name, depth=depth, **fields)
+
+    def _bound_by_draws(self, value: float, name: str | None) -> tuple[float, float] | None:
+        """Return the interval of what labels of all turns would give, of a chatbot or of all."""
+        totals = self._looked_spans[:, self._powered].sum(axis=0)
+        part = None if name is None else self._powered.index(self._chatbots.index(name))
+        found = estimate_drawn_error(totals, self._draws, part)
+        return None if found is None else compute_t_interval(value, found.error, found.freedom, share=False)
+
+    def _by_rates(self, known: DetectorErrors, places: list[int]) -> dict[str, Any]:
+        """Correct by what is known of the detector."""
+        of_replies, of_units = compute_rates(known.replies), compute_rates(known.units)
+        if of_replies is None or of_units is None:
+            return {"not_corrected": "nothing was scored of what it was measured on"}
+        fields: dict[str, Any] = {
+            "source": known.source,
+            "measured": int(known.replies[:, 2].sum()),
+            "sensitivity": of_replies[1],
+            "specificity": 1 - of_replies[0],
+        }
+        for low, high in (of_replies, of_units):
+            if high <= low:
+                reason = (
+                    f"it flags {high:.0%} of what is wrong and {low:.0%} of what is clean, so its flags do "
+                    "not tell the two apart (sensitivity + specificity must be above 1)"
+                )
+                return {**fields, "source": None, "not_corrected": reason}
+        return fields | _build_number_fields(
+            estimate_by_known(self._flags[:, places].sum(axis=1), known, share=True),
+            estimate_by_known(self._units[:, places].sum(axis=1), known, share=False),
+        )
+
+    def _best(self) -> dict[str | None, float]:
+        """Return each chatbot's probability of the lowest HPT-1; empty where that cannot be told.
+
+        Replicates weigh personas, the same for all chatbots, and the groups behind the rates.
+        """
+        by_rates = [place for place in self._present if place not in self._powered]
+        looked_at = self._looked_spans[:, self._powered, 3]
+        if len(self._present) < 2 or any(map(_is_too_few, looked_at.T)):
+            return {}
+        values = np.empty((RESAMPLES, len(self._chatbots)))
+        if by_rates:
+            known = self._known
+            of_units = None if known is None else compute_rates(known.units)
+            few = any(_is_too_few(self._units[:, place, 0]) for place in by_rates)
+            if known is None or of_units is None or few or len(known.units) < LEAST_FOR_INTERVAL:
+                return {}
+            totals = draw_weighed_totals(self._units[:, by_rates])
+            values[:, by_rates] = solve_prevalence(totals, known.drawn_units[:, None])
+        if self._powered:
+            values[:, self._powered] = compute_thetas(
+                draw_weighed_totals(self._looked_spans[:, self._powered]), self._draws
+            )
+        shares = compute_best_probabilities(values[:, self._present])
+        return dict(zip((self._chatbots[place] for place in self._present), shares or (), strict=False))
+
+
+def _is_too_few(of_clusters: Floats) -> bool:
+    return int(np.count_nonzero(of_clusters)) < LEAST_FOR_INTERVAL
+
+
+def estimate_by_people(found: PPIEstimate, *, share: bool) -> Number:
+    """Return a number by prediction-powered inference."""
+    lacking = explain_no_interval(found.clusters, "annotated persona")
+    if lacking is not None or found.error is None:
+        return Number(found.value, None, lacking or ONE_PLACE)
+    ci95 = compute_t_interval(found.value, found.error, found.clusters - 1, share=share)
+    return Number(found.value, ci95, AT_ITS_END if ci95 is None else None)
+
+
+def estimate_by_known(rows: Floats, known: DetectorErrors, *, share: bool) -> Number:
+    """Return a number by the equation of Rogan and Gladen.
+
+    Args:
+        rows: turns, units, and what the detector says, of each cluster.
+    """
+    groups, drawn = (known.replies, known.drawn_replies) if share else (known.units, known.drawn_units)
+    measured = compute_rates(groups)
+    assert measured is not None  # `_by_rates` has looked
+    rows = rows[rows[:, 0] > 0]
+    value = float(solve_prevalence(rows.sum(axis=0), measured))
+    lacking = explain_no_interval(len(rows)) or explain_no_interval(len(groups), "measured group")
+    if lacking is not None:
+        return Number(value, None, lacking)
+    replicates = np.clip(draw_prevalences(rows, measured, drawn, share=share), 0.0, 1.0 if share else None)
+    if not is_mostly_defined(replicates):
+        return Number(value, None, UNSURE)
+    ci95 = compute_percentile_interval(replicates)
+    return Number(value, ci95, AT_ITS_END if ci95 is None else None)
+
+
+def _build_number_fields(share: Number, count: Number) -> dict[str, Any]:
+    """Return the fields of both numbers."""
+    outside = not 0 <= share.value <= 1
+    lacking = dict.fromkeys(one.lacking for one in (share, count) if one.lacking is not None)
+    return {
+        "hallucinated_turns": min(max(share.value, 0.0), 1.0),
+        "hallucinated_turns_ci95": share.ci95,
+        "corrected_hpt_1": max(count.value, 0.0),
+        "corrected_hpt_1_ci95": count.ci95,
+        "clipped": ("below 0" if share.value < 0 else "above 1") if outside else None,
+        "no_interval": "; ".join(lacking) or None,
+    }

@@ -1,0 +1,428 @@
+"""Costs of a run: by role, of a conversation on average, and how long conversations were."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Literal, Self, TypeVar
+
+from hallulab.scenarios.text.wording import NOTHING, join_names, shorten_line
+from hallulab.scenarios.transcript import Call, Conversation, Frozen
+from hallulab.simulator.metrics.hallucinations import ByDetector
+from hallulab.simulator.metrics.metric import (
+    Flaws,
+    GroupedTable,
+    Heading,
+    Metric,
+    PageSection,
+    Paragraph,
+    RunFacts,
+    Tallied,
+)
+from hallulab.simulator.metrics.spending import Spending, Spent, sum_calls
+from hallulab.simulator.metrics.tokens import count_tokens
+from hallulab.simulator.records.prices import compute_money
+from hallulab.simulator.show.columns import (
+    GROUPED,
+    TWO_DECIMALS,
+    Column,
+    build_decimal_format,
+    build_grouped_format,
+    format_counts,
+)
+from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.statistics.intervals import Rounded
+from hallulab.simulator.statistics.sums import ExactSum
+
+Named = TypeVar("Named", bound=Hashable)
+
+BASELINE = "vanilla"
+"""The chatbot that costs are relative to (HalluDetect B.8)."""
+
+
+class Cost(Frozen):
+    """Costs of one role over the whole run: a line of `ledger` in `report.json`."""
+
+    role: str
+    """`user`, `chatbot` or `detector`, or the role that the call itself names."""
+    name: str
+    """Name of the chatbot or detector; for `user`, of the chatbot it talked to."""
+    calls: int
+    """Model calls, failed and replayed ones included."""
+    failed: int
+    """Calls without an answer."""
+    replayed: int
+    """Calls answered from a recording or an equal request; their recorded cost is counted here."""
+    uncounted: int
+    """Calls whose tokens the server did not report; the sums lack them."""
+    prompt_tokens: int | None
+    """Tokens read; None when no server reported them."""
+    completion_tokens: int | None
+    """Tokens written; None when no server reported them."""
+    cached_tokens: int | None
+    """Prompt tokens from the server's prefix cache; None when no server reported them."""
+    seconds: Rounded
+    """Sum of latencies. Calls run at the same time, so this is no wall time."""
+    money: Rounded | None = None
+    """What the calls cost by the experiment's `prices`; None: it is not known of one of them."""
+
+
+class Efficiency(Frozen):
+    """Average cost a conversation: the table of HalluDetect B.8."""
+
+    role: Literal["chatbot", "detector"]
+    """`chatbot` or `detector`."""
+    name: str
+    """Its name."""
+    conversations: int
+    """Conversations averaged over."""
+    on: str
+    """Whose conversations: a chatbot's own; for a detector Vanilla's, or `all` in a run without Vanilla."""
+    calls_per_chat: Rounded | None
+    """Mean number of model calls."""
+    tokens_per_chat: Rounded | None
+    """Mean of prompt plus completion tokens; None where a server did not report those of an answered call."""
+    seconds_per_chat: Rounded | None
+    """Mean sum of latencies."""
+    relative_to_vanilla: Rounded | None
+    """tokens_per_chat over the Vanilla chatbot's (the user's calls count in neither): for a chatbot, that of
+    all Vanilla's conversations; for a detector, that of those it judged. None without it."""
+
+
+MONEY = Column(
+    "Money",
+    "money",
+    "what the calls cost by the experiment's `prices`, those answered from a recording or an equal request "
+    "too; only in runs with `prices`; unknown where a model has none or the server did not tell the tokens",
+    lambda value: "unknown" if value is None else f"{value:,.4f}",
+)
+
+LEDGER = (
+    Column("Role", "role", "simulated user of a chatbot, chatbot or detector",
+           lambda role: "user of" if role == "user" else str(role), kind="text"),
+    Column("Name", "name", "name of the chatbot or detector", kind="name"),
+    Column("Calls", "calls", "model calls, failed and replayed ones too", GROUPED),
+    Column("Failed", "failed", "calls without an answer", GROUPED, warns=bool),
+    Column("Replayed", "replayed", "calls answered from a recording or an equal request",
+           GROUPED),
+    Column("Prompt tokens", "prompt_tokens", "tokens read, as far as servers reported them",
+           GROUPED),
+    Column("of these cached", "cached_tokens", "those from the server's prefix cache",
+           GROUPED),
+    Column("Completion tokens", "completion_tokens", "tokens written, as far as servers reported them",
+           GROUPED),
+    Column("Seconds", "seconds", "sum of latencies; calls overlap, so the run took less",
+           build_grouped_format(1)),
+    MONEY,
+)  # fmt: skip
+
+
+EFFICIENCY = (
+    Column("What", "role", "chatbot or detector", kind="text"),
+    Column("Name", "name", "its name", kind="name"),
+    Column("On chats of", "on",
+           "whose conversations: a chatbot's own; for a detector Vanilla's, or all without Vanilla",
+           kind="text"),
+    Column("Chats", "conversations", "conversations averaged over"),
+    Column("Calls / chat", "calls_per_chat", "mean number of model calls a conversation",
+           build_decimal_format(1)),
+    Column("Tokens / chat", "tokens_per_chat", "mean of tokens read and written a conversation; a dash where "
+           "the server did not tell those of an answered call", GROUPED),
+    Column("Seconds / chat", "seconds_per_chat", "mean sum of latencies a conversation",
+           build_decimal_format(1)),
+    Column("Tokens relative to Vanilla", "relative_to_vanilla",
+           "tokens / chat over Vanilla's own: for a chatbot, those of all Vanilla's conversations; for a "
+           "detector, those of Vanilla's conversations that it judged",
+           lambda value: NOTHING if value is None else f"{value:.2f}×"),
+)  # fmt: skip
+
+
+class CostSection(Frozen):
+    """Fields of `report.json`."""
+
+    ledger: tuple[Cost, ...]
+    """Costs by role."""
+    efficiency: tuple[Efficiency, ...]
+    """Costs of a conversation."""
+    priced: bool = False
+    """Whether the experiment has `prices`."""
+    money: Rounded | None = None
+    """What the run cost by them; None: without them, or it is not known of a call."""
+    unpriced: tuple[str, ...] = ()
+    """Models of calls whose cost is not known, although there are prices."""
+
+
+class CostMetric(Metric):
+    """Adds up the costs of a run."""
+
+    SECTION = CostSection
+    TABLES = (
+        ("Cost by role", LEDGER),
+        ("Cost of a conversation", EFFICIENCY),
+    )
+    ORDER = 90
+
+    def __init__(self, run: RunFacts) -> None:
+        super().__init__(run)
+        self._roles: dict[tuple[str, str], Spending] = defaultdict(Spending)
+        """By role and name."""
+        self._own: dict[str, Spending] = defaultdict(Spending)
+        """Chatbot → what it cost itself."""
+        self._judging: dict[tuple[str, bool], Spending] = defaultdict(Spending)
+        """Detector, and whether on Vanilla's conversations alone."""
+        self._judged: dict[str, Spending] = defaultdict(Spending)
+        """Detector → what Vanilla cost on the conversations that it judged."""
+        self._money: dict[tuple[str, str], ExactSum] = defaultdict(ExactSum)
+        """By role and name, of the calls whose cost is known."""
+        self._unpriced: dict[tuple[str, str], set[str]] = defaultdict(set)
+        """By role and name: the models of the other calls."""
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
+        """Add the calls of a conversation and of the verdicts on it."""
+        calls: dict[str, list[Call]] = defaultdict(list)
+        for call in collect_calls(conversation):
+            calls[call.role].append(call)
+        for role, found in calls.items():
+            self._roles[role, conversation.chatbot].add(sum_calls(found))
+            self._price(role, conversation.chatbot, found)
+        own = sum_calls(calls.get("chatbot", ()))
+        self._own[conversation.chatbot].add(own)
+        for detector, turns in verdicts.items():
+            asked = [call for verdict in turns.values() for call in verdict.calls]
+            judging = sum_calls(asked)
+            self._price("detector", detector, asked)
+            self._roles["detector", detector].add(judging)
+            self._judging[detector, False].add(judging)
+            if conversation.chatbot == BASELINE:
+                self._judging[detector, True].add(judging)
+                self._judged[detector].add(own)
+
+    def _price(self, role: str, name: str, calls: Sequence[Call]) -> None:
+        if not self.run.prices:
+            return
+        for call in calls:
+            money = compute_money([call], self.run.prices)
+            if money is None:
+                self._unpriced[role, name].add(call.model)
+            else:
+                self._money[role, name].add(money)
+
+    def _get_money(self, role: str, name: str) -> float | None:
+        if not self.run.prices or self._unpriced.get((role, name)):
+            return None
+        return self._money[role, name].value()
+
+    def merge(self, other: Self) -> None:
+        """Add the costs of other conversations."""
+        for key, money in other._money.items():
+            self._money[key].merge(money)
+        for key, models in other._unpriced.items():
+            self._unpriced[key] |= models
+        _merge_spendings(self._roles, other._roles)
+        _merge_spendings(self._own, other._own)
+        _merge_spendings(self._judging, other._judging)
+        _merge_spendings(self._judged, other._judged)
+
+    def result(self, tallied: Tallied) -> CostSection:
+        """Return both tables."""
+        ledger = self.ledger()
+        money = [line.money for line in ledger]
+        known = [one for one in money if one is not None]
+        return CostSection(
+            ledger=ledger,
+            efficiency=self.efficiency(),
+            priced=bool(self.run.prices),
+            money=math.fsum(known) if self.run.prices and len(known) == len(money) else None,
+            unpriced=tuple(sorted(set().union(*self._unpriced.values()))),
+        )
+
+    def ledger(self) -> tuple[Cost, ...]:
+        """Return the costs by who made the calls, sorted by role and name."""
+        return tuple(
+            _build_cost(role, name, self._roles[role, name].total(), self._get_money(role, name))
+            for role, name in sorted(self._roles)
+        )
+
+    def efficiency(self) -> tuple[Efficiency, ...]:
+        """Average the cost of a conversation for each chatbot and detector, relative to the Vanilla chatbot.
+
+        The paper measures detectors on the Vanilla chatbot's conversations, and so do we. Only conversations
+        with a verdict of the detector count, and Vanilla's own cost is that of the same conversations. A
+        chatbot is held against all of Vanilla's conversations, even if it has fewer itself.
+        """
+        vanilla = BASELINE in self.run.chatbots and BASELINE in self._own
+        average = _compute_tokens_per_chat(self._own[BASELINE]) if vanilla else None
+        lines = [
+            _build_efficiency("chatbot", name, name, self._own[name], average) for name in self.run.chatbots
+        ]
+        for name in self.run.detectors:
+            same = _compute_tokens_per_chat(self._judged[name]) if vanilla else None
+            on = BASELINE if vanilla else "all"
+            lines.append(_build_efficiency("detector", name, on, self._judging[name, vanilla], same))
+        return tuple(lines)
+
+    @classmethod
+    def footnotes(cls, report: RunReport) -> Sequence[str]:
+        """Tell what the run cost, or why that is unknown; nothing without prices."""
+        costs = report.of(CostSection)
+        if not costs.priced:
+            return []
+        if costs.money is not None:
+            return [f"By its `prices`, the run cost {costs.money:,.4f}."]
+        names = join_names([shorten_line(model) for model in costs.unpriced])
+        return [
+            f"What the run cost is unknown: of {names} the price or the tokens of an answer are not known."
+        ]
+
+    @classmethod
+    def section(cls, report: RunReport) -> PageSection:
+        """Show what roles and conversations cost, and how long conversations were."""
+        costs = report.of(CostSection)
+        columns = LEDGER if costs.priced else tuple(one for one in LEDGER if one is not MONEY)
+        parts: tuple[Heading | GroupedTable | Paragraph, ...] = (
+            Heading("By role"),
+            GroupedTable(columns, [costs.ledger]),
+            Paragraph("Seconds are latencies added up; requests run at the same time, so the run took less."),
+            *(Paragraph(sentence) for sentence in cls.footnotes(report)),
+            Heading("Per conversation"),
+            GroupedTable(EFFICIENCY, [costs.efficiency]),
+            Heading("Length of conversations"),
+            GroupedTable(LENGTHS, [report.of(LengthSection).conversations]),
+        )
+        return PageSection("costs", "Cost", "Cost", parts)
+
+
+def collect_calls(conversation: Conversation) -> list[Call]:
+    """Return every call of a conversation but those of detectors, the turns' first."""
+    return [call for turn in conversation.turns for call in turn.calls] + list(conversation.calls)
+
+
+def _merge_spendings(own: dict[Named, Spending], more: Mapping[Named, Spending]) -> None:
+    for name, spending in more.items():
+        own[name].merge(spending)
+
+
+def _build_cost(role: str, name: str, total: Spent, money: float | None) -> Cost:
+    values = asdict(total)
+    del values["untold"]
+    return Cost(role=role, name=name, **values, money=money)
+
+
+def _build_efficiency(
+    role: Literal["chatbot", "detector"], name: str, on: str, spending: Spending, baseline: float | None
+) -> Efficiency:
+    tokens, total, chats = _compute_tokens_per_chat(spending), spending.total(), spending.chats
+    return Efficiency(
+        role=role,
+        name=name,
+        conversations=chats,
+        on=on,
+        calls_per_chat=round(total.calls / chats, 6) if chats else None,
+        tokens_per_chat=tokens,
+        seconds_per_chat=round(total.seconds / chats, 6) if chats else None,
+        relative_to_vanilla=tokens / baseline if tokens is not None and baseline else None,
+    )
+
+
+def _compute_tokens_per_chat(spending: Spending) -> float | None:
+    """Return the mean; None where the tokens of an answered call are not known."""
+    tokens = spending.total().all_tokens
+    return None if tokens is None or not spending.chats else tokens / spending.chats
+
+
+class ChatStatistics(Frozen):
+    """Lengths of one chatbot's conversations: the table of HalluDetect B.9."""
+
+    chatbot: str
+    """Name of the chatbot."""
+    conversations: int
+    """Number of conversations."""
+    turns_mean: Rounded | None
+    """Mean number of turns."""
+    turns_std: Rounded | None
+    """Sample standard deviation (n - 1); None with fewer than two conversations."""
+    tokens_mean: Rounded | None
+    """Mean number of tokens of all messages, the user's and the chatbot's, by the shared tokenizer."""
+    tokens_std: Rounded | None
+    """Sample standard deviation, as above."""
+    stop_reasons: dict[str, int]
+    """Conversations by the reason they ended."""
+
+
+LENGTHS = (
+    Column("Chatbot", "chatbot", "name of the chatbot", kind="name"),
+    Column("Chats", "conversations", "its conversations"),
+    Column("Turns, mean", "turns_mean", "mean number of turns", TWO_DECIMALS),
+    Column("std", "turns_std", "standard deviation of it (n − 1)", TWO_DECIMALS),
+    Column("Tokens, mean", "tokens_mean", "mean number of tokens of all messages, by the shared tokenizer",
+           build_decimal_format(1)),
+    Column("std", "tokens_std", "standard deviation of it (n − 1)", build_decimal_format(1)),
+    Column("Ended by", "stop_reasons", "conversations by the reason they ended", format_counts, kind="text"),
+)  # fmt: skip
+
+
+class LengthSection(Frozen):
+    """Fields of `report.json`."""
+
+    conversations: tuple[ChatStatistics, ...]
+    """Lengths of conversations, by chatbot."""
+
+
+class Lengths(Metric):
+    """Collects the lengths and endings of each chatbot's conversations."""
+
+    SECTION = LengthSection
+    TABLES = (("Length of conversations", LENGTHS),)
+    ORDER = 91
+
+    def __init__(self, run: RunFacts) -> None:
+        super().__init__(run)
+        self._turns: dict[str, Counter[int]] = defaultdict(Counter)
+        """Chatbot → number of conversations by their turns."""
+        self._tokens: dict[str, Counter[int]] = defaultdict(Counter)
+        """Likewise by their tokens."""
+        self._endings: dict[str, Counter[str]] = defaultdict(Counter)
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
+        """Measure a conversation."""
+        name = conversation.chatbot
+        self._turns[name][len(conversation.turns)] += 1
+        tokens = (count_tokens(turn.user) + count_tokens(turn.reply) for turn in conversation.turns)
+        self._tokens[name][sum(tokens)] += 1
+        self._endings[name][conversation.stop_reason] += 1
+
+    def merge(self, other: Self) -> None:
+        """Add the lengths of other conversations."""
+        for own, more in ((self._turns, other._turns), (self._tokens, other._tokens)):
+            for name, lengths in more.items():
+                own[name].update(lengths)
+        for name, endings in other._endings.items():
+            self._endings[name].update(endings)
+
+    def result(self, tallied: Tallied) -> LengthSection:
+        """Summarize them."""
+        found = tuple(
+            ChatStatistics(
+                chatbot=name,
+                conversations=self._turns[name].total(),
+                turns_mean=_compute_mean(self._turns[name]),
+                turns_std=_compute_deviation(self._turns[name]),
+                tokens_mean=_compute_mean(self._tokens[name]),
+                tokens_std=_compute_deviation(self._tokens[name]),
+                stop_reasons=dict(self._endings[name]),
+            )
+            for name in self.run.chatbots
+        )
+        return LengthSection(conversations=found)
+
+
+def _compute_mean(lengths: Counter[int]) -> float | None:
+    total = sum(length * times for length, times in lengths.items())
+    return round(total / lengths.total(), 6) if lengths else None
+
+
+def _compute_deviation(lengths: Counter[int]) -> float | None:
+    return statistics.stdev(lengths.elements()) if lengths.total() > 1 else None

@@ -1,0 +1,160 @@
+"""Hallucinations per turn of each chatbot by how far into the conversation the turn is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from rich.console import RenderableType
+
+from hallulab.scenarios.transcript import Conversation, Frozen
+from hallulab.simulator.metrics.hallucinations import ByDetector
+from hallulab.simulator.metrics.metric import (
+    CsvTable,
+    Figures,
+    Flaws,
+    PageSection,
+    Paragraph,
+    RunFacts,
+    TableMetric,
+    Tallied,
+)
+from hallulab.simulator.show.columns import CHATBOT, DETECTOR, GROUPED, TWO_DECIMALS, Column
+from hallulab.simulator.show.depth_lines import DepthPoint, draw_depths
+from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.html import mark_safe
+from hallulab.simulator.statistics.intervals import (
+    Interval,
+    Ratio,
+    Rounded,
+    compute_intervals,
+    compute_ratio_of_sums,
+)
+from hallulab.simulator.statistics.sums import PersonSums
+
+BANDS = ((1, "1"), (2, "2"), (3, "3"), (4, "4"), (9, "5 to 9"))
+"""Last turn of each band, and its name."""
+LAST_BAND = "10 and later"
+
+
+class DepthRate(Frozen):
+    """Turns of a chatbot at one depth under a detector: a row of `depth` in `report.json`."""
+
+    chatbot: str
+    """Name of the chatbot."""
+    detector: str
+    """Name of the detector."""
+    turn: str
+    """Which turns, counted from 1; given ones count."""
+    scored: int
+    """Those that the detector scored and localised."""
+    hpt: Rounded | None
+    """Hallucinations over these; None: there are none."""
+    hpt_ci95: Interval
+    """Its 95% interval over personas; None: there are too few, or all have the same HPT-1."""
+
+
+class Depths(TableMetric[DepthRate]):
+    """Counts hallucinations by turn, of runs whose conversations have more than one."""
+
+    NAME, TITLE, LINK, ROW = "depth", "Hallucinations per turn, by turn", "By turn", DepthRate
+    ORDER = TERMINAL_ORDER = 15
+    COLUMNS = (
+        CHATBOT,
+        DETECTOR,
+        Column("Turn", "turn", "which turns, counted from 1", kind="text", short="Turn"),
+        Column("Scored", "scored", "those that the detector scored and localised", GROUPED, short="Scored"),
+        Column("HPT-1", "hpt", "hallucinations over scored turns of these", TWO_DECIMALS, beside="hpt_ci95",
+               short="HPT-1"),
+    )  # fmt: skip
+
+    def __init__(self, run: RunFacts) -> None:
+        super().__init__(run)
+        self._sums = PersonSums(2)
+        """Hallucinations and scored turns, by chatbot, detector and band."""
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
+        """Count the turns of a conversation."""
+        person = (conversation.scenario, conversation.persona)
+        bands = {turn.index: name_band(conversation.depth(turn.index) + 1) for turn in conversation.turns}
+        for detector in self.run.detectors:
+            for turn, verdict in verdicts.get(detector, {}).items():
+                if verdict.outcome == "scored" and verdict.localised and turn in bands:
+                    key = (conversation.chatbot, detector, bands[turn])
+                    self._sums.add(person, key, (len(verdict.spans or ()), 1))
+
+    def merge(self, other: Self) -> None:
+        """Add the turns of other personas."""
+        self._sums.merge(other._sums)
+
+    def table(self, tallied: Tallied) -> Sequence[DepthRate]:
+        """Return a row for each band with scored turns; nothing where all turns are in one band."""
+        found = set(self._sums.keys)
+        bands = [
+            name for name in (*(name for _, name in BANDS), LAST_BAND) if name in {key[2] for key in found}
+        ]
+        if len(bands) < 2:
+            return []
+        keys = [
+            (chatbot, detector, band)
+            for detector in self.run.detectors
+            for chatbot in self.run.chatbots
+            for band in bands
+            if (chatbot, detector, band) in found
+        ]
+        samples = [[Ratio(*numbers) for _, numbers in self._sums.items(key)] for key in keys]
+        return [
+            DepthRate(
+                chatbot=chatbot,
+                detector=detector,
+                turn=band,
+                scored=sum(ratio.denominator for ratio in sample),
+                hpt=compute_ratio_of_sums(sample),
+                hpt_ci95=ci95,
+            )
+            for (chatbot, detector, band), sample, ci95 in zip(
+                keys, samples, compute_intervals(samples), strict=True
+            )
+        ]
+
+    @classmethod
+    def section(cls, report: RunReport) -> PageSection | None:
+        """Draw a chart a chatbot; the numbers are in the file."""
+        rows = cls.rows(report)
+        if not rows:
+            return None
+        points = [
+            DepthPoint(row.chatbot, report.detectors.index(row.detector), row.turn, row.hpt, row.hpt_ci95)
+            for row in rows
+        ]
+        figures = [(name, mark_safe(svg)) for name, svg in draw_depths(points, report.detectors)]
+        lines = "; line up and down: 95% bootstrap interval over personas" if _has_intervals(rows) else ""
+        hint = (
+            "HPT-1 of each chatbot by the number of the turn, in the colours of the detectors as above. Dot: "
+            f"estimate{lines}. Conversations end at different turns, so later turns are of fewer "
+            "conversations. report-depth.csv has the numbers."
+        )
+        return PageSection(cls.NAME, cls.LINK, cls.TITLE, (Paragraph(hint), Figures(figures)))
+
+    @classmethod
+    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+        """Return nothing: the terminal has enough rows."""
+        return ()
+
+    @classmethod
+    def csv(cls, report: RunReport) -> CsvTable | None:
+        """Return the table; None where all turns are in one band."""
+        return super().csv(report) if cls.rows(report) else None
+
+
+def name_band(turn: int) -> str:
+    """Return the band of a turn, counted from 1.
+
+    >>> name_band(4), name_band(7), name_band(10)
+    ('4', '5 to 9', '10 and later')
+    """
+    return next((name for most, name in BANDS if turn <= most), LAST_BAND)
+
+
+def _has_intervals(rows: Sequence[DepthRate]) -> bool:
+    return any(row.hpt_ci95 for row in rows)

@@ -1,0 +1,211 @@
+"""Free-running and fixed-prefix conversations side by side, and what remains of the chatbots' differences."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Self
+
+from rich.console import RenderableType
+
+from hallulab.scenarios.text.wording import choose_noun, format_number, shorten_line
+from hallulab.scenarios.transcript import Conversation, Frozen
+from hallulab.simulator.metrics.fixed_prefix_counts import (
+    FixedPrefix,
+    Places,
+    Remaining,
+    collect_places,
+    compare_side_by_side,
+)
+from hallulab.simulator.metrics.hallucinations import ByDetector
+from hallulab.simulator.metrics.metric import (
+    CsvTable,
+    Flaws,
+    GroupedTable,
+    Heading,
+    Metric,
+    PageSection,
+    Paragraph,
+    Part,
+    RunFacts,
+    Tallied,
+)
+from hallulab.simulator.show.columns import (
+    CHATBOT,
+    DETECTOR,
+    PERCENT,
+    TWO_DECIMALS,
+    Column,
+    build_grouped_table,
+    format_p,
+    group_rows,
+)
+from hallulab.simulator.show.document import RunReport
+
+SIDES = (
+    CHATBOT,
+    DETECTOR,
+    Column("Replies", "replies", "turns that the detector scored in both runs; the numbers are over these",
+           short="Replies"),
+    Column("of", "branched", "all turns at which the chatbot was given a history", short="of"),
+    Column("HPT-1 free-running", "free_hpt_1",
+           "hallucinations over these turns, after the chatbot's own history", TWO_DECIMALS,
+           beside="free_hpt_1_ci95", short="HPT-1\nfree-running"),
+    Column("HPT-1 fixed-prefix", "fixed_hpt_1",
+           "the same after the given history, which all chatbots share", TWO_DECIMALS,
+           beside="fixed_hpt_1_ci95", short="HPT-1\nfixed-prefix"),
+    Column("Path", "path", "free-running minus fixed-prefix: what the chatbot's own histories add",
+           TWO_DECIMALS, beside="path_ci95", short="Path"),
+)  # fmt: skip
+REMAINING = (
+    Column("a", "a", "a chatbot", kind="name"),
+    Column("b", "b", "another one", kind="name"),
+    Column("Replies", "replies", "turns that the detector scored of both chatbots in both runs"),
+    Column("Δ HPT-1 free-running", "free_difference",
+           "HPT-1 of a minus that of b over these turns, free-running", TWO_DECIMALS,
+           beside="free_ci95"),
+    Column("p (Holm)", "free_p_holm", "paired permutation test of it, adjusted by Holm", format_p),
+    Column("Δ HPT-1 fixed-prefix", "fixed_difference", "the same after the given histories",
+           TWO_DECIMALS,
+           beside="fixed_ci95"),
+    Column("p (Holm)", "fixed_p_holm", "paired permutation test of it, adjusted by Holm", format_p),
+    Column("Remains %", "remaining",
+           "fixed-prefix difference over free-running difference: the chatbots' own share of it", PERCENT),
+    Column("Path", "path", "free-running minus fixed-prefix difference: what the histories explain",
+           TWO_DECIMALS, beside="path_ci95"),
+)  # fmt: skip
+
+
+class FixedPrefixSection(Frozen):
+    """Fields of `report.json`."""
+
+    fixed_prefix: FixedPrefix | None = None
+    """Where conversations branch off from another run: both runs side by side. None: they do not."""
+
+
+class FixedPrefixes(Metric):
+    """Sets branched conversations beside those that they branch off from."""
+
+    SECTION = FixedPrefixSection
+    TABLES = (
+        ("Free-running and fixed-prefix", SIDES),
+        ("Differences that remain with fixed prefixes", REMAINING),
+    )
+    ORDER = TERMINAL_ORDER = 40
+
+    def __init__(self, run: RunFacts) -> None:
+        super().__init__(run)
+        self._given: dict[str, Places] = defaultdict(Places)
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
+        """Keep a branched conversation's places."""
+        if self.run.branched_from is not None:
+            self._given[conversation.chatbot].add(conversation, verdicts, self.run.detectors)
+
+    def merge(self, other: Self) -> None:
+        """Add the places of other conversations."""
+        for chatbot, places in other._given.items():
+            self._given[chatbot].merge(places)
+
+    def result(self, tallied: Tallied) -> FixedPrefixSection:
+        """Return both runs side by side.
+
+        Raises:
+            UsageError: a place occurs twice.
+        """
+        run = self.run
+        if run.branched_from is None:
+            return FixedPrefixSection()
+        ran = collect_places(run.free, run.detectors)
+        found = compare_side_by_side(run.branched_from, ran, self._given, run.chatbots, run.detectors)
+        return FixedPrefixSection(fixed_prefix=found)
+
+    @classmethod
+    def lines(cls, report: RunReport) -> Sequence[str]:
+        """Say how much of the differences remains."""
+        return describe_fixed_prefix(report)
+
+    @classmethod
+    def section(cls, report: RunReport) -> PageSection | None:
+        """Show chatbots side by side, then what remains of their differences; nothing of other runs."""
+        found = report.of(FixedPrefixSection).fixed_prefix
+        if found is None:
+            return None
+        hint = (
+            "Turns with the same persona, seed and number of exchanges before, scored in both runs. "
+            "Intervals resample personas, with all conversations with them."
+        )
+        parts: list[Part] = [
+            *map(Paragraph, describe_fixed_prefix(report)),
+            GroupedTable(SIDES, group_rows(found.rows, "detector", report.detectors)),
+            Paragraph(hint),
+        ]
+        for name in report.detectors:
+            lines = [line for line in found.comparisons if line.detector == name]
+            parts += [Heading(name), GroupedTable(REMAINING, [lines])]
+        return PageSection("fixed-prefix", "Fixed prefixes", "Free-running and fixed-prefix", parts)
+
+    @classmethod
+    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+        """Return chatbots side by side; nothing of other runs."""
+        found = report.of(FixedPrefixSection).fixed_prefix
+        if found is None:
+            return ()
+        groups = group_rows(found.rows, "detector", report.detectors)
+        return (build_grouped_table(SIDES, groups, "detector", narrow),)
+
+    @classmethod
+    def beside(cls, report: RunReport) -> CsvTable | None:
+        """Return the columns of both ways; nothing of other runs."""
+        found = report.of(FixedPrefixSection).fixed_prefix
+        return None if found is None else CsvTable(SIDES, found.rows)
+
+
+def describe_fixed_prefix(report: RunReport) -> list[str]:
+    """Say how much of the differences between chatbots remains with fixed prefixes; nothing of other runs."""
+    found = report.of(FixedPrefixSection).fixed_prefix
+    if found is None:
+        return []
+    lines = [
+        "Fixed prefixes: all chatbots answer the same messages after the same histories, those of "
+        f"{found.branched_from.chatbot} in {found.branched_from.run}."
+    ]
+    for detector in report.detectors:
+        lines += _describe_detector(detector, found)
+    changed = list(dict.fromkeys(row.chatbot for row in found.rows if row.changed))
+    if changed:
+        lines.append(
+            f"{shorten_line(', '.join(changed))}: changed since the free-running conversations were held, "
+            "so the "
+            "two runs do not differ in the history alone."
+        )
+    return lines
+
+
+def _describe_detector(detector: str, found: FixedPrefix) -> list[str]:
+    lines = []
+    widest = _find_widest([line for line in found.comparisons if line.detector == detector])
+    if widest is not None:
+        replies = f"{widest.replies} {choose_noun(widest.replies, 'reply', 'replies')}"
+        remains = f"{format_number(widest.remaining, 0, 100)}% of it remains"
+        lines.append(
+            f"By {detector}, {widest.a} and {widest.b} differ most when they run freely: by "
+            f"{format_number(widest.free_difference, 2)} per turn over {replies}. With the same histories "
+            "they "
+            f"differ by {format_number(widest.fixed_difference, 2)}: {remains}."
+        )
+    rows = [row for row in found.rows if row.detector == detector]
+    unjudged = [row.chatbot for row in rows if row.free and not row.replies]
+    if unjudged:
+        lines.append(
+            f"{detector}: no turn of {shorten_line(', '.join(unjudged))} was scored in both runs. If it "
+            "did not "
+            f"judge {found.branched_from.run}: `hallulab detect` there, and then `hallulab branch` again."
+        )
+    return lines
+
+
+def _find_widest(lines: Sequence[Remaining]) -> Remaining | None:
+    """Return the pair of chatbots that differ most free-running; None where no two differ."""
+    differing = [line for line in lines if line.remaining is not None]
+    return max(differing, key=lambda line: abs(line.free_difference or 0.0), default=None)

@@ -1,0 +1,369 @@
+"""What a metric of a report is: it counts conversations, and says how its result is shown.
+
+A metric is one class in one file of this folder, or behind an entry point `hallulab.metrics` of another
+distribution. report.json, page, terminal, CSV and the glossary are made from it. Most are one table:
+
+    class Greeting(Frozen):
+        chatbot: str
+        greetings: int
+
+    class Greetings(TableMetric[Greeting]):
+        NAME, TITLE, ROW = "greetings", "Greetings", Greeting
+        COLUMNS = (CHATBOT, Column("Greetings", "greetings", "replies that greet", short="Greetings"))
+
+        def __init__(self, run: RunFacts) -> None:
+            super().__init__(run)
+            self._found: Counter[str] = Counter()
+
+        def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
+            self._found[conversation.chatbot] += sum("hello" in turn.reply for turn in conversation.turns)
+
+        def merge(self, other: Self) -> None:
+            self._found += other._found
+
+        def table(self, tallied: Tallied) -> Sequence[Greeting]:
+            return [Greeting(chatbot=name, greetings=self._found[name]) for name in self.run.chatbots]
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import GenericAlias
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
+
+from pydantic import create_model
+from rich.console import RenderableType
+from rich.text import Text
+
+from hallulab.agents.models.abilities import ReadHow
+from hallulab.agents.models.replicas import Answered
+from hallulab.agents.served_model import ClaimChecks
+from hallulab.detectors.base.protocol import JudgingMethod
+from hallulab.scenarios.attacks.attack import AttackRecord
+from hallulab.scenarios.transcript import Conversation, Frozen
+from hallulab.simulator.decide.course import Deciding
+from hallulab.simulator.metrics.annotations import Annotations
+from hallulab.simulator.metrics.blame_counts import Library
+from hallulab.simulator.metrics.corrections import UNKNOWN
+from hallulab.simulator.metrics.hallucinations import ByDetector, Row
+from hallulab.simulator.metrics.run_sums import RunSums
+from hallulab.simulator.records.experiment_json import BranchedFrom
+from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.records.prices import Prices
+from hallulab.simulator.show.columns import Column, build_terminal_table
+from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.statistics.prevalence import DetectorErrors
+
+READER = 55
+"""Metrics of a lower order stand before the conversations on the page, others behind them."""
+LAST = 1_000
+"""Terminal order from which a metric's tables stand behind the sentences."""
+
+
+class TurnFlaw(Protocol):
+    """A flaw of the simulated user in one turn."""
+
+    @property
+    def turn(self) -> int:
+        """Index of the turn."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """`empty`, `role_swap`, `leaked_instructions`, `repeated`, `premature_stop`."""
+        ...
+
+    @property
+    def detail(self) -> str:
+        """What was seen, for people."""
+        ...
+
+
+Flaws = Sequence[TurnFlaw]
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What metrics are told of a run before they count it."""
+
+    chatbots: Sequence[str]
+    """Names of all chatbots, in the order of the rows."""
+    detectors: Sequence[str]
+    """Names of all detectors, likewise. One without verdicts has rows with coverage 0."""
+    imported: bool = False
+    """Whether the conversations were imported, or held by a person."""
+    planted: AttackRecord | None = None
+    """What an attack put into the scenario; None without one."""
+    annotations: Annotations = field(default_factory=Annotations)
+    """What annotators found in the turns that they looked at."""
+    personas: Collection[str] | None = None
+    """Identifiers of the personas that the audit of the simulated user knows; None: it needs none."""
+    claim_checks: ClaimChecks = field(default_factory=ClaimChecks)
+    """How chatbots and detectors check claims, as far as it is known."""
+    methods: Mapping[str, JudgingMethod] = field(default_factory=dict)
+    """How detectors judged, by name, as far as it is known."""
+    language: str | None = None
+    """Language that simulated users write (ISO 639-1); None: English."""
+    prices: Prices = field(default_factory=dict)
+    """What tokens cost, by served model; empty: nobody has said."""
+    read_how: Sequence[ReadHow] = ()
+    """How the models' answers were read; empty: not known."""
+    endpoints: Sequence[Answered] = ()
+    """What each of several endpoints did; empty: there was one, or nothing is known."""
+    branched_from: BranchedFrom | None = None
+    """The run that the conversations branch off from; None: they do not."""
+    deciding: Deciding | None = None
+    """How the run goes on until it is decided; None: it does not."""
+    free: Journals | None = None
+    """That run's conversations, and the verdicts of the same versions of the detectors."""
+    mistakes: Mapping[str, DetectorErrors] = field(default_factory=dict)
+    """Those of detectors, by name, as far as they are known."""
+    why_unknown: str = UNKNOWN
+    """Why others are not."""
+    library: Library | None = None
+    """The documents that were searched; None: they are not known."""
+
+
+@dataclass(frozen=True)
+class Tallied:
+    """What every report counts, at the end of the run."""
+
+    sums: RunSums
+    """The sums of every chatbot under every detector."""
+    rows: tuple[Row, ...]
+    """The report's rows, which add them up."""
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph of a section; `Markup` may have tags."""
+
+    text: str
+    """What it says."""
+    style: Literal["hint", "note", ""] = "hint"
+    """Its class in the page's style sheet."""
+    kind: ClassVar[str] = "paragraph"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading within a section."""
+
+    text: str
+    """What it says; a detector's name has its colour before it."""
+    kind: ClassVar[str] = "heading"
+
+
+@dataclass(frozen=True)
+class GroupedTable:
+    """A table with its rows in groups."""
+
+    columns: Sequence[Column]
+    """Its columns."""
+    rows: Sequence[Sequence[Any]]
+    """Groups of rows."""
+    kind: ClassVar[str] = "table"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Charts beside each other."""
+
+    figures: Sequence[tuple[str, str]]
+    """Titles, and SVG elements as they shall stand on the page (`Chart.svg`)."""
+    kind: ClassVar[str] = "figures"
+
+
+Part = Paragraph | Heading | GroupedTable | Figures
+
+
+@dataclass(frozen=True)
+class PageSection:
+    """A metric's section of the page."""
+
+    anchor: str
+    """Where links lead."""
+    link: str
+    """Its name in the page's list of sections."""
+    title: str
+    """Its heading."""
+    parts: Sequence[Part]
+    """What it has, from top to bottom."""
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """Rows for a CSV file."""
+
+    columns: Sequence[Column]
+    """Its columns."""
+    rows: Sequence[Any]
+    """Its rows."""
+    file: str = ""
+    """Name of the file in the run folder."""
+
+
+class Metric(ABC):
+    """Counts one subject of a run, conversation by conversation, and shows it.
+
+    An instance counts one run. What is shown is made from a report, which may be an old one.
+
+    Args:
+        run: what is known of the run.
+    """
+
+    SECTION: ClassVar[type[Frozen]]
+    """Its fields of report.json. Fields that are younger than the report's layout have defaults."""
+    TABLES: ClassVar[Sequence[tuple[str, Sequence[Column]]]] = ()
+    """Headings in docs/metrics.md, and the columns of each."""
+    ORDER: ClassVar[int] = 85
+    """Its place on the page, in the glossary and among the notes: lower is earlier."""
+    TERMINAL_ORDER: ClassVar[int] = 85
+    """Its place on the terminal."""
+
+    def __init__(self, run: RunFacts) -> None:
+        self.run = run
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:  # noqa: B027
+        """Count a conversation. Keep numbers, no texts: a run may be large.
+
+        Args:
+            conversation: it.
+            verdicts: those on it, by detector and turn.
+            flaws: those of the simulated user in it.
+        """
+
+    def merge(self, other: Self) -> None:
+        """Add what another one counted of other personas; only metrics that do so are counted in parts.
+
+        A run in shards (docs/scale.md) is counted by several processes if all metrics can.
+
+        Args:
+            other: one of the same run.
+        """
+        raise NotImplementedError
+
+    @abstractmethod
+    def result(self, tallied: Tallied) -> Frozen:
+        """Return the section of the report."""
+
+    @classmethod
+    def headlines(cls, report: RunReport) -> Sequence[str]:
+        """Return sentences on top of page and terminal."""
+        return ()
+
+    @classmethod
+    def lines(cls, report: RunReport) -> Sequence[str]:
+        """Return sentences that the terminal has beside the table; on the page they are in the section."""
+        return ()
+
+    @classmethod
+    def notes(cls, report: RunReport) -> Sequence[str]:
+        """Return sentences on what limits the report's numbers, below its results."""
+        return ()
+
+    @classmethod
+    def footnotes(cls, report: RunReport) -> Sequence[str]:
+        """Return sentences on how the numbers were made, below the notes."""
+        return ()
+
+    @classmethod
+    def section(cls, report: RunReport) -> PageSection | None:
+        """Return the section of the page; None: it has nothing to show."""
+        return None
+
+    @classmethod
+    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+        """Return what the terminal shows, from top to bottom.
+
+        Args:
+            report: the report.
+            narrow: whether the terminal has fewer than `NARROW` columns.
+        """
+        return ()
+
+    @classmethod
+    def beside(cls, report: RunReport) -> CsvTable | None:
+        """Return columns to stand beside those of the rows in report.csv, a row for each of them."""
+        return None
+
+    @classmethod
+    def csv(cls, report: RunReport) -> CsvTable | None:
+        """Return a table with a file of its own; `clear` of a run folder knows `report-*.csv`."""
+        return None
+
+
+TableRow = TypeVar("TableRow", bound=Frozen)
+
+
+class TableMetric(Metric, Generic[TableRow]):
+    """A metric that is one table: a field of report.json, a section, and `report-NAME.csv`."""
+
+    NAME: ClassVar[str]
+    """Its field of report.json."""
+    TITLE: ClassVar[str]
+    """Its heading."""
+    LINK: ClassVar[str] = ""
+    """Its name in the page's list of sections; empty: the title."""
+    ROW: ClassVar[type[Frozen]]
+    """What a row is."""
+    COLUMNS: ClassVar[Sequence[Column]]
+    """Columns of the table."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Make the section and the glossary from the declarations."""
+        super().__init_subclass__(**more)
+        # Reports that were made before the metric was there lack it.
+        fields: dict[str, Any] = {cls.NAME: (GenericAlias(tuple, (cls.ROW, ...)), ())}
+        cls.SECTION = create_model(f"{cls.__name__}Section", __base__=Frozen, **fields)
+        cls.TABLES = ((cls.TITLE, cls.COLUMNS),)
+
+    @abstractmethod
+    def table(self, tallied: Tallied) -> Sequence[TableRow]:
+        """Return the rows."""
+
+    def result(self, tallied: Tallied) -> Frozen:
+        """Return the section of the report."""
+        return self.SECTION.model_validate({self.NAME: tuple(self.table(tallied))})
+
+    @classmethod
+    def rows(cls, report: RunReport) -> tuple[TableRow, ...]:
+        """Return the rows in a report."""
+        found: tuple[TableRow, ...] = getattr(report, cls.NAME)
+        return found
+
+    @classmethod
+    def groups(cls, report: RunReport) -> Sequence[Sequence[TableRow]]:
+        """Return the rows in the groups in which they are shown; here in one."""
+        return [cls.rows(report)]
+
+    @classmethod
+    def hints(cls, report: RunReport) -> Sequence[str]:
+        """Return what the page says before the table."""
+        return ()
+
+    @classmethod
+    def section(cls, report: RunReport) -> PageSection | None:
+        """Return a section with the hints and the table; None without rows."""
+        if not cls.rows(report):
+            return None
+        parts: list[Part] = [
+            *map(Paragraph, cls.hints(report)),
+            GroupedTable(cls.COLUMNS, cls.groups(report)),
+        ]
+        return PageSection(cls.NAME, cls.LINK or cls.TITLE, cls.TITLE, parts)
+
+    @classmethod
+    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+        """Return the table under its heading; nothing without rows."""
+        if not cls.rows(report):
+            return ()
+        table = build_terminal_table(cls.COLUMNS, cls.groups(report), narrow=narrow)
+        return Text(f"\n{cls.TITLE}:"), table
+
+    @classmethod
+    def csv(cls, report: RunReport) -> CsvTable | None:
+        """Return the table with its file, without rows, too."""
+        return CsvTable(cls.COLUMNS, cls.rows(report), f"report-{cls.NAME}.csv")

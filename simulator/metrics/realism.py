@@ -1,0 +1,270 @@
+"""How like people's the messages of simulated users are: measures, distances from people's, a noise floor.
+
+A user is a persona and seed, who says the same first message to every chatbot; so first messages count once a
+user. Personas are resampled, each with the conversations of all its seeds, which are alike. A distance of two
+samples of one source is not 0 either. So the noise floor stands beside it: the distance between halves of the
+run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.metrics.comparison import HALVES, split_by_repeat
+from hallulab.simulator.metrics.message_sample import LEAST, MEASURES, DistanceName, Measure, MessageSample
+from hallulab.simulator.metrics.messages import MOST
+from hallulab.simulator.statistics.detection import RESAMPLES
+from hallulab.simulator.statistics.intervals import (
+    Floats,
+    Interval,
+    Rounded,
+    compute_percentile_interval,
+    draw_cluster_weights,
+    explain_no_interval,
+    is_mostly_defined,
+)
+
+SPLITS = 20
+"""Random halves of a run without repeats."""
+_SEED = 20_261
+
+
+class Side(Frozen):
+    """A measure of the run's messages, or of people's."""
+
+    messages: int
+    """Messages measured."""
+    users: int
+    """Users who wrote them; of people's, conversations."""
+    value: Rounded | None
+    """The number; None: see `reason`."""
+    ci95: Interval
+    """Bootstrap over users."""
+    quartiles: Interval
+    """Of a length, the lower and the upper quartile; not an interval."""
+    reason: str | None
+    """Why there is no number, or no interval."""
+
+
+class RealismRow(Frozen):
+    """A measure of both, and their distance."""
+
+    measure: str
+    """Field of the measure."""
+    label: str
+    """Its name for people."""
+    run: Side
+    """The simulated users' messages."""
+    reference: Side
+    """People's messages."""
+    by: DistanceName
+    """Which distance: Wasserstein-1 in the measure's unit; Jensen–Shannon distance to base 2, in [0, 1]; or
+    the absolute difference."""
+    distance: Rounded | None
+    """Between both; None where either has no number."""
+    distance_ci95: Interval
+    """Bootstrap over the users of both."""
+    floor: Rounded | None
+    """The same distance between two halves of the run; None where a half has no number."""
+
+
+class Bars(Frozen):
+    """How the numbers of messages are distributed."""
+
+    label: str
+    """Name of the measure."""
+    bins: tuple[str, ...]
+    """Ranges of numbers."""
+    run: tuple[Rounded, ...] | None
+    """Share of the simulated users' messages in each; None without messages."""
+    reference: tuple[Rounded, ...] | None
+    """Share of people's."""
+
+
+class Realism(Frozen):
+    """How like people's the messages of a run are."""
+
+    run: str
+    """The run's folder, as it was given."""
+    reference: str
+    """Where people's messages are from."""
+    sample: int | None
+    """First messages of a sample, in which diversity is measured; None: too few."""
+    halves: str
+    """What the halves of the noise floor are."""
+    rows: tuple[RealismRow, ...]
+    """The measures."""
+    bars: tuple[Bars, ...]
+    """Distributions."""
+    warnings: tuple[str, ...] = ()
+    """Which conversations of the run failed, where it is much: their messages are few."""
+    failed: str | None = None
+    """Why `hallulab realism` exits with 1: no conversation was held; None: it does not."""
+
+
+def compute_sample_distances(
+    measure: Measure, sides: tuple[MessageSample, MessageSample], weights: tuple[Floats, Floats], size: int
+) -> Floats:
+    """Compute the distance of two samples under weights of their users, shape (resamples,)."""
+    from scipy.spatial.distance import jensenshannon
+    from scipy.stats import wasserstein_distance
+
+    if measure.distance == "Wasserstein-1":
+        (one, at), (other, there) = (side.numbers(measure.field) for side in sides)
+        return np.array(
+            [
+                wasserstein_distance(one, other, first[at], second[there])
+                if first[at].any() and second[there].any()
+                else np.nan
+                for first, second in zip(*weights, strict=True)
+            ]
+        )
+    one, other = (side.values(measure, held, size) for side, held in zip(sides, weights, strict=True))
+    if measure.distance == "difference":
+        return np.abs(one - other)
+    # Of two equal shares rounding may leave the root of a number below 0.
+    with np.errstate(invalid="ignore"):
+        found = jensenshannon(np.stack([one, 1 - one]), np.stack([other, 1 - other]), base=2, axis=0)
+    return np.where(np.isclose(one, other), 0.0, found)
+
+
+def split_halves(sample: MessageSample) -> tuple[str, list[tuple[MessageSample, MessageSample]]]:
+    """Split a run in two, by repeats where every persona has at least two, else at random; say how."""
+    sides = split_by_repeat(own[0].user for own in sample.held)
+    if sides is not None:
+        one, other = (
+            [place for place, own in enumerate(sample.held) if own[0].user in side] for side in sides
+        )
+        return HALVES, [(sample.some(one), sample.some(other))]
+    return f"random halves of the users, the mean of {SPLITS}", list(_draw_halves(sample))
+
+
+def _draw_halves(sample: MessageSample) -> Iterator[tuple[MessageSample, MessageSample]]:
+    generator = np.random.default_rng(_SEED)
+    half = sample.users // 2
+    for _ in range(SPLITS):
+        drawn = generator.permutation(sample.users).tolist()
+        yield sample.some(drawn[:half]), sample.some(drawn[half : 2 * half])
+
+
+def compare_messages(
+    run: MessageSample, people: MessageSample
+) -> tuple[int | None, str, tuple[RealismRow, ...]]:
+    """Measure a run's messages and people's.
+
+    Returns:
+        First messages of a sample of diversity (None: too few), what the halves are, and the rows.
+    """
+    both = [side.users for side in (run, people) if side.users >= LEAST]
+    size = min(both, default=LEAST)
+    told, split = split_halves(run)
+    rows = tuple(_build_row(measure, (run, people), split, size) for measure in MEASURES)
+    return min(size, MOST) if both else None, told, rows
+
+
+def _build_row(
+    measure: Measure,
+    sides: tuple[MessageSample, MessageSample],
+    split: Sequence[tuple[MessageSample, MessageSample]],
+    size: int,
+) -> RealismRow:
+    run, people = sides
+    distance, ci95 = None, None
+    if all(side.reason(measure) is None for side in sides):
+        first, second = _draw_weights(run), _draw_weights(people)
+        # Equal numbers of personas get equal weights; the other order makes them independent.
+        drawn = compute_sample_distances(
+            measure, sides, (first, np.concatenate([second[:1], second[:0:-1]])), size
+        )
+        distance = None if np.isnan(drawn[0]) else float(drawn[0])
+        enough = all(explain_no_interval(side.personas(measure)) is None for side in sides)
+        ci95 = compute_percentile_interval(drawn[1:]) if enough and distance is not None else None
+    return RealismRow(
+        measure=measure.field,
+        label=measure.label,
+        run=_build_side(measure, run, size),
+        reference=_build_side(measure, people, size),
+        by=measure.distance,
+        distance=distance,
+        distance_ci95=ci95,
+        floor=_compute_noise_floor(measure, split),
+    )
+
+
+def _build_side(measure: Measure, sample: MessageSample, size: int) -> Side:
+    messages, users = sample.measured(measure)
+    value, ci95, quartiles = None, None, None
+    reason = sample.reason(measure)
+    if reason is None:
+        drawn = sample.values(measure, _draw_weights(sample), size)
+        value = None if np.isnan(drawn[0]) else float(drawn[0])
+        # Resamples of equal messages are equal, too.
+        same = "all messages alike" if measure.statistic == "share" and value in (0, 1) else None
+        reason = (
+            "too few words"
+            if value is None
+            else explain_no_interval(sample.personas(measure), "person") or same
+        )
+        ci95 = compute_percentile_interval(drawn[1:]) if reason is None else None
+        if reason is None and ci95 is None and is_mostly_defined(drawn[1:]):
+            reason = "the same in every resample"
+        quartiles = sample.quartiles(measure.field) if measure.statistic == "median" else None
+    return Side(messages=messages, users=users, value=value, ci95=ci95, quartiles=quartiles, reason=reason)
+
+
+def _draw_weights(sample: MessageSample) -> Floats:
+    """Return each user once, and then how often resamples of personas take them: (1 + `RESAMPLES`, users)."""
+    drawn = draw_cluster_weights(len(np.unique(sample.persona)), RESAMPLES).astype(np.float64)
+    return np.concatenate([np.ones((1, sample.users)), drawn[:, sample.persona]])
+
+
+def _compute_noise_floor(
+    measure: Measure, split: Sequence[tuple[MessageSample, MessageSample]]
+) -> float | None:
+    """Return the mean distance of the halves in which there is one."""
+    found: list[float] = []
+    for pair in split:
+        if all(side.reason(measure) is None for side in pair):
+            alone = (np.ones((1, pair[0].users)), np.ones((1, pair[1].users)))
+            size = min(side.users for side in pair)
+            found.append(float(compute_sample_distances(measure, pair, alone, size)[0]))
+    defined = [distance for distance in found if not np.isnan(distance)]
+    return float(np.mean(defined)) if defined else None
+
+
+_BINS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
+    ("first_words", "Words of a first message", (5, 10, 15, 20, 30, 50)),
+    ("follow_up_words", "Words of a follow-up", (5, 10, 15, 20, 30, 50)),
+    ("questions", "Questions of a message", (0, 1, 2)),
+)
+"""Field, title and the highest numbers of the bins."""
+
+
+def compute_distributions(run: MessageSample, people: MessageSample) -> tuple[Bars, ...]:
+    """Return how lengths and questions are distributed."""
+    return tuple(
+        Bars(
+            label=title,
+            bins=_label_bins(ends),
+            run=_compute_shares(run, field, ends),
+            reference=_compute_shares(people, field, ends),
+        )
+        for field, title, ends in _BINS
+    )
+
+
+def _label_bins(ends: Sequence[int]) -> tuple[str, ...]:
+    ranges = [f"{low + 1}–{high}" if low + 1 < high else f"{high}" for low, high in pairwise((-1, *ends))]
+    return (*ranges, f"{ends[-1] + 1}+")
+
+
+def _compute_shares(sample: MessageSample, field: str, ends: Sequence[int]) -> tuple[float, ...] | None:
+    numbers, _ = sample.numbers(field)
+    if not len(numbers):
+        return None
+    counts = np.bincount(np.searchsorted(ends, numbers), minlength=len(ends) + 1)
+    return tuple(float(share) for share in counts / len(numbers))

@@ -1,0 +1,389 @@
+"""What a report adds up of conversations, person after person, so that parts of a run merge.
+
+A person's conversations are counted together, because intervals resample persons with all that was said to
+them. Of each person stay the sums, and mean and squares of what differs between seeds: no text, and no
+conversation. Persons of different parts of a run are different ones, so parts merge without any loss.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.metrics.hallucinations import (
+    ByDetector,
+    Tally,
+    count_verdicts,
+    index_by_detector,
+    merge_branches,
+)
+from hallulab.simulator.metrics.pairs import RATES, RateName, index_by_place, pair_places
+from hallulab.simulator.metrics.spending import Spending
+from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.statistics.intervals import Ratio, Spread, combine_spreads, measure_spread
+from hallulab.simulator.statistics.sums import ExactSum, Person
+
+Key = tuple[str, str]
+"""A chatbot and a detector."""
+
+_COUNTS = (
+    "turns",
+    "scored_turns",
+    "failed",
+    "abstained",
+    "not_localised",
+    "hallucinations",
+    "unlocated",
+    "tokens",
+    "chatbot_calls",
+    "chatbot_tokens",
+    "chatbot_untold",
+)
+"""Fields of a tally that a row adds up."""
+
+
+class PersonTable:
+    """Whole numbers of persons, and the spread of their seeds: a row for each person.
+
+    Args:
+        width: how many whole numbers there are.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._persons: list[Person] = []
+        self._numbers = tuple(array("q") for _ in range(width))
+        self._seeds, self._means, self._squares = array("q"), array("d"), array("d")
+
+    def add(self, person: Person, numbers: Sequence[int], values: Sequence[float]) -> None:
+        """Add a person.
+
+        Args:
+            person: who was not added before.
+            numbers: the whole numbers.
+            values: one of each seed; their spread is kept.
+        """
+        self._persons.append(person)
+        for column, number in zip(self._numbers, numbers, strict=True):
+            column.append(number)
+        spread = measure_spread(values)
+        self._seeds.append(spread.seeds)
+        self._means.append(spread.mean)
+        self._squares.append(spread.squares)
+
+    def merge(self, other: PersonTable) -> None:
+        """Add the persons of another table. From then on, persons are in the order of their names.
+
+        Raises:
+            ValueError: a person is in both.
+        """
+        persons = [*self._persons, *other._persons]
+        order = sorted(range(len(persons)), key=persons.__getitem__)
+        self._persons = [persons[place] for place in order]
+        if any(one == two for one, two in zip(self._persons, self._persons[1:], strict=False)):
+            raise ValueError("conversations of one persona were counted in two parts")
+        pairs = zip((*self._numbers, self._seeds), (*other._numbers, other._seeds), strict=True)
+        for own, more in pairs:
+            own.extend(more)
+            own[:] = array("q", (own[place] for place in order))
+        for measured, others in ((self._means, other._means), (self._squares, other._squares)):
+            measured.extend(others)
+            measured[:] = array("d", (measured[place] for place in order))
+
+    def ratios(self, numerator: int, denominator: int) -> list[Ratio]:
+        """Return two columns as ratios of the persons, where the second is not 0."""
+        pairs = zip(self._numbers[numerator], self._numbers[denominator], strict=True)
+        return [Ratio(over, under) for over, under in pairs if under]
+
+    def seed_share(self) -> float | None:
+        """Return the share of the variance that more seeds remove (`intervals`)."""
+        return combine_spreads(list(map(Spread, self._seeds, self._means, self._squares)))
+
+    def __len__(self) -> int:
+        return len(self._persons)
+
+
+class RowSums:
+    """What a row of the report adds up: one chatbot under one detector."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        """Fields of tallies."""
+        self.conversations = self.scored = self.hallucinated = self.worded = 0
+        """All conversations; those with a scored turn, with a hallucination, with tokens."""
+        self.hpt, self.tokacc = ExactSum(), ExactSum()
+        """Sums of the conversations' own numbers."""
+        self.spending = Spending()
+        """Cost of the detector."""
+        self._people = PersonTable(4)
+
+    def add(self, person: Person, tallies: Iterable[Tally]) -> None:
+        """Add all conversations of a person."""
+        values: list[float] = []
+        sums = [0, 0, 0, 0]
+        for item in merge_branches(tallies):
+            self.conversations += 1
+            for name in _COUNTS:
+                self.counts[name] += getattr(item, name)
+            self.spending.add(item.spent)
+            if not item.scored_turns:
+                continue
+            self.scored += 1
+            self.hallucinated += item.hallucinations > 0
+            values.append(item.hallucinations / item.scored_turns)
+            self.hpt.add(values[-1])
+            sums[0] += item.hallucinations
+            sums[1] += item.scored_turns
+            if item.tokens:
+                self.worded += 1
+                self.tokacc.add(item.tokacc.numerator / item.tokens)
+                sums[2] += item.tokacc.numerator
+                sums[3] += item.tokens
+        if values:
+            self._people.add(person, sums, values)
+
+    def merge(self, other: RowSums) -> None:
+        """Add the sums of other persons."""
+        self.counts.update(other.counts)
+        self.conversations += other.conversations
+        self.scored += other.scored
+        self.hallucinated += other.hallucinated
+        self.worded += other.worded
+        self.hpt.merge(other.hpt)
+        self.tokacc.merge(other.tokacc)
+        self.spending.merge(other.spending)
+        self._people.merge(other._people)
+
+    @property
+    def personas(self) -> int:
+        """Persons with a scored turn."""
+        return len(self._people)
+
+    @property
+    def hpts(self) -> list[Ratio]:
+        """Hallucinations over scored turns of each person."""
+        return self._people.ratios(0, 1)
+
+    @property
+    def tokaccs(self) -> list[Ratio]:
+        """Tokens outside flagged spans over tokens of each person."""
+        return self._people.ratios(2, 3)
+
+    def seed_share(self) -> float | None:
+        """Return the share of HPT-1's variance that more seeds remove (`intervals`)."""
+        return self._people.seed_share()
+
+
+class HalfSums:
+    """One chatbot's conversations in halves by repeat: each persona's seeds in turn."""
+
+    def __init__(self) -> None:
+        self._has_single = False
+        self._sums: dict[RateName, list[list[int]]] = {rate: [[0, 0], [0, 0]] for rate in RATES}
+
+    def add(self, tallies: Sequence[Tally]) -> None:
+        """Add all conversations of a person."""
+        users = sorted({item.pairing for item in tallies})
+        self._has_single |= len(users) == 1
+        half = {user: place % 2 for place, user in enumerate(users)}
+        for rate, ratio_of in RATES.items():
+            for item in tallies:
+                sums, ratio = self._sums[rate][half[item.pairing]], ratio_of(item)
+                sums[0] += ratio.numerator
+                sums[1] += ratio.denominator
+
+    def merge(self, other: HalfSums) -> None:
+        """Add the sums of other persons."""
+        self._has_single |= other._has_single
+        for rate, halves in other._sums.items():
+            for own, more in zip(self._sums[rate], halves, strict=True):
+                own[:] = [own[0] + more[0], own[1] + more[1]]
+
+    def difference(self, rate: RateName) -> float | None:
+        """Return the difference of the halves; None where one has no number, or a persona has one seed."""
+        (over, under), (other_over, other_under) = self._sums[rate]
+        if self._has_single or not under or not other_under:
+            return None
+        return abs(over / under - other_over / other_under)
+
+
+class PairSums:
+    """Two chatbots under one detector by one rate, on the personas and seeds that both have."""
+
+    def __init__(self) -> None:
+        self._people = PersonTable(4)
+
+    def add(self, person: Person, first: Sequence[Tally], second: Sequence[Tally], rate: RateName) -> None:
+        """Add all conversations of a person.
+
+        Raises:
+            UsageError: a chatbot has two with the same scenario, persona and seed.
+        """
+        both = pair_places(index_by_place(first, rate), index_by_place(second, rate)).values()
+        if both:
+            sums = [sum(one) for one in zip(*(_flatten(pair) for pair in both), strict=True)]
+            differences = [a.numerator / a.denominator - b.numerator / b.denominator for a, b in both]
+            self._people.add(person, sums, differences)
+
+    def merge(self, other: PairSums) -> None:
+        """Add the sums of other persons."""
+        self._people.merge(other._people)
+
+    def ratios(self) -> tuple[list[Ratio], list[Ratio]]:
+        """Return the ratios of the one and the other chatbot; those of one place are of one persona."""
+        return self._people.ratios(0, 1), self._people.ratios(2, 3)
+
+    def seed_share(self) -> float | None:
+        """Return the share of the difference's variance that more seeds remove (`intervals`)."""
+        return self._people.seed_share()
+
+
+def _flatten(pair: tuple[Ratio, Ratio]) -> tuple[int, int, int, int]:
+    one, two = pair
+    return one.numerator, one.denominator, two.numerator, two.denominator
+
+
+class RunSums:
+    """All that the report adds up of every chatbot under every detector.
+
+    Args:
+        chatbots: their names.
+        detectors: their names.
+    """
+
+    def __init__(self, chatbots: Sequence[str], detectors: Sequence[str]) -> None:
+        self.rows = {(chatbot, detector): RowSums() for chatbot in chatbots for detector in detectors}
+        """All conversations."""
+        self.sound = {key: RowSums() for key in self.rows}
+        """Those in which the simulated user has no flaw."""
+        self._halves = {key: HalfSums() for key in self.rows}
+        self._pairs = {
+            (a, b, detector, rate): PairSums()
+            for detector in detectors
+            for a, b in combinations(chatbots, 2)
+            for rate in RATES
+        }
+        self._doubled: UsageError | None = None
+        """Why chatbots cannot be compared."""
+
+    def add(self, person: Person, tallies: Mapping[Key, Sequence[Tally]], flawed: frozenset[str]) -> None:
+        """Add all conversations with a person.
+
+        Args:
+            person: whoever was not added before.
+            tallies: the conversations, sorted.
+            flawed: identifiers of those in which the simulated user has a flaw.
+        """
+        for key, items in tallies.items():
+            self.rows[key].add(person, items)
+            self.sound[key].add(person, (item for item in items if item.conversation not in flawed))
+            self._halves[key].add(items)
+        for (a, b, detector, rate), sums in self._pairs.items():
+            first, second = tallies.get((a, detector), ()), tallies.get((b, detector), ())
+            try:
+                sums.add(person, first, second, rate)
+            except UsageError as error:
+                self._doubled = self._doubled or error
+
+    def merge(self, other: RunSums) -> None:
+        """Add the sums of other persons."""
+        self._doubled = self._doubled or other._doubled
+        for key in self.rows:
+            self.rows[key].merge(other.rows[key])
+            self.sound[key].merge(other.sound[key])
+            self._halves[key].merge(other._halves[key])
+        for pair, sums in self._pairs.items():
+            sums.merge(other._pairs[pair])
+
+    def pair(self, a: str, b: str, detector: str, rate: RateName) -> PairSums:
+        """Return the sums of two chatbots, in the order of their names in the run.
+
+        Raises:
+            UsageError: a chatbot has two conversations with the same scenario, persona and seed.
+        """
+        if self._doubled is not None:
+            raise self._doubled
+        return self._pairs[a, b, detector, rate]
+
+    def halves(self, chatbot: str, detector: str) -> HalfSums:
+        """Return the halves of a chatbot's conversations."""
+        return self._halves[chatbot, detector]
+
+
+class Counting:
+    """Counts every chatbot under every detector, conversation by conversation.
+
+    Conversations with one person come one after the other: they are kept until the next person comes.
+    """
+
+    def __init__(self, chatbots: Sequence[str], detectors: Sequence[str]) -> None:
+        self._sums = RunSums(chatbots, detectors)
+        self._person: Person | None = None
+        self._own: dict[Key, list[Tally]] = defaultdict(list)
+        self._flawed: set[str] = set()
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, *, flawed: bool = False) -> None:
+        """Count a conversation; nothing if it is another chatbot's."""
+        person = (conversation.scenario, conversation.persona)
+        if person != self._person:
+            self._fold()
+            self._person = person
+        if flawed:
+            self._flawed.add(conversation.id)
+        for chatbot, detector in self._sums.rows:
+            if chatbot == conversation.chatbot:
+                tally = count_verdicts(conversation, verdicts.get(detector, {}))
+                self._own[chatbot, detector].append(tally)
+
+    def merge(self, other: Counting) -> None:
+        """Add what was counted of other persons."""
+        self.sums().merge(other.sums())
+
+    def sums(self) -> RunSums:
+        """Return what was counted so far."""
+        self._fold()
+        return self._sums
+
+    def _fold(self) -> None:
+        if self._person is not None and self._own:
+            self._sums.add(self._person, _sort_all(self._own), frozenset(self._flawed))
+        self._own.clear()
+        self._flawed.clear()
+
+
+def _sort_all(tallies: Mapping[Key, Sequence[Tally]]) -> dict[Key, list[Tally]]:
+    """Sort them, so that the order of the journals does not matter."""
+    return {
+        key: sorted(items, key=lambda item: (item.pairing, item.conversation))
+        for key, items in tallies.items()
+    }
+
+
+def count_all_verdicts(journals: Journals, chatbots: Sequence[str], detectors: Sequence[str]) -> RunSums:
+    """Count every chatbot under every detector. Verdicts on other conversations are left out."""
+    counting = Counting(chatbots, detectors)
+    for conversation, verdicts in journals.judged():
+        counting.add(conversation, index_by_detector(verdicts))
+    return counting.sums()
+
+
+def sum_tallies(tallies: Mapping[Key, Sequence[Tally]]) -> RunSums:
+    """Add up tallies by chatbot and detector, persons in the order in which they come."""
+    chatbots, detectors = (tuple(dict.fromkeys(key[at] for key in tallies)) for at in (0, 1))
+    sums = RunSums(chatbots, detectors)
+    for person, own in _group_by_person(tallies):
+        sums.add(person, own, frozenset())
+    return sums
+
+
+def _group_by_person(
+    tallies: Mapping[Key, Sequence[Tally]],
+) -> Iterator[tuple[Person, dict[Key, list[Tally]]]]:
+    found: dict[Person, dict[Key, list[Tally]]] = defaultdict(lambda: defaultdict(list))
+    for key, items in tallies.items():
+        for item in items:
+            found[item.person][key].append(item)
+    yield from found.items()

@@ -1,0 +1,113 @@
+"""Read an experiment file, with flags over it: flags win over the file, the file over defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from hallulab.agents.serving.catalogue import CATALOGUE
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error, render_complaint
+from hallulab.scenarios.files.json_text import find_unwritable
+from hallulab.scenarios.files.yaml_text import YamlText, read_yaml
+from hallulab.scenarios.packs.pack_files import locate_pack
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.deciding import join_deciding
+from hallulab.simulator.records.recipients import UserWords, find_run_folder, list_recipients
+
+_SCHEMA = "docs/experiment.md"
+
+
+def put_over(values: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields of an experiment with newer ones over them.
+
+    `base_url` and `base_urls` say the same thing, so either replaces both; an empty one replaces nothing.
+    Of `until_decided`, fields that the newer one lacks stay.
+    """
+    endpoints = {"base_url", "base_urls"}
+    replaced = endpoints if any(newer.get(name) for name in endpoints) else set()
+    kept = {name: value for name, value in values.items() if name not in replaced}
+    return {**kept, **newer, **join_deciding(values, newer)}
+
+
+def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
+    """Read an experiment file and put the flags that were given (not None) over it.
+
+    A model of the catalogue may have other defaults than `Experiment`'s (`CatalogueModel.experiment`).
+    A file in a run folder may be a stranger's: whom it names and the flags do not is asked only if the user
+    agrees (`hallulab.simulator.records.recipients`).
+
+    >>> load_experiment(None, {"model": "smollm2-135m"}).max_turns
+    2
+
+    Raises:
+        UsageError: the file is missing, empty, malformed or has a wrong field, or the user does not agree.
+    """
+    experiment = load_unchecked(path, flags)
+    if path is not None and find_run_folder(path) is not None:
+        UserWords(load_unchecked(None, flags), path).require(experiment, list_recipients(experiment))
+    return experiment
+
+
+def load_unchecked(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
+    """Do as `load_experiment`, for callers that check themselves whom the user has named."""
+    text = None if path is None else read_yaml(path, _SCHEMA, given=True)
+    if text is not None and not text.data:
+        raise UsageError(
+            f"{path} is empty. Name in it what to run ({_SCHEMA}), or leave it out for the defaults."
+        )
+    given = {name: value for name, value in flags.items() if value is not None}
+    flaw = find_unwritable(given)
+    if flaw is not None:
+        raise UsageError(f"field `{'.'.join(map(str, flaw[0]))}`: {flaw[1]}. Correct it.")
+    values = put_over(text.data if text else {}, given)
+    known = CATALOGUE.get(str(values.get("model")).lower())
+    try:
+        experiment = Experiment.model_validate({**(known.experiment if known else {}), **values})
+    except ValidationError as error:
+        raise place_error(error, text, path, given, _SCHEMA) from error
+    if text is not None:
+        experiment = experiment.with_places(
+            tuple(
+                (component, text.place((field, number)))
+                for field in text.data.keys() & {"chatbots", "detectors"} - given.keys()
+                for number, component in enumerate(getattr(experiment, field))
+            )
+        )
+    if "scenario" not in experiment.model_fields_set:
+        return experiment
+    beside = None if path is None or "scenario" in given else path.parent
+    found = experiment.model_copy(update={"scenario": locate_pack(experiment.scenario, beside)})
+    return found.with_places_of(experiment)
+
+
+def place_error(
+    error: ValidationError, text: YamlText | None, path: Path | None, given: Container[str], schema: str
+) -> UsageError:
+    """Return the first mistake in a file's fields with flags over them: with its line, unless it is a flag's.
+
+    Args:
+        error: pydantic's complaint about all fields.
+        text: the file; None: there is none.
+        path: its path.
+        given: names of the fields that flags gave.
+        schema: the page that describes the file.
+    """
+    first = choose_main_error(error)
+    if text is not None and first["loc"] and first["loc"][0] not in given:
+        return text.error(first["loc"], render_complaint(first, schema))
+    where = f"{path}: " if path is not None and not first["loc"] else ""
+    return UsageError(where + describe(error))
+
+
+def describe(error: ValidationError) -> str:
+    """Describe the first mistake of a pydantic error in one sentence with the field's path."""
+    first = choose_main_error(error)
+    field = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"unknown field `{field}`. Remove it or correct its spelling."
+    sentence = f"{explain_error(first)}."
+    return f"field `{field}`: {sentence}" if field else sentence

@@ -1,0 +1,165 @@
+"""The file `experiment.json` of a run folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, ValidationError, field_serializer, field_validator
+
+from hallulab.agents.models.abilities import ReadHow
+from hallulab.agents.models.replicas import Answered
+from hallulab.agents.served_model import ClaimChecks
+from hallulab.detectors.base.protocol import JudgingMethod
+from hallulab.scenarios.attacks.attack import AttackRecord
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.data_files import read_text
+from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.transcript import Frozen
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment_file import describe
+from hallulab.simulator.records.makers import ComponentVersions
+from hallulab.simulator.records.sources import Sources
+
+
+class BranchedFrom(Frozen):
+    """The run whose conversations are branched off from (docs/fixed-prefix.md)."""
+
+    run: str
+    """Its folder, as it was given."""
+    chatbot: str
+    """The chatbot whose conversations they are."""
+    digest: str
+    """Hash of these conversations."""
+
+
+class Imported(Frozen):
+    """The file that the conversations were imported from (docs/own-chats.md)."""
+
+    file: str
+    """It, as it was given."""
+    format: str
+    """Its format."""
+    taken: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    """What was looked for → the names in the file that were taken for it."""
+    unread: tuple[str, ...] = ()
+    """Names in the file that were not read."""
+    notes: tuple[str, ...] = ()
+    """Sentences about what was read."""
+    skipped: tuple[str, ...] = ()
+    """The wrong records that were left out: place and reason."""
+    documents: str | None = None
+    """Folder of the documents that evidence was searched in, as it was given; the run folder has a copy.
+    None: there are none, or they are the scenario's."""
+
+
+class HeldLive(Frozen):
+    """Where a person held the conversations (docs/viewer.md)."""
+
+    at: str
+    """The command: `hallulab chat` or `hallulab view`."""
+
+
+class Drawn(Frozen):
+    """Whom a run has talked to that goes on until it is decided (docs/decide.md)."""
+
+    personas: tuple[str, ...] = ()
+    """Identifiers of those drawn, in their order."""
+    of: int = 0
+    """How many there are to be drawn."""
+    seconds: tuple[float, ...] = ()
+    """How long each batch took; none where the budget is not one of minutes."""
+
+
+class SavedExperiment(Frozen):
+    """The content of `experiment.json`. Fields that an older hallulab did not write have their defaults."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    layout: Literal[1] = Field(default=1, alias="schema")
+    """Version of the layout."""
+    experiment: Experiment
+    """The experiment; unknown fields are not set."""
+    identity: dict[str, Any]
+    """Values that must not change while the folder grows."""
+    seeds: tuple[int, ...] = ()
+    """Seeds of the conversations."""
+    detectors: dict[str, str]
+    """Version of each detector by its name."""
+    methods: dict[str, JudgingMethod] = Field(default_factory=dict)
+    """How each detector judged, by its name; those of older runs are not known."""
+    hallulab: str = ""
+    """Version of hallulab."""
+    packages: dict[str, str] = Field(default_factory=dict)
+    """Versions of the packages that matter."""
+    model_revision: str | None = None
+    """Revision of the served model; None: not known."""
+    claim_checks: ClaimChecks = ClaimChecks()
+    """How chatbots and detectors check claims."""
+    read_how: tuple[ReadHow, ...] = ()
+    """How the models' answers were read."""
+    endpoints: tuple[Answered, ...] = ()
+    """What each of several endpoints did; empty: there was one."""
+    made_by: ComponentVersions | None = None
+    """Versions of the user and the chatbots that make the conversations; None: not known."""
+    sources: Sources | None = None
+    """The prompt files and documents that the conversations are made of; None: not known."""
+    planted: AttackRecord | None = None
+    """What an attack put into the scenario; None without one."""
+    imported: Imported | None = None
+    """Where the conversations were imported from; None: they were not."""
+    live: HeldLive | None = None
+    """Where a person held the conversations; None: nobody did."""
+    branched_from: BranchedFrom | None = None
+    """The run that the conversations branch off from; None: they begin at their beginning."""
+
+    drawn: Drawn | None = None
+    """Whom it has talked to; None: it does not go on until it is decided."""
+
+    @property
+    def lacks_simulated_user(self) -> bool:
+        """Whether no user was simulated here: the conversations were imported, or a person held them."""
+        return self.imported is not None or self.live is not None
+
+    @field_validator("experiment")
+    @classmethod
+    def _says_what_was_run(cls, experiment: Experiment) -> Experiment:
+        for field in ("scenario", "chatbots"):
+            if field not in experiment.model_fields_set:
+                raise ValueError(f"no `{field}`")
+        return experiment
+
+    @field_serializer("experiment")
+    def _fields_that_are_set(self, experiment: Experiment) -> dict[str, Any]:
+        return experiment.model_dump(mode="json", exclude_unset=True)
+
+    def text(self) -> str:
+        """Return the text of the file."""
+        optional = ("made_by", "sources", "planted", "branched_from", "imported", "live", "drawn")
+        unknown = {name for name in optional if getattr(self, name) is None}
+        values = self.model_dump(mode="json", by_alias=True, exclude=unknown)
+        return json.dumps(values, indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+
+def read_saved(path: Path) -> SavedExperiment | None:
+    """Read `experiment.json`; None where there is none.
+
+    Raises:
+        UsageError: it is damaged, or hallulab did not write it.
+    """
+    if not path.exists():
+        return None
+    if not path.is_file():
+        raise UsageError(f"{path}: this is no file. Restore it or use --fresh.")
+    try:
+        value = parse_json(read_text(path))
+        if not isinstance(value, dict):
+            raise UsageError(f"{path}: not an object. Restore it or use --fresh.")
+        return SavedExperiment.model_validate(value)
+    except ValidationError as error:
+        flaw = describe(error)
+    except ValueError as error:
+        flaw = f"not valid JSON ({error})."
+    raise UsageError(f"{path}: {flaw} Restore it or use --fresh.")

@@ -1,0 +1,394 @@
+"""A run is a folder: the experiment, two journals, and the reports made from them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import threading
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+from hallulab.agents.models.wave_files import clear_waves
+from hallulab.scenarios.datasets.annotations import TurnPlace
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.atomic import make_folder_beside, write_atomically, write_together
+from hallulab.scenarios.files.json_text import LineWriter
+from hallulab.scenarios.files.opening import open_descriptor
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.records.experiment_json import SavedExperiment, read_saved
+from hallulab.simulator.records.journals import (
+    Journals,
+    count_turns,
+    join_journals,
+    read_conversations,
+    read_journals,
+    read_shard,
+)
+from hallulab.simulator.records.makers import ComponentVersions
+from hallulab.simulator.records.shards import LARGEST, SHARDS, JournalFiles, list_shards
+from hallulab.simulator.records.stored import LazyJournal
+
+_labelling = threading.Lock()
+"""Threads of this process that write labels; other processes are kept out by a lock on the file of marks."""
+
+PAGES = "report-pages"
+"""Folder of the page files of a big run."""
+
+
+class RunFolder:
+    """Names, reads and writes the files of a run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.experiment = path / "experiment.json"
+        self.conversations = path / "conversations.jsonl"
+        self.verdicts = path / "verdicts.jsonl"
+        self.turns = path / "turns.jsonl"
+        """Turns of conversations that were cut off (`hallulab.simulator.records.turns`)."""
+        self.audit = path / "audit.jsonl"
+        self.report = path / "report.json"
+        self.table = path / "report.csv"
+        self.page = path / "report.html"
+        self.pages = path / PAGES
+        self.attacks = path / "attacks.csv"
+        self.concentration = path / "concentration.csv"
+        self.tables = tuple(path / f"{name}.parquet" for name in ("turns", "verdicts", "spans"))
+        """Parquet tables of `hallulab compact`."""
+        self.annotations = path / "annotations.jsonl"
+        """What annotators found in its replies. It is theirs: lines are added at its end when they ask for it
+        (`hallulab annotate --add`, `hallulab view`), and none is changed or deleted."""
+        self.marks = path / "annotation-marks.jsonl"
+        """The keys that they pressed in the viewer (`hallulab.simulator.annotate.marks`), likewise."""
+        self.free_conversations = path / "free-conversations.jsonl"
+        self.free_verdicts = path / "free-verdicts.jsonl"
+        """Copies of the journals of the run that this one branches off from; other runs have none."""
+        self.waves = path / "batch"
+        """What models were asked in waves (`hallulab.agents.models.wave_files`)."""
+        self.derived: tuple[Path, ...] = (
+            self.report,
+            self.table,
+            self.page,
+            self.attacks,
+            self.concentration,
+            *sorted(path.glob("report-*.csv")),
+        )
+        """Files that are made from the others; the last ones are of other people's metrics."""
+        self.files: tuple[Path, ...] = (
+            *self.derived,
+            *self.tables,
+            self.free_verdicts,
+            self.free_conversations,
+            self.verdicts,
+            self.turns,
+            *list_shards(self.verdicts),
+            self.audit,
+            self.conversations,
+            *list_shards(self.conversations),
+            self.experiment,
+        )
+        """All files, in the order of deletion."""
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Lock the folder, so that nobody else writes here. The system unlocks it when the process ends.
+
+        Make the folder if it is missing, and remove it at the end if it is empty. The folder itself is
+        locked, because a lock file could never be removed without a race.
+
+        Raises:
+            UsageError: somebody else writes here, or a file of the run is a link to elsewhere.
+            OperationalError: the folder cannot be made.
+        """
+        self.refuse_links_out((*self.files, self.pages, self.waves))
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            raise OperationalError(f"cannot write {self.path}: {error.strerror}.") from error
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UsageError(
+                    f"another run is writing to {self.path}. Wait until it ends, or use another folder."
+                ) from error
+            except OSError:
+                pass  # some network file systems know no locks
+            yield
+        finally:
+            os.close(handle)
+            with suppress(OSError):
+                self.path.rmdir()
+
+    @contextmanager
+    def labelling(self) -> Iterator[None]:
+        """Wait until nobody else writes labels or marks here, and let others wait meanwhile.
+
+        A run may write at the same time: its files are others. The file of marks is locked, and made if it
+        is missing.
+
+        Raises:
+            UsageError: a file of labels or marks is a link to elsewhere.
+            OperationalError: the file of marks cannot be opened.
+        """
+        self.refuse_links_out([self.marks, self.annotations])
+        with _labelling:
+            try:
+                handle = open_descriptor(self.marks, os.O_RDWR | os.O_CREAT)
+            except OSError as error:
+                raise OperationalError(f"cannot write {self.marks}: {error.strerror}.") from error
+            try:
+                with suppress(OSError):  # some network file systems know no locks
+                    fcntl.flock(handle, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(handle)
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether somebody writes here (`claimed`). It takes a lock for a moment to find out."""
+        try:
+            handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False  # some network file systems know no locks
+        finally:
+            os.close(handle)
+        return False
+
+    def refuse_links_out(self, files: Iterable[Path]) -> None:
+        """Raise UsageError if one of the run's `files` is a link that leads out of the folder.
+
+        Else a folder from somebody could have any file of ours overwritten.
+        """
+        here = Path(os.path.realpath(self.path))
+        for file in files:
+            target = Path(os.path.realpath(file))
+            if target.parent != here:
+                raise UsageError(
+                    f"{file}: this link leads out of the run folder, to {target}, which is not written to. "
+                    "Delete the link, or put the file in its place."
+                )
+
+    def refuse_recording(self, recording: Path | None) -> None:
+        """Raise UsageError if a recording, if there is one, is a file that the run itself writes."""
+        if recording is None:
+            return
+        place = os.path.realpath(recording)
+        if place in map(os.path.realpath, (*self.files, self.annotations, self.marks)):
+            raise UsageError(
+                f"--record {recording}: the run folder keeps a file of its own there. Give another file."
+            )
+
+    def clear(self) -> None:
+        """Delete the run's own files, and nothing else in the folder."""
+        for file in self.files:
+            file.unlink(missing_ok=True)
+        self.clear_pages()
+        clear_waves(self.waves)
+
+    def clear_pages(self) -> None:
+        """Delete the page files, and their folder if nothing else is in it."""
+        if self.pages.is_dir():
+            for file in self.pages.glob("page-*.html"):
+                file.unlink()
+            with suppress(OSError):
+                self.pages.rmdir()
+
+    @contextmanager
+    def new_pages(self) -> Iterator[Path]:
+        """Yield an empty folder for page files, which take the place of the old ones at the end.
+
+        Raises:
+            OperationalError: they cannot be written. The old ones are intact unless they cannot be replaced.
+        """
+        beside: Path | None = None
+        try:
+            beside = make_folder_beside(self.pages)
+            yield beside
+            self.clear_pages()
+            self.pages.mkdir(exist_ok=True)
+            for file in sorted(beside.iterdir()):
+                file.replace(self.pages / file.name)
+        except OSError as error:
+            raise OperationalError(f"cannot write {self.pages}: {error.strerror}.") from error
+        finally:
+            if beside is not None:
+                shutil.rmtree(beside, ignore_errors=True)
+
+    @property
+    def is_in_shards(self) -> bool:
+        """Whether the journals are in shards.
+
+        Raises:
+            UsageError: there is also a journal in one file.
+        """
+        found = [file for file in list_shards(self.conversations) if file.is_file()]
+        if found and self.conversations.is_file():
+            raise UsageError(
+                f"{self.path} has {self.conversations.name} and {found[0].name}: journals are in one file or "
+                "in shards. Move those that are not of this run to another folder."
+            )
+        return bool(found)
+
+    @property
+    def has_journal(self) -> bool:
+        """Whether there is a journal of conversations, in one file or in shards."""
+        return self.is_in_shards or self.conversations.is_file()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether its journal of conversations has no byte."""
+        files = list_shards(self.conversations) if self.is_in_shards else [self.conversations]
+        return not any(file.stat().st_size for file in files if file.is_file())
+
+    def require(self) -> None:
+        """Raise UsageError unless there is a journal of conversations."""
+        if not self.has_journal:
+            raise UsageError(
+                f"{self.path} is no run folder: it has no conversations.jsonl. "
+                "Make one with `hallulab run --out DIR` or `hallulab simulate --out DIR`."
+            )
+
+    def read_experiment(self) -> SavedExperiment | None:
+        """Read experiment.json; None where there is none.
+
+        Raises:
+            UsageError: the file is damaged, or hallulab did not write it.
+        """
+        return read_saved(self.experiment)
+
+    def write_experiment(self, saved: SavedExperiment) -> None:
+        """Replace experiment.json in one step."""
+        write_atomically(self.experiment, saved.text())
+
+    def read_conversations(self) -> Sequence[Conversation]:
+        """Read the conversations that count (`hallulab.simulator.records.journals`)."""
+        if not self.is_in_shards:
+            return read_conversations(self.conversations)
+        return LazyJournal.join([read_conversations(file) for file in list_shards(self.conversations)])
+
+    def find_held(self, places: Collection[TurnPlace]) -> set[TurnPlace]:
+        """Return those of the turns that stand in the journal, also where they do not count.
+
+        Raises:
+            UsageError: a journal is damaged.
+        """
+        if not places:
+            return set()
+        files = list_shards(self.conversations) if self.is_in_shards else [self.conversations]
+        counts = [count_turns(file) for file in files]
+        return {(id, turn) for id, turn in places if any(turn < count.get(id, 0) for count in counts)}
+
+    def read_journals(self) -> Journals:
+        """Read both journals, checked against each other (`hallulab.simulator.records.journals`).
+
+        Conversations of an older user or chatbot than experiment.json names are left out.
+
+        Raises:
+            UsageError: a journal or experiment.json is damaged.
+        """
+        return self.read_all_journals().of(self.read_makers())
+
+    def iterate_journals(self) -> Iterator[Journals]:
+        """Yield the journals, shard by shard where they are in shards.
+
+        Raises:
+            UsageError: a journal or experiment.json is damaged.
+        """
+        if not self.is_in_shards:
+            yield self.read_journals()
+            return
+        for number in range(SHARDS):
+            yield self.read_shard(number)
+
+    def read_all_journals(self) -> Journals:
+        """Read both journals, conversations of older users and chatbots included.
+
+        Raises:
+            UsageError: a journal is damaged.
+        """
+        if not self.is_in_shards:
+            return read_journals(self.conversations, self.verdicts)
+        return join_journals([self._read_shard(number) for number in range(SHARDS)])
+
+    def read_shard(self, number: int) -> Journals:
+        """Read what `read_journals` reads of one shard.
+
+        Raises:
+            UsageError: it or experiment.json is damaged.
+        """
+        return self._read_shard(number).of(self.read_makers())
+
+    def _read_shard(self, number: int) -> Journals:
+        conversations, verdicts = (list_shards(path)[number] for path in (self.conversations, self.verdicts))
+        return read_shard(conversations, verdicts, number)
+
+    def read_free_running(self) -> Journals:
+        """Read the copied journals of the run that this one branches off from.
+
+        Raises:
+            UsageError: one is damaged.
+        """
+        return read_journals(self.free_conversations, self.free_verdicts)
+
+    def write_free_running(self, journals: Journals) -> None:
+        """Replace the copied journals.
+
+        Raises:
+            OperationalError: they cannot be written; the old ones are intact.
+        """
+        copies: dict[Path, Sequence[Conversation] | Sequence[Verdict]] = {
+            self.free_conversations: journals.conversations,
+            self.free_verdicts: journals.verdicts,
+        }
+        write_together(
+            {path: "".join(f"{line.model_dump_json()}\n" for line in lines) for path, lines in copies.items()}
+        )
+
+    def read_makers(self) -> ComponentVersions | None:
+        """Read `made_by` of experiment.json; None where it is not known.
+
+        Raises:
+            UsageError: it is damaged.
+        """
+        saved = self.read_experiment()
+        return None if saved is None else saved.made_by
+
+    def open_journals(self, journals: Journals, planned: int) -> JournalFiles:
+        """Open both journals for appending: in shards if they are, or if a new run has many conversations.
+
+        Args:
+            journals: their content.
+            planned: the conversations that the run shall have.
+
+        Raises:
+            OperationalError: a file cannot be opened.
+        """
+        in_shards = self.is_in_shards or (planned > LARGEST and not self.conversations.is_file())
+        held = ((head.id, head.persona) for head in journals.heads)
+        return JournalFiles(self.conversations, self.verdicts, in_shards, held)
+
+    def open_conversations(self) -> LineWriter:
+        """Open the journal of conversations in one file for appending."""
+        return LineWriter(self.conversations)
+
+
+def name_folder_by_time() -> Path:
+    """Return the folder for a run without `--out`: `runs/` and the time."""
+    return Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+
+
+def refuse_overwriting(output: Path, inputs: Iterable[Path]) -> None:
+    """Raise UsageError if `output` is one of the input files, by whatever name."""
+    for path in inputs:
+        if os.path.realpath(output) == os.path.realpath(path):
+            raise UsageError(f"cannot write {output}: a file of the input would be lost. Give another file.")

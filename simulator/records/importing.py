@@ -1,0 +1,259 @@
+"""Import conversations of other tools as a run folder: experiment.json and the journal of conversations."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version as installed
+from itertools import islice
+from pathlib import Path
+
+from hallulab.agents.retrieval.knowledge import KnowledgeBase
+from hallulab.chatbots.evidence import EvidenceSource
+from hallulab.scenarios.chats.formats import format_of, list_formats, read_chats
+from hallulab.scenarios.chats.reading import Reading, parse_mapping
+from hallulab.scenarios.chats.record import SCENARIO
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.atomic import write_whole_folder
+from hallulab.scenarios.files.json_text import LineWriter
+from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, Folder, copy_documents, read_folder
+from hallulab.scenarios.packs.labels import DocumentDefaults
+from hallulab.scenarios.packs.pack import Document, Scenario
+from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario, locate_pack
+from hallulab.scenarios.transcript import Conversation, Turn
+from hallulab.simulator.options.commands import ImportOptions
+from hallulab.simulator.options.groups import to_path
+from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment_json import Imported, SavedExperiment
+from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
+from hallulab.simulator.records.outputs import check_outputs
+
+KIND = "imported"
+"""Kind of the chatbots of imported conversations: none that can be asked."""
+
+DOCUMENTS = "documents"
+"""Folder in the run folder with a copy of the documents. What it says of other folders is not read: it may be
+a stranger's."""
+
+_AT_ONCE = 64
+"""Conversations whose evidence is searched together."""
+
+
+@dataclass
+class ImportCounts:
+    """What an import found."""
+
+    conversations: int = 0
+    """Conversations imported."""
+    turns: int = 0
+    """Their turns."""
+    with_evidence: int = 0
+    """Turns whose passages are in the file."""
+    searched: int = 0
+    """Turns whose passages were searched in documents."""
+    without_reply: int = 0
+    """Conversations left out because nobody replied."""
+    chatbots: dict[str, None] = field(default_factory=dict, repr=False)
+    seeds: set[int] = field(default_factory=set, repr=False)
+
+    @property
+    def without_evidence(self) -> int:
+        """Turns without passages."""
+        return self.turns - self.with_evidence - self.searched
+
+
+def build_imported_scenario(documents: Sequence[Document]) -> Scenario:
+    """Return documents in the form of a scenario without personas."""
+    return Scenario(
+        name=SCENARIO,
+        title="Imported chats",
+        description="Chats that were imported.",
+        domain="the chats' subject",
+        assistant="answer",
+        specialists=DEFAULT_SPECIALISTS,
+        documents=tuple(documents),
+        personas=(),
+    )
+
+
+def _read_folder(folder: Path, boundary: Boundary = ANYWHERE, *, strict: bool = False) -> Folder:
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: there is no such folder. Name the folder with the documents.")
+    return read_folder(folder, DocumentDefaults(), boundary, strict=strict)
+
+
+def load_imported_scenario(folder: RunFolder) -> Scenario | None:
+    """Return the documents of a folder with imported conversations; None where a scenario pack has them.
+
+    Raises:
+        UsageError: experiment.json is damaged, or the documents are not there any more.
+    """
+    saved = folder.read_experiment()
+    if saved is None or saved.imported is None or saved.experiment.scenario != SCENARIO:
+        return None
+    if saved.imported.documents is None:
+        return build_imported_scenario(())
+    # What was noted of them stands in experiment.json since the import.
+    return build_imported_scenario(_read_folder(folder.path / DOCUMENTS, Boundary(folder.path)).documents)
+
+
+async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, ImportCounts, Reading]:
+    """Write chats as a run folder, with evidence searched where options name documents or a pack.
+
+    Returns:
+        The folder, the format that was read, what was counted, and what was taken for what.
+
+    Raises:
+        UsageError: an option or something in the file is wrong, or the folder is not empty.
+        OperationalError: the folder cannot be written, or the search failed.
+    """
+    if options.documents is not None and options.scenario is not None:
+        raise UsageError("--documents and --scenario: give one of them.")
+    if options.format is not None and options.format not in list_formats():
+        raise UsageError(f"--format {options.format}: unknown. Give one of: {', '.join(list_formats())}.")
+    if options.skip_bad < 0:
+        raise UsageError(f"--skip-bad {options.skip_bad}: must be 0 or more. Correct it.")
+    reading = Reading(parse_mapping(options.map), options.skip_bad)
+    file, documents = Path(options.file), to_path(options.documents)
+    folder = RunFolder(to_path(options.out) or name_folder_by_time())
+    check_outputs({}, inputs=[file], folders={"--out": folder.path})
+    if documents is not None and folder.path.absolute().is_relative_to(documents.absolute()):
+        raise UsageError(f"{folder.path}: is in the folder of the documents. Give an --out outside of it.")
+    named = options.scenario
+    if options.strict and documents is None:
+        raise UsageError("--strict goes with --documents only. Leave it out.")
+    found = Folder({}, ()) if documents is None else _read_folder(documents, strict=options.strict)
+    for note in found.notes:
+        reading.note(note)
+    pack = build_imported_scenario(found.documents) if named is None else load_scenario(named)
+    format = options.format or format_of(file, reading)
+    about = Imported(file=str(file), format=format, documents=None if documents is None else str(documents))
+    scenario = SCENARIO if named is None else locate_pack(named)
+    source = _build_evidence_source(pack)
+    counts = await import_chats(file, folder, about, scenario, source, reading, tuple(found.files))
+    return folder, format, counts, reading
+
+
+def _build_evidence_source(pack: Scenario) -> EvidenceSource | None:
+    """Return where evidence is searched; None without documents."""
+    if not pack.documents:
+        return None
+    defaults = Experiment()
+    return EvidenceSource(KnowledgeBase(pack, embedding_model=defaults.embedding_model), defaults.top_k)
+
+
+async def import_chats(
+    path: Path,
+    out: RunFolder,
+    about: Imported,
+    scenario: str,
+    source: EvidenceSource | None = None,
+    reading: Reading | None = None,
+    files: Sequence[Path] = (),
+) -> ImportCounts:
+    """Write a run folder with the conversations of a file, whole or not at all.
+
+    Args:
+        path: the file.
+        out: the run folder, which must be new or empty.
+        about: what experiment.json says of the import, with the format and the folder of the documents.
+        scenario: name or path of the scenario pack; `imported`: none.
+        source: where evidence is searched that the file lacks; None: nowhere.
+        reading: what the user decided; it notes what was taken for what.
+        files: the documents that are copied.
+
+    Raises:
+        UsageError: something in the file is wrong, or the folder is not empty.
+        OperationalError: the folder cannot be written, or the search failed.
+    """
+    counts, reading = ImportCounts(), reading or Reading()
+    with write_whole_folder(out.path) as place:
+        beside = RunFolder(place)
+        chats = _read_counted(path, about.format, counts, reading)
+        with beside.open_conversations() as journal:
+            while batch := list(islice(chats, _AT_ONCE)):
+                await _write(journal, batch, counts, source)
+        if unused := [
+            f"{field}={name}" for field, name in reading.mapping.items() if field not in reading.taken
+        ]:
+            raise UsageError(
+                f"--map {unused[0]}: nothing of the kind is looked for in a file of the format "
+                f"{about.format}. Leave it out."
+            )
+        if not counts.conversations:
+            raise UsageError(f"{path}: no conversation in it has a reply, so there is nothing to judge.")
+        if about.documents is not None:
+            copy_documents(files, Path(about.documents), place / DOCUMENTS)
+        told = about.model_copy(
+            update={
+                "taken": {field: tuple(names) for field, names in reading.taken.items()},
+                "unread": tuple(reading.unread),
+                "notes": tuple(reading.notes),
+                "skipped": tuple(reading.skipped),
+            }
+        )
+        beside.write_experiment(_build_saved_experiment(counts, told, scenario))
+    return counts
+
+
+def _read_counted(path: Path, format: str, counts: ImportCounts, reading: Reading) -> Iterator[Conversation]:
+    """Yield the conversations with a reply, and count."""
+    known: set[str] = set()
+    for place, one in read_chats(path, format, reading):
+        if not one.turns:
+            counts.without_reply += 1
+            continue
+        if one.id in known:
+            error = UsageError(
+                f"{place}: another conversation is called {one.id!r}, too. Rename one of them."
+            )
+            reading.skip(error, place)
+            continue
+        known.add(one.id)
+        counts.conversations += 1
+        counts.turns += len(one.turns)
+        counts.chatbots[one.chatbot] = None
+        counts.seeds.add(one.seed)
+        yield one
+
+
+async def _write(
+    journal: LineWriter, batch: Sequence[Conversation], counts: ImportCounts, source: EvidenceSource | None
+) -> None:
+    turns = [turn for one in batch for turn in one.turns]
+    found = iter(await asyncio.gather(*(_add_evidence(turn, counts, source) for turn in turns)))
+    for one in batch:
+        own = tuple(next(found) for _ in one.turns)
+        journal.append(one.model_copy(update={"turns": own}).model_dump_json())
+
+
+async def _add_evidence(turn: Turn, counts: ImportCounts, source: EvidenceSource | None) -> Turn:
+    """Return a turn with passages: its own, or those nearest to the message and the reply together.
+
+    What the chatbot was given is not known then. Of what the documents say, this is what bears on the reply.
+    """
+    if turn.passages:
+        counts.with_evidence += 1
+        return turn
+    if source is None or not turn.reply.strip():
+        return turn
+    counts.searched += 1
+    passages = await source.retriever.search(f"{turn.user}\n{turn.reply}", source.top_k)
+    return turn.model_copy(update={"passages": passages})
+
+
+def _build_saved_experiment(counts: ImportCounts, about: Imported, scenario: str) -> SavedExperiment:
+    experiment = Experiment(
+        scenario=scenario,
+        chatbots=tuple(Component(name=name, kind=KIND) for name in sorted(counts.chatbots)),
+    )
+    return SavedExperiment(
+        experiment=experiment,
+        hallulab=installed("hallulab"),
+        # Differs from that of every simulation, so that none is added to the folder.
+        identity={"scenario": f"imported from {about.file}"},
+        seeds=tuple(sorted(counts.seeds)),
+        detectors={},
+        imported=about,
+    )

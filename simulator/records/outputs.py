@@ -1,0 +1,71 @@
+"""Which files of a run are whole, and which outputs may be written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.opening import open_file
+from hallulab.simulator.records.folder import refuse_overwriting
+
+_RESULTS = (b'{\n  "rows": [', b"detector,level,", b"<!doctype html>")
+"""First bytes of JSON, CSV and page of `bench`; people keep these files beside the data."""
+
+
+def check_outputs(
+    files: Mapping[str, Path | None],
+    inputs: Iterable[Path | None] = (),
+    folders: Mapping[str, Path | None] | None = None,
+) -> None:
+    """Refuse outputs that cannot be written, or that would overwrite an input or one another.
+
+    Args:
+        files: flag → its file; None: the flag was not given.
+        inputs: files that are read, and folders with such files.
+        folders: flag → its folder.
+
+    Raises:
+        UsageError: an output is refused; names its flag or its path.
+    """
+    read = [path for path in inputs if path is not None]
+    taken: dict[str, str] = {}
+    for flag, path in files.items():
+        if path is None:
+            continue
+        if path.is_dir():
+            raise UsageError(f"{flag} {path}: this is a folder. Name a file.")
+        if path.is_file() or not path.exists():
+            _require_place(flag, path, Path(os.path.realpath(path)).parents)
+        refuse_overwriting(path, [path if _is_data_file(one, path) else one for one in read])
+        other = taken.setdefault(os.path.realpath(path), flag)
+        if other != flag:
+            raise UsageError(f"{other} and {flag} name the same file, {path}. Give each its own.")
+    for flag, folder in (folders or {}).items():
+        if folder is not None:
+            if folder.exists() and not folder.is_dir():
+                raise UsageError(f"{flag} {folder}: this is a file. Name a folder.")
+            resolved = Path(os.path.realpath(folder))
+            _require_place(flag, folder, (resolved, *resolved.parents))
+
+
+def _is_data_file(folder: Path, path: Path) -> bool:
+    """Return whether a file lies in a folder of data, and is no earlier result of ours."""
+    if not path.is_file() or Path(os.path.realpath(folder)) not in Path(os.path.realpath(path)).parents:
+        return False
+    with open_file(path) as file:
+        return not file.read(16).startswith(_RESULTS)
+
+
+def _require_place(flag: str, path: Path, above: Iterable[Path]) -> None:
+    """Raise UsageError where nothing can be written.
+
+    Args:
+        above: the folder to write into and its parents, the innermost first.
+    """
+    place = next(folder for folder in above if os.path.lexists(folder))
+    if not place.is_dir():
+        raise UsageError(f"{flag} {path}: {place} is no folder. Give another path.")
+    if not os.access(place, os.W_OK):
+        raise UsageError(f"{flag} {path}: nothing can be written to {place}. Give another path.")

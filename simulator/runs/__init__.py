@@ -1,1 +1,0 @@
-"""The run folder: its journals, the saved experiment, its outputs."""

@@ -1,0 +1,1 @@
+"""Intervals, tests and agreement: pure functions of numbers, which know no run."""

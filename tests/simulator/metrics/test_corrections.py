@@ -1,0 +1,165 @@
+"""Corrected numbers of chatbots: by annotations, else by what is known of the detector, else none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from hallulab.simulator.metrics.corrections import Correction, compute_corrections
+from hallulab.simulator.metrics.prediction_powered import JudgedTurn, sum_judged_turns
+from hallulab.simulator.statistics.prevalence import (
+    Accuracy,
+    DetectorErrors,
+    PairCounts,
+    derive_from_planted_errors,
+)
+
+EACH = PairCounts(pairs=10, errors_flagged=8, twins_flagged=1, error_spans=9, twin_spans=1)
+
+
+def known(groups: int = 10, each: PairCounts = EACH) -> DetectorErrors:
+    return derive_from_planted_errors(
+        Accuracy(detector="d", version="1", all_pairs=10 * groups, groups=(each,) * groups)
+    )
+
+
+def turn(
+    chatbot: str, persona: int, spans: int, annotated: int | None = None, depth: int = 0, sentences: int = 4
+) -> JudgedTurn:
+    return JudgedTurn(
+        chatbot=chatbot,
+        person=("s", f"p{persona}"),
+        depth=depth,
+        flagged=spans > 0,
+        spans=spans,
+        sentences=sentences,
+        flagged_sentences=min(spans, sentences),
+        annotated=annotated,
+    )
+
+
+def of(
+    turns: Sequence[JudgedTurn], by: DetectorErrors | None = None, chatbots: Sequence[str] = ("a",)
+) -> list[Correction]:
+    return compute_corrections(sum_judged_turns(turns), chatbots, by, "nobody knows")
+
+
+TEN = [turn("a", persona, spans) for persona in range(10) for spans in ((0, 1) if persona < 5 else (1, 2))]
+"""Fifteen of twenty turns flagged, twenty spans."""
+
+
+def test_what_is_known_of_the_detector_corrects_share_and_count() -> None:
+    found, together, *_ = of(TEN, known())
+    assert (found.source, found.turns, found.annotated, found.measured) == ("planted errors", 20, 0, 100)
+    assert (found.sensitivity, found.specificity) == (0.8, 0.9)
+    assert (found.flagged_turns, found.hallucinated_turns) == (0.75, round(0.65 / 0.7, 6))
+    assert (found.hpt_1, found.corrected_hpt_1) == (1.0, 1.125)
+    low, high = found.corrected_hpt_1_ci95 or (0, 0)
+    assert 0.6 < low < 1.125 < high < 1.9
+    assert (found.clipped, found.not_corrected, found.no_interval) == (None, None, None)
+    assert dict(together) == {**dict(found), "chatbot": None}
+
+
+def test_a_calibration_corrects_the_count_by_sentences() -> None:
+    groups = np.array([[50.0, 5.0, 10.0, 8.0]] * 10)
+    [found, *_] = of(TEN, DetectorErrors("calibration", groups, groups, "sentence"))
+    # 20 of 80 sentences are flagged: (20 - 0.1 · 80) / 20 turns / (0.8 - 0.1).
+    assert (found.source, found.corrected_hpt_1) == ("calibration", round(0.6 / 0.7, 6))
+
+
+def test_annotations_come_first_and_correct_share_and_count() -> None:
+    turns = [
+        turn("a", persona, spans, spans + 1 if persona < 8 else None)
+        for persona in range(10)
+        for spans in (0, 2)
+    ]
+    found, *_ = of(turns, known())
+    assert (found.source, found.turns, found.annotated, found.weight) == ("annotations", 20, 16, 0.95)
+    assert (found.hpt_1, found.corrected_hpt_1, found.hallucinated_turns) == (1.0, 2.0, 1.0)
+    assert found.no_interval == "a number at the end of its range has none"
+    assert (found.sensitivity, found.measured) == (None, None)
+
+
+def test_one_annotated_turn_is_too_few() -> None:
+    turns = [*TEN, turn("a", 10, 1, 5)]
+    assert of(turns, known())[0].source == "planted errors"
+    assert of(turns)[0].not_corrected == "nobody knows"
+
+
+def test_all_chatbots_are_corrected_by_annotations_where_each_is() -> None:
+    annotated = [turn("a", persona, 1, 2) for persona in range(6)]
+    bare = [turn("b", persona, 1) for persona in range(6)]
+    assert [row.source for row in of([*annotated, *bare], known(), ["a", "b"])[:3]] == [
+        "annotations",
+        "planted errors",
+        "planted errors",
+    ]
+    both = [*annotated, *(turn("b", persona, 1, 0) for persona in range(6))]
+    assert [row.corrected_hpt_1 for row in of(both, known(), ["a", "b"])[:3]] == [2.0, 0.0, 1.0]
+
+
+def test_each_depth_has_its_own_rows() -> None:
+    turns = [turn("a", persona, depth, depth=depth) for persona in range(6) for depth in (0, 1)]
+    found = [(row.chatbot, row.depth, row.turns, row.corrected_hpt_1) for row in of(turns, known())]
+    assert found == [("a", None, 12, 0.5), (None, None, 12, 0.5), ("a", 0, 6, 0.0), (None, 0, 6, 0.0),
+                     ("a", 1, 6, 1.125), (None, 1, 6, 1.125)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spans", "share", "clipped"), [(0, 0.0, "below 0"), (2, 1.0, "above 1")])
+def test_a_share_outside_of_0_and_1_is_clipped_and_said(spans: int, share: float, clipped: str) -> None:
+    [found, *_] = of([turn("a", persona, spans) for persona in range(6)], known())
+    assert (found.hallucinated_turns, found.clipped, found.hallucinated_turns_ci95) == (share, clipped, None)
+
+
+@pytest.mark.parametrize("change", [{"twins_flagged": 8}, {"twin_spans": 9}, {"errors_flagged": 0}])
+def test_flags_that_do_not_tell_errors_from_clean_replies_correct_nothing(change: dict[str, int]) -> None:
+    [found, *_] = of(TEN, known(each=EACH.model_copy(update=change)))
+    assert found.not_corrected is not None
+    assert "sensitivity + specificity must be above 1" in found.not_corrected
+    assert (found.source, found.hallucinated_turns, found.corrected_hpt_1) == (None, None, None)
+    assert found.flagged_turns == 0.75
+
+
+def test_nothing_scored_or_measured_has_no_numbers() -> None:
+    assert [row.not_corrected for row in of([], known())] == ["no turn was scored"] * 2
+    [found, *_] = of(TEN, known(groups=0))
+    assert (found.not_corrected, found.flagged_turns) == (
+        "nothing was scored of what it was measured on",
+        0.75,
+    )
+
+
+def test_few_personas_groups_or_annotated_personas_have_no_interval() -> None:
+    five = [turn("a", persona, 1) for persona in range(5)]
+    assert of(five, known())[0].no_interval == "5 personas; 6 needed for an interval"
+    assert of(TEN, known(groups=5))[0].no_interval == "5 measured groups; 6 needed for an interval"
+    looked = [turn("a", persona, 1, 1 if persona < 5 else None) for persona in range(9)]
+    assert of(looked)[0].no_interval == "5 annotated personas; 6 needed for an interval"
+
+
+def test_the_chatbot_with_the_lowest_number_is_probably_best() -> None:
+    turns = [
+        turn(name, persona, spans + persona % 2)
+        for persona in range(12)
+        for name, spans in (("a", 0), ("b", 3))
+    ]
+    a, b, together, *at_depth = of(turns, known(), ["a", "b"])
+    assert (a.best, b.best, together.best) == (1.0, 0.0, None)
+    assert {row.best for row in at_depth} == {None}
+
+
+def test_equal_chatbots_are_equally_probable() -> None:
+    turns = [turn(name, persona, persona % 3) for persona in range(12) for name in "abc"]
+    assert [row.best for row in of(turns, known(), list("abc"))[:3]] == [pytest.approx(1 / 3, abs=1e-6)] * 3
+
+
+def test_probabilities_need_a_number_of_each_from_enough_conversations() -> None:
+    few = [turn(name, persona, 1) for persona in range(5) for name in "ab"]
+    assert {row.best for row in of(few, known(), ["a", "b"])} == {None}
+    annotated = [turn("a", persona, 1, 1) for persona in range(8)]
+    bare = [turn("b", persona, 1) for persona in range(8)]
+    assert {row.best for row in of([*annotated, *bare], None, ["a", "b"])} == {None}
+    mixed = of([*annotated, *bare], known(), ["a", "b"])
+    assert sum(row.best or 0 for row in mixed[:2]) == pytest.approx(1, abs=1e-6)

@@ -1,0 +1,120 @@
+"""Free-running and fixed-prefix numbers, computed by hand on a few turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.metrics.fixed_prefix_counts import FixedPrefix, collect_places, compare_side_by_side
+from hallulab.simulator.records.experiment_json import BranchedFrom
+from hallulab.simulator.records.journals import Journals
+from tests.builders import branched, conversation, scored, unscored
+
+SOURCE = BranchedFrom(run="runs/demo", chatbot="vanilla", digest="0")
+Found = Mapping[str, Sequence[Sequence[int | None]]]
+"""Chatbot → for each persona the hallucinations of each turn; None is a failed verdict."""
+
+
+def verdict(id: str, turn: int, count: int | None) -> Verdict:
+    return unscored(id, turn) if count is None else scored(id, turn, [(0, 1)] * count)
+
+
+def freely(found: Found, version: str = "u-1") -> Journals:
+    chats, verdicts = [], []
+    for chatbot, personas in found.items():
+        for number, counts in enumerate(personas):
+            id = f"free {chatbot} {number}"
+            chats.append(conversation(id, ["x"] * len(counts), chatbot, f"p{number}", version=version))
+            verdicts += [verdict(id, turn, count) for turn, count in enumerate(counts)]
+    return Journals(chats, verdicts)
+
+
+def fixedly(found: Found, version: str = "g-1") -> Journals:
+    chats, verdicts = [], []
+    for chatbot, personas in found.items():
+        for number, counts in enumerate(personas):
+            for turn, count in enumerate(counts):
+                id = f"fixed {chatbot} {number} {turn}"
+                chats.append(branched(id, "x", turn, chatbot, persona=f"p{number}", version=version))
+                verdicts.append(verdict(id, 0, count))
+    return Journals(chats, verdicts)
+
+
+def beside(free: Journals, fixed: Journals) -> FixedPrefix:
+    ran, given = (collect_places(journals, ["d"]) for journals in (free, fixed))
+    return compare_side_by_side(SOURCE, ran, given, ["vanilla", "agent"], ["d"])
+
+
+def test_numbers_of_both_runs_stand_side_by_side() -> None:
+    found = beside(
+        freely({"vanilla": [[1, 1], [1, 1]], "agent": [[0, 3], [0, 1]]}),
+        fixedly({"vanilla": [[1, 1], [1, 0]], "agent": [[0, 1], [0, 0]]}),
+    )
+    vanilla, agent = found.rows
+    assert (vanilla.free_hpt_1, vanilla.fixed_hpt_1, vanilla.path) == (1.0, 0.75, 0.25)
+    assert (agent.free_hpt_1, agent.fixed_hpt_1, agent.path) == (1.0, 0.25, 0.75)
+    assert (agent.branched, agent.free, agent.replies, agent.personas) == (4, 4, 4, 2)
+    assert agent.no_interval == "2 personas; 6 needed for an interval"
+    [line] = found.comparisons
+    assert (line.free_difference, line.fixed_difference, line.path) == (0.0, 0.5, -0.5)
+    assert line.remaining is None
+
+
+def test_the_share_that_remains_is_the_chatbots_own() -> None:
+    found = beside(
+        freely({"vanilla": [[1, 3]], "agent": [[0, 0]]}), fixedly({"vanilla": [[1, 0]], "agent": [[0, 0]]})
+    )
+    [line] = found.comparisons
+    assert (line.free_difference, line.fixed_difference, line.path) == (2.0, 0.5, 1.5)
+    assert line.remaining == 0.25
+
+
+def test_only_places_that_were_scored_in_all_four_are_compared() -> None:
+    found = beside(
+        freely({"vanilla": [[1, 2]], "agent": [[0]]}), fixedly({"vanilla": [[None, 1]], "agent": [[0, 0]]})
+    )
+    vanilla, agent = found.rows
+    assert (vanilla.free_hpt_1, vanilla.fixed_hpt_1, vanilla.replies, vanilla.branched) == (2.0, 1.0, 1, 2)
+    assert (agent.free, agent.replies, agent.branched) == (1, 1, 2)
+    [line] = found.comparisons
+    assert (line.replies, line.pairs, line.free_difference, line.remaining) == (0, 0, None, None)
+
+
+def test_intervals_and_tests_take_a_conversation_with_all_that_branches_off_from_it() -> None:
+    found = beside(
+        freely({"vanilla": [[2, 2]] * 6, "agent": [[0, 0]] * 6}),
+        fixedly({"vanilla": [[1, 1]] * 6, "agent": [[0, 0]] * 6}),
+    )
+    [line] = found.comparisons
+    assert (line.replies, line.pairs) == (12, 6)
+    assert (line.free_ci95, line.fixed_ci95, line.path_ci95) == (None, None, None)
+    assert line.no_interval == (
+        "all personas have the same free-running difference, fixed-prefix difference and path, so nothing "
+        "tells how far they may be off"
+    )
+    assert (line.free_p_holm, line.fixed_p_holm) == (0.03125, 0.03125)
+    assert found.rows[0].path_ci95 is None
+
+
+def test_a_chatbot_that_did_not_run_freely_has_no_numbers_here() -> None:
+    found = beside(freely({"vanilla": [[1]]}), fixedly({"vanilla": [[1]], "agent": [[1]]}))
+    agent = found.rows[1]
+    assert (agent.branched, agent.free, agent.replies) == (1, 0, 0)
+    assert (agent.free_hpt_1, agent.fixed_hpt_1, agent.path, agent.changed) == (None, None, None, None)
+
+
+@pytest.mark.parametrize(("version", "changed"), [("g-1", False), ("g-2", True), ("", None)])
+def test_a_chatbot_that_has_changed_is_known(version: str, changed: bool | None) -> None:
+    found = beside(freely({"vanilla": [[1]]}, "u-1"), fixedly({"vanilla": [[1]]}, version))
+    assert found.rows[0].changed is changed
+
+
+def test_two_replies_at_one_place_are_refused() -> None:
+    twice: list[Conversation] = [conversation(id, ["x"]) for id in ("a", "b")]
+    with pytest.raises(
+        UsageError, match="two replies to persona asha, seed 0 at turn 0: conversations a and b"
+    ):
+        beside(Journals(twice, []), Journals([], []))
