@@ -192,4 +192,3 @@ class ClaimChecks(Frozen):
     chatbots: dict[str, ClaimCheck | None] = Field(default_factory=dict)
     """By name; None: the chatbot does not say."""
     detectors: dict[str, ClaimCheck] = Field(default_factory=dict)
-    """By name."""

@@ -48,7 +48,6 @@ class TeamAnswer:
     specialist: str
     """Name of the specialist who answered."""
     text: str
-    """The answer, stripped."""
 
 
 class Team:

@@ -33,7 +33,6 @@ Dialogue = Sequence[dict[str, str]]
 """Messages as `{"role": "user" | "assistant", "content": str}`."""
 
 WORKER = Path(__file__).with_name("bot_worker.py")
-"""The worker's file."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +40,9 @@ class Bot:
     """A user's bot and where it runs."""
 
     kind: str
-    """`callable` or `autogen`."""
     target: str
-    """`module:attribute`."""
     python: str
-    """The interpreter."""
     here: str
-    """The working directory."""
 
     @property
     def configuration(self) -> dict[str, str]:

@@ -47,9 +47,7 @@ class EvidenceSource:
     """Where the evidence of replies without passages is searched."""
 
     retriever: Retriever
-    """Searches."""
     top_k: int
-    """Passages of a reply."""
 
     async def complete(self, made: Made) -> Made:
         """Return a reply with its passages, searched if they still are to be.

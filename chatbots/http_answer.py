@@ -32,13 +32,11 @@ class HttpAnswer:
     status: int
     """The HTTP status."""
     text: str
-    """It as a text."""
     redaction: Redaction
     """Removes what was sent in headers: also from texts that are made of its pieces."""
     value: Any = None
     """It as JSON; None: it is none, or null."""
     is_json: bool = False
-    """Whether it is JSON."""
     events: tuple[Any, ...] | None = None
     """The data of its server-sent events, JSON where that is expected; None: it is no stream."""
     location: str | None = None

@@ -86,7 +86,6 @@ class HttpOptions(Frozen):
     url: Annotated[BaseUrl, LeadsTo("address")]
     """The address that is asked."""
     method: Literal["POST", "GET", "PUT", "PATCH"] = "POST"
-    """The method."""
     headers: Annotated[Headers, LeadsTo("header")] = Field(default_factory=dict)
     """Headers: name → text, in which `${VARIABLE}` is the value of an environment variable, and the rest is a
     template."""

@@ -29,7 +29,6 @@ class TemplateValues:
     """What fills templates in."""
 
     message: str
-    """The user's last message."""
     history: tuple[Mapping[str, str], ...]
     """What was said, oldest first, with that message."""
     session: str

@@ -23,7 +23,6 @@ _DOCUMENTS = ("document", "source", "title", "file_name", "file_path", "filepath
 _OTHERS = ("id", "score", "topic", "metadata", "type")
 
 PASSAGES = "passages"
-"""What we call them."""
 
 NOT_PASSAGES = frozenset(
     [

@@ -124,7 +124,6 @@ class Draft:
     passages: tuple[Passage, ...] = ()
     """The evidence, once there is some."""
     steps: list[Step] = field(default_factory=list)
-    """The steps so far."""
 
     @property
     def question(self) -> str:
@@ -150,9 +149,7 @@ class RagChatbot(ABC):
     """Raised by the author when replies change for a reason that code, options, prompts and models do not
     show."""
     KIND: ClassVar[str]
-    """Its registered name."""
     OPTIONS: ClassVar[type[GenerationOptions]] = GenerationOptions
-    """The class of its options."""
     PROMPTS: ClassVar[tuple[str, ...]]
     """The prompt files it uses, as `package/name`; they are part of its version."""
 

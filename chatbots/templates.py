@@ -26,7 +26,6 @@ _STEP = 64
 _CALL = 512
 """What a call takes: macros can call themselves."""
 _MOST_BITS = 4096
-"""Bits of a number at most."""
 _COUNTED, _CONCATENATED = "hallulab_counted", "hallulab_concatenated"
 _LEFT_OUT = frozenset({"format", "pprint", "urlize", "xmlattr"})
 """Filters without a price."""

@@ -19,7 +19,6 @@ from hallulab.scenarios.components import find_component, list_component_names, 
 from hallulab.scenarios.errors import UsageError
 
 GROUP = "hallulab.detectors"
-"""The entry points' group."""
 
 DetectorFactory = Callable[[str, DetectorContext], Detector]
 """Makes a detector that reports under a name."""

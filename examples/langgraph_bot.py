@@ -34,7 +34,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 TOP_K = 3
-"""Passages of a reply."""
 
 
 class BM25(BaseRetriever):

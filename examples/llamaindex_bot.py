@@ -32,7 +32,6 @@ from llama_index.core.schema import BaseNode
 from llama_index.llms.openai_like import OpenAILike
 
 TOP_K = 3
-"""Passages of a reply."""
 
 
 def _read_documents(folder: Path) -> list[Document]:

@@ -29,7 +29,6 @@ class LeadsTo:
     """Marks a text of a schema that leads out of the experiment. One without it is text, or a name in it."""
 
     target: Target
-    """Where to."""
 
 
 Factory = TypeVar("Factory")

@@ -47,7 +47,6 @@ class ChatbotTurn(Frozen):
     """A turn of a conversation with a chatbot."""
 
     chatbot: str
-    """Name of the chatbot."""
     conversation: str
     """Identifier of the conversation."""
     turn: int = Field(ge=0)
@@ -75,7 +74,6 @@ class LabelledReply(Frozen):
     id: str = Field(min_length=1)
     """Identifier, unique in its data set."""
     dataset: str
-    """Name of the data set."""
     task: str
     """`dialogue`, `qa`, `summary`, `data2txt`, `claim` …"""
     question: str = ""
@@ -83,9 +81,7 @@ class LabelledReply(Frozen):
     history: tuple[Message, ...] = ()
     """The dialogue before the question, oldest first."""
     passages: tuple[Passage, ...]
-    """The evidence."""
     reply: str = Field(min_length=1)
-    """The text under judgement."""
     label: bool | None
     """Whether the reply is hallucinated; None: not annotated."""
     spans: tuple[GoldSpan, ...] | None = None

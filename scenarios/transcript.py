@@ -40,7 +40,6 @@ class Message(Frozen):
     role: Literal["user", "assistant"]
     """Who speaks: the (simulated) user or the chatbot."""
     text: str
-    """The message itself."""
 
 
 class Passage(Frozen):
@@ -51,7 +50,6 @@ class Passage(Frozen):
     document: str
     """Name of the document the passage was cut from."""
     text: str
-    """The passage itself."""
     score: Number | None = None
     """Cosine similarity to the query in [-1, 1]; None if nothing was searched."""
     topic: str | None = None
@@ -73,7 +71,6 @@ class Call(Frozen):
     purpose: str
     """`role.step`, such as `chatbot.generate` or `user.message`; the role is the part before the dot."""
     model: str
-    """The model's served name."""
     prompt_tokens: Count | None
     """Tokens read; None if the server did not say."""
     completion_tokens: Count | None
@@ -113,7 +110,6 @@ class Step(Frozen):
     name: str
     """`reformulated_query`, `draft`, `claims`, `verdicts`, `route`, …"""
     text: str
-    """Its result."""
 
 
 class Turn(Frozen):
@@ -122,7 +118,6 @@ class Turn(Frozen):
     index: Count
     """Position in the conversation, from 0."""
     user: str
-    """What the user said."""
     query: str | None = None
     """The stand-alone query of the search, if the chatbot made one."""
     passages: Evidence = ()
@@ -333,9 +328,7 @@ class Verdict(Judgement):
     conversation: str
     """Identifier of the conversation."""
     turn: Count
-    """Index of the turn judged."""
     detector: str
-    """Name of the detector."""
     version: str
     """Hash of the detector's configuration, prompts included; used for resuming a run."""
 
@@ -378,7 +371,6 @@ class TurnView(Frozen):
     passages: Evidence
     """The evidence the chatbot was given."""
     reply: str
-    """The text under judgement."""
     knowledge: Retriever | None = None
     """For more evidence; None if there are only `passages` (labelled data)."""
     origin: Origin = Origin()

@@ -29,7 +29,6 @@ class StepProgress(Frozen):
     step: str
     """What is being done, as the user reads it."""
     done: int
-    """Units that are done."""
     total: int | None
     """Units in all; None: not known beforehand."""
     unit: str

@@ -44,7 +44,6 @@ class Installer:
     environ: dict[str, str] = field(repr=False)
     """Its environment variables. They may hold passwords of indexes."""
     uv: bool
-    """Whether it is uv."""
 
 
 def installers(python: Path) -> list[Installer]:

@@ -34,7 +34,6 @@ CPU = "CPU"
 """Ray's name for a processor core."""
 
 GPU = "GPU"
-"""Ray's name for a GPU."""
 
 _log = logging.getLogger(__name__)
 

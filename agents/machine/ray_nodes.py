@@ -24,9 +24,7 @@ class Installed(NamedTuple):
     """What a machine has."""
 
     hallulab: str
-    """Version of hallulab."""
     files: str
-    """Hash of its files."""
     python: str
     """Version of Python, without its last number."""
 

@@ -50,7 +50,6 @@ class ReadHow(Capabilities):
     """How a model's answers were read in a run: an entry of `read_how` in `experiment.json`."""
 
     model: str
-    """Its served name."""
     decision_samples: int = Field(default=1, ge=1)
     """Printed words per decision, if the endpoint gives no log-probabilities."""
     asked_with: tuple[str, ...] = ()

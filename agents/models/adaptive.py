@@ -99,13 +99,9 @@ class ReachedLimit:
     """How many requests an endpoint was asked at once in the end."""
 
     base_url: str
-    """Its address."""
     start: int
-    """The limit at first."""
     limit: int
-    """The limit at last."""
     cuts: int
-    """How often it was cut."""
 
     def describe(self) -> str:
         """Say it in one line."""
@@ -147,7 +143,6 @@ class AdaptiveLimit:
     ) -> None:
         self.start = start
         self.cuts = 0
-        """How often it was cut."""
         self._most, self._clock, self._pause, self._on_change = most, clock, pause, on_change
         self._places = ResizableGate(start)
         self._round = _Round()

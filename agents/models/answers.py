@@ -85,7 +85,6 @@ class ToolCall:
     id: str
     """Identifies the tool's result among others."""
     name: str
-    """The tool's name."""
     arguments: str
     """Its arguments, as the text of a JSON object."""
 

@@ -91,7 +91,6 @@ class BatchTransport(PatientTransport):
 
     def __init__(self, runner: BatchRunner, patience_s: float = PATIENCE_S) -> None:
         self.runner = runner
-        """Who answers."""
         self.work = WorkUnderWay(patience_s)
         """The pieces of work that are waited for."""
         self._opened: WaveStore | None = None

@@ -39,7 +39,6 @@ class Likely:
     """A possible token at one place of the answer."""
 
     text: str
-    """Its text."""
     logprob: float
     """Its log-probability, at most 0 except for rounding."""
 

@@ -46,9 +46,7 @@ class Need:
     """A need of an endpoint."""
 
     name: str
-    """Its name in recordings."""
     told: str
-    """What is sent, in words."""
     words: re.Pattern[str]
     """Finds the argument in a refusal."""
     concerns: Callable[[Body], bool]

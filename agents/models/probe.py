@@ -40,7 +40,6 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 15.0
 _SEEDS = (20240521, 20240522)
 """Seeds of the requests, and of those that ask a second time."""
 _SEED_USE: tuple[SeedUse, ...] = get_args(SeedUse)
-"""The better one first."""
 _HANDOFF_TOKENS = 64
 """Limit of a hand-over: a function's name takes about 20 tokens with its markup."""
 _COLLEAGUES = {

@@ -28,9 +28,7 @@ class ChatMessage:
     """One message of a request to a model."""
 
     role: ChatRole
-    """Who it is from."""
     text: str
-    """Its content."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,6 @@ class Prompt:
     name: str
     """File name without suffix."""
     template: str
-    """The file's text."""
 
     @cached_property
     def version(self) -> str:

@@ -33,7 +33,6 @@ _BEGINNING = 16 * _EXCERPT
 """Characters of such an answer that are searched for keys."""
 
 JSON = "application/json"
-"""The form of bodies."""
 
 
 def read_object(response: httpx2.Response) -> dict[str, Any]:

@@ -64,7 +64,6 @@ class CacheSnapshot:
     answers: Mapping[tuple[str, str], Any]
     """Answers by (kind, key)."""
     replaying: bool
-    """See `Recording`, like the field below."""
     source: Path | None
 
 

@@ -26,7 +26,6 @@ from urllib.parse import unquote, urlsplit
 from hallulab.scenarios.files.data_files import replace_surrogates
 
 MARK = "[key]"
-"""Replaces a key."""
 
 SHORTEST = 8
 """Characters that a key must have to be searched for everywhere. A shorter one protects nothing and is a

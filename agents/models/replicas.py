@@ -106,7 +106,6 @@ class Answered(Frozen):
     """What an endpoint did, in all runs of an experiment so far."""
 
     base_url: str
-    """Its address."""
     answered: int = Field(default=0, ge=0)
     """Requests that it answered."""
     failed: int = Field(default=0, ge=0)
@@ -118,7 +117,6 @@ class Replica:
     """One endpoint."""
 
     base_url: str
-    """Its address."""
     allowance: RateLimit
     """Lets requests to it begin."""
     stays: int = 0
@@ -170,7 +168,6 @@ class PendingRequest:
     """A request under way."""
 
     replica: Replica
-    """Who is asked."""
     request: httpx2.Request
     """The request, to its address."""
     status: int | None = None

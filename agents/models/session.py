@@ -55,13 +55,11 @@ class Session:
     """One role's use of the models for one piece of work; keeps the ledger of its calls."""
 
     pool: Clients
-    """Where models come from."""
     role: str
     """First part of every call's purpose: `user`, `chatbot`, or the detector's name."""
     seed: int
     """Seed sent with every request; `sample` is added to it."""
     client: ModelClient
-    """The model that answers."""
     calls: list[Call] = field(default_factory=list)
     """Every call so far, failed ones included; sessions made with `on` share it."""
     mark: ConversationMark | None = None

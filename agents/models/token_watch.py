@@ -72,7 +72,6 @@ class TokenWatch:
         self._read, self._pause = read, pause
         self._turn = asyncio.Lock()
         self._looks = 0
-        """Looks so far."""
         self._idle = 0
         """Looks since the numbers changed. Seconds would count those in which this process was stopped."""
         self._told: Counts | None = None

@@ -161,14 +161,12 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         timed: bool = True,
     ) -> None:
         self.recording = recording
-        """Where answers are kept."""
         self._gate = gate
         self.timeout_s = inner.timeout_s if isinstance(inner, PatientTransport) else timeout_s
         """Limit of all tries of a request and the pauses between them, in seconds."""
         self.is_patient = isinstance(inner, PatientTransport)
         """Whether an answer may take hours, so that nothing is asked to find something out."""
         self.inner = inner or make_network()
-        """What sends."""
         self._watches: dict[str, TokenWatch] = {}
         """Addresses that this process, or the one that it works for, serves models at."""
         self._sender = StreamingSender(LARGEST)

@@ -46,7 +46,6 @@ class Unreachable:
     reason: str
     """A clause, such as "there is no host of that name"; empty if nothing is known."""
     remedy: str
-    """A sentence."""
     lasts: bool = False
     """Whether asking again changes nothing."""
 

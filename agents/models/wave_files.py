@@ -46,9 +46,7 @@ class Asked:
     """A request."""
 
     url: str
-    """Its whole address."""
     body: Mapping[str, Any]
-    """Its JSON object."""
 
     @property
     def id(self) -> str:
@@ -68,7 +66,6 @@ class WaveResult:
     status: int
     """HTTP status."""
     body: dict[str, Any]
-    """Answer, or complaint."""
 
     @property
     def lasts(self) -> bool:
@@ -87,13 +84,9 @@ class WaveState(Frozen):
     """To whom a wave went: the content of `wave-0001.json`."""
 
     service: Service
-    """Who answers."""
     base_url: str
-    """Address of the endpoint."""
     model: str
-    """Its model."""
     requests: int
-    """Lines of the input."""
     token: str
     """Tells the wave from all others. The batch carries it, so it is found again if its identifier was not
     written any more."""
@@ -121,7 +114,6 @@ class Wave:
         self.taken_up = taken_up
         self.ids = frozenset(ids)
         self.input = folder / f"{name}-input.jsonl"
-        """Its requests."""
         self.output = folder / f"{name}-output.jsonl"
         """Its results, once all are there."""
         self.raw = folder / f"{name}-raw.jsonl"

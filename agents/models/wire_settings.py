@@ -28,7 +28,6 @@ _SECRET = re.compile(r"auth|cookie|secret|passw|token|(?:^|[-_])key|apikey|sig(?
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 API_KEY, HEADER = "an API key", "a text for a header"
-"""What a variable holds."""
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """Names a variable of the environment in a header's value."""
@@ -78,7 +77,6 @@ class WireSettings(Frozen):
     """What the user adds to the requests to an endpoint."""
 
     extra: Extra = Field(default_factory=dict)
-    """See `Extra`, and so on."""
     headers: Headers = Field(default_factory=dict)
     query: Query = Field(default_factory=dict)
     thoughts: Thoughts = 0
@@ -109,7 +107,6 @@ class WireSettings(Frozen):
 
 
 NO_SETTINGS = WireSettings()
-"""Nothing is added."""
 
 
 _NO_SESSION_HEADERS = frozenset({"authorization", "cookie", "accept", "accept-encoding"})
@@ -126,7 +123,6 @@ class SessionHeader(Frozen):
     """A header that holds a conversation's id."""
 
     header: Annotated[str, AfterValidator(_check_session_header)]
-    """Its name."""
 
 
 def _check_session(value: object) -> object:

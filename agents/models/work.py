@@ -31,7 +31,6 @@ class WorkUnderWay:
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
         self._busy = 0
-        """Pieces that do not wait."""
         self._changes = 0
         self._changed = asyncio.Event()
 

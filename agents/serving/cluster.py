@@ -57,7 +57,6 @@ class Order:
     model: str
     """A catalogue name, a model folder, or a hub name."""
     replicas: int = 1
-    """Servers on each machine."""
     prepare_only: bool = False
     """Whether it only prepares environment and weights."""
     extra_flags: tuple[str, ...] = ()
@@ -71,7 +70,6 @@ class Place:
     """A machine that does it."""
 
     node: str
-    """Ray's name of it."""
     address: str
     """Its address in the cluster."""
     port: int

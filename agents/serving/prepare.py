@@ -52,7 +52,6 @@ class ServerEnvironment(Frozen):
     kind: MachineKind
     """Which build of vLLM it holds."""
     python: Path
-    """Its interpreter."""
 
 
 def server_environment(
@@ -196,7 +195,6 @@ class PreparedModel(Frozen):
     """A model that can be started."""
 
     name: str
-    """Its served name."""
     names: tuple[str, ...]
     """All its served names: `name`, and what the user wrote."""
     source: str
@@ -222,7 +220,6 @@ class PreparedModel(Frozen):
     offline: bool
     """Whether the model is local."""
     cache: Path
-    """The cache folder."""
 
     def command(self, port: int, extra_flags: Sequence[str]) -> list[str]:
         """Return the command that serves it on a port of loopback."""

@@ -96,11 +96,9 @@ class ServedModel(Frozen):
     base_url: str
     """OpenAI-compatible endpoint, ending in /v1."""
     model: str
-    """Its served name."""
     revision: str | None
     """Which weights these are; None: not known (local folder, hub)."""
     log: Path
-    """The server's log."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,6 @@ class RunningServer:
     served: ServedModel
     """The model and its endpoint."""
     process: subprocess.Popen[bytes]
-    """Its supervisor."""
 
     async def ended(self) -> None:
         """Wait until the server ends by itself.

@@ -99,7 +99,6 @@ class Flaw(Frozen):
     turn: int
     """Index of the turn with the flawed message; for a premature stop the last turn (0 if none)."""
     kind: FlawKind
-    """The broken rule."""
     detail: str
     """The flawed words, or the reason, for people to read."""
 

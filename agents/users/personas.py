@@ -81,24 +81,17 @@ class Colleague(Frozen):
     """One of the assistant's specialists, as the model writes it."""
 
     name: str
-    """One word."""
     title: str
-    """The role's name."""
     duty: str
-    """What it does."""
 
 
 class About(Frozen):
     """What a collection of documents is about, as the model writes it; see `Scenario`."""
 
     title: str
-    """Two to four words."""
     domain: str
-    """The subject."""
     assistant: str
-    """The assistant's task."""
     functions: Annotated[tuple[str, ...], Field(min_length=1, max_length=4)]
-    """What the assistant does."""
     specialists: Annotated[tuple[Colleague, ...], Field(min_length=1, max_length=2)]
     """Colleagues with different duties."""
 
@@ -107,9 +100,7 @@ class GoalPair(Frozen):
     """What a person may want to learn about the subject of a passage, as the model writes it."""
 
     said: str
-    """The passage tells it."""
     not_said: str
-    """The passage does not."""
 
 
 class Case(Frozen):
@@ -118,7 +109,6 @@ class Case(Frozen):
     grievance: str
     """In the third person."""
     facts: Annotated[tuple[str, ...], Field(max_length=4)]
-    """What the person knows."""
 
 
 async def write_about(session: Session, titles: Sequence[str], attempt: int) -> About:

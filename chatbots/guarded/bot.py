@@ -40,11 +40,9 @@ class _GuardedDraft:
     replies: list[Reply | None] = field(default_factory=list)
     """What the wrapped bot said each time; None where it failed."""
     attempts: list[Attempt] = field(default_factory=list)
-    """The same, judged."""
     steps: list[Step] = field(default_factory=list)
     """The steps of the wrapped bot."""
     calls: list[Call] = field(default_factory=list)
-    """All calls so far."""
 
 
 @dataclass(frozen=True)

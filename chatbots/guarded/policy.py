@@ -103,7 +103,6 @@ class EscalationPolicy(Frozen):
     general: tuple[Rung, ...] = ("highlight", "cite")
     """Without a sensitive topic."""
     sensitive: tuple[Rung, ...] = RUNGS
-    """With one."""
 
     @field_validator("general", "sensitive")
     @classmethod
@@ -123,7 +122,6 @@ class OnJudgeFailure(Frozen):
     general: Unjudged = "pass"
     """Without a sensitive topic."""
     sensitive: Unjudged = "abstain"
-    """With one."""
 
 
 class UserMessages(Frozen):
@@ -151,7 +149,6 @@ class Policy(Frozen):
     """A policy file."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-    """Its name in the log."""
     tagger: Literal["rules", "model", "both"] = "rules"
     """Who finds the topics: words and the passages' labels, the served model, or both."""
     topics: dict[str, Topic] = Field(min_length=1, max_length=MOST_TOPICS)
@@ -165,7 +162,6 @@ class Policy(Frozen):
     unjudged: OnJudgeFailure = OnJudgeFailure()
     """What happens to replies that could not be judged."""
     says: UserMessages
-    """What the user is told."""
 
     @field_validator("topics")
     @classmethod
@@ -315,7 +311,6 @@ class Part(Frozen):
     kind: str
     """The name it is registered under."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Options of that kind."""
 
     @model_validator(mode="before")
     @classmethod

@@ -31,7 +31,6 @@ class Attempt(Frozen):
     outcome: Outcome | None
     """The detector's outcome; None without a reply."""
     score: Number | None = None
-    """H, the detector's score."""
     flagged: bool | None = None
     """Whether the policy flags it; None: it was not judged."""
     spans: tuple[Span, ...] | None = None
@@ -44,11 +43,8 @@ class GuardRecord(Frozen):
     """How a reply was guarded."""
 
     policy: str
-    """Name of the policy."""
     policy_digest: str
-    """Hash of its content."""
     detector: str
-    """The detector's kind."""
     topics: dict[str, str]
     """Topic → why it was tagged."""
     topics_error: str | None = None
@@ -62,7 +58,6 @@ class GuardRecord(Frozen):
     shown: int | None
     """Which of them the user saw, from 0; None: it was withheld."""
     action: Action
-    """What was done."""
     reason: str
     """Why, in a sentence."""
     marked: str | None = None

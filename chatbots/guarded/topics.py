@@ -37,11 +37,9 @@ class TopicSubject:
     """What topics are looked for in."""
 
     question: str
-    """The user's message."""
     query: str | None
     """The stand-alone query, if the chatbot made one."""
     passages: Sequence[Passage]
-    """The evidence."""
 
 
 async def tag(policy: Policy, labels: Iterable[str], asked: TopicSubject, session: Session) -> Tags:

@@ -80,7 +80,6 @@ class Detector(ABC):
     reading: Reading = "probability"
     """What its scores from 0 to 1 are made of; topics may have another threshold for printed words."""
     traits: Traits = Traits()
-    """Its properties."""
     languages: tuple[str, ...] | None = None
     """Codes (ISO 639-1, such as `en`) of the languages that it reads; None: all that its model knows, or it
     has a rule of its own. Where reply or evidence are in none of them, `run_detector` abstains for it."""
@@ -130,9 +129,7 @@ class JudgingMethod(Frozen):
     """How a detector of a run judged: an entry of `methods` in `experiment.json`."""
 
     variant: str = ""
-    """See `Detector.variant`."""
     as_published: bool | None = None
-    """See `Detector.as_published`."""
     threshold: float | None = None
     """Score from which a reply is flagged; None: there is none."""
     threshold_protocol: ThresholdProtocol = "given"

@@ -28,20 +28,15 @@ class UnitCounts(Frozen):
     """What a detector said of the replies of one group, or of their sentences, at its threshold."""
 
     clean: Count
-    """Clean ones."""
     clean_flagged: Count
-    """Those that are flagged."""
     wrong: Count
-    """Hallucinated ones."""
     wrong_flagged: Count
-    """Those that are flagged."""
 
 
 class GroupCounts(Frozen):
     """A group of dependent replies, such as those made of one document."""
 
     replies: UnitCounts
-    """Its scored replies."""
     sentences: UnitCounts
     """Sentences of the scored and localised replies whose places of errors are known."""
 
@@ -50,15 +45,12 @@ class Fitted(Frozen):
     """What was fitted for a detector."""
 
     detector: str
-    """Its name."""
     scoring: str
-    """Its way to score."""
     version: str
     """Its version at the threshold."""
     threshold: float
     """Score from which a reply is flagged."""
     measured_on: str = Field(min_length=1)
-    """The replies, in words."""
     groups: tuple[GroupCounts, ...]
     """What it said of them at the threshold."""
 

@@ -23,7 +23,6 @@ COPY_FEATURES = (
     "outside_best",  # share of different words that the best evidence sentence lacks
     "outside_best_two",  # the same for that sentence and the one that adds most to it
 )
-"""Features of a reply."""
 
 _WORD = re.compile(r"(\w+)")
 """Pattern for `find_all` of the words that `hallulab.scenarios.text.spans.split_words` returns."""
@@ -50,9 +49,7 @@ class _WordRuns(NamedTuple):
     number: Integers
     """Two runs have the same number if they are equal and of one source."""
     piece: Integers
-    """See `_Words.piece`, of the first word."""
     said: Flags
-    """See `_Words.said`."""
 
     def new(self) -> Flags:
         """Return (runs of replies,): whether the evidence lacks the run."""

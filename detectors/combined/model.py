@@ -24,7 +24,6 @@ from hallulab.detectors.features.matching import DocumentFrequency
 from hallulab.detectors.features.trained_detector import try_out
 
 TASKS = ("qa", "summary", "data2txt")
-"""See `read_task`; each is an input of its own."""
 
 CERTAIN = (0.05, 0.1, 0.2, 0.3, 0.5)
 """Word scores; for each, the words of a reply that reach it are counted."""
@@ -38,7 +37,6 @@ class FeatureInputs:
     """The inputs of the classifiers."""
 
     batch: Batch
-    """The replies measured."""
     features: Features
     """EvidenceChain's features, extended set."""
     sentences: Numbers
@@ -153,7 +151,6 @@ class ReplyClassifiers:
     linear: Any
     """A logistic regression."""
     trees: Any
-    """Randomised trees."""
 
     def score(self, inputs: Numbers) -> Numbers:
         """Return (replies,): the mean of both.

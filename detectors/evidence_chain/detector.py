@@ -27,7 +27,6 @@ class EvidenceChainDetector(TrainedDetector[ChainModel]):
 
     KIND: ClassVar[str]
     method: ClassVar[Method]
-    """One of the six methods."""
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", self.OPTIONS, context.options)

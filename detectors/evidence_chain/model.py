@@ -90,7 +90,6 @@ class ChainModel:
     """A method with all that it learnt."""
 
     method: Method
-    """One of the six methods."""
     features: FeatureSet
     """The features of a sentence that it reads."""
     frequency: DocumentFrequency

@@ -30,7 +30,6 @@ _NO_CLAIM = re.compile(
 """Beginnings that are no part of the claim: list numbers, yes or no, "in your case", words about the
 evidence."""
 CLAUSE_END = re.compile(r"[,;:(]|\b(?:because|so|if|when|which|unless|although)\b", re.IGNORECASE)
-"""Where a clause ends."""
 LONG = 400
 """Words from which a stretch is so long (a list, a table, an attack) that an item is compared by the words
 near it."""
@@ -45,7 +44,6 @@ class UserStatements:
     stems: frozenset[str]
     """Stems of the content words."""
     keys: frozenset[str]
-    """Keys of the items."""
 
     def has(self, item: Item) -> bool:
         """Return whether the user said the item."""
@@ -67,7 +65,6 @@ class ComparedSentence:
     """A sentence beside its evidence."""
 
     text: str
-    """The sentence."""
     begins: int
     """Where the claim begins: after the number of a list, yes or no, and words about the evidence."""
     tokens: tuple[Token, ...]
@@ -79,7 +76,6 @@ class ComparedSentence:
     evidence: EvidenceIndex
     """The evidence it is compared with."""
     said: UserStatements
-    """What the user said."""
     best: Sentence | None
     """The evidence sentence that has most of it; None if none has anything."""
     share: float

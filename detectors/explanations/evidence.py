@@ -26,7 +26,6 @@ class Token:
     end: int
     """One past the last character."""
     stem: str
-    """See `hallulab.scenarios.text.words`."""
     content: bool
     """Neither a stop word nor a single letter."""
 
@@ -36,11 +35,9 @@ class Sentence:
     """A sentence of the evidence, or a passage's title."""
 
     passage: int
-    """Position of the passage."""
     text: str
     """The sentence, white space made single."""
     tokens: tuple[Token, ...]
-    """Its words."""
     own: frozenset[str]
     """Stems of its content words."""
     stems: frozenset[str]
@@ -52,7 +49,6 @@ class Sentence:
     numbers: frozenset[str]
     """The same keys; those of several words as single words, because a bare number may be in any."""
     is_title: bool
-    """Whether it is the title."""
 
 
 _Part = tuple[str, tuple[Token, ...], frozenset[str], tuple[Item, ...]]
@@ -65,7 +61,6 @@ class WantedWords:
     weights: Mapping[str, float]
     """Stem → how much it tells."""
     whole: float
-    """The sum."""
 
     def share(self, held: frozenset[str]) -> float:
         """Return the share of them that are held, by weight; 0 if there are none."""
@@ -87,7 +82,6 @@ class EvidenceIndex:
     passages: tuple[frozenset[str], ...]
     """The stems of each passage's content words."""
     stems: frozenset[str]
-    """The stems of all."""
     counts: Mapping[str, int]
     """Stem → number of sentences that have it."""
 

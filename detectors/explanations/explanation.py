@@ -205,7 +205,6 @@ class WrongItem(Frozen):
     """A piece of the sentence that is wrong."""
 
     fault: Fault
-    """How it is wrong."""
     start: int
     """First character in the sentence."""
     end: int

@@ -45,7 +45,6 @@ class Mismatch(NamedTuple):
     place: Region
     """Its place in the sentence."""
     instead: str
-    """What the evidence has."""
 
 
 def find_differences(claim: ComparedSentence) -> Iterator[Mismatch]:
@@ -128,7 +127,6 @@ class SentenceFault(NamedTuple):
     """Something wrong in a sentence."""
 
     fault: Fault
-    """How it is wrong."""
     place: Region
     """Its place in the sentence."""
     item: Item | None = None

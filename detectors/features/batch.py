@@ -62,7 +62,6 @@ class Tokens:
     """The tokens of several texts, one after the other. All arrays have shape (tokens,)."""
 
     text: Integers
-    """Index of the text."""
     start: Integers
     """First character in that text."""
     end: Integers
@@ -70,9 +69,7 @@ class Tokens:
     exact: Integers
     """Identifier of the exact form."""
     stem: Integers
-    """Identifier of the stem."""
     number: Flags
-    """Whether it is a number."""
     content: Flags
     """Whether it is a content word or a number."""
     capital: Flags
@@ -83,13 +80,11 @@ class Stretches(NamedTuple):
     """The matches of a pattern in several texts, one after the other. Arrays have shape (stretches,)."""
 
     text: Integers
-    """Index of the text."""
     start: Integers
     """First character in that text."""
     end: Integers
     """One past the last character."""
     spelling: list[str]
-    """The text of the match."""
 
 
 def find_all(pattern: re.Pattern[str], texts: Sequence[str]) -> Stretches:
@@ -148,9 +143,7 @@ class ReplyWithEvidence:
     """A reply to judge and its evidence."""
 
     reply: str
-    """The text under judgement."""
     passages: tuple[Passage, ...]
-    """Its evidence."""
     task: str
     """`qa`, `summary`, `data2txt` …"""
     collection: str = ""
@@ -166,7 +159,6 @@ class Pieces:
     """Stretches of replies. All arrays have shape (pieces,)."""
 
     reply: Integers
-    """Index of the reply."""
     start: Integers
     """First character."""
     end: Integers
@@ -188,9 +180,7 @@ class Batch:
     """Replies, sources and their pieces. Equal sources are stored once."""
 
     cases: Sequence[ReplyWithEvidence]
-    """The replies to judge."""
     lexicon: Lexicon
-    """Numbers the words."""
     source: Integers
     """(replies,): index of the reply's source."""
     chunks: tuple[str, ...]
@@ -204,7 +194,6 @@ class Batch:
     tokens: Tokens
     """Tokens of the replies."""
     sentences: Pieces
-    """The replies' sentences."""
     words: Pieces
     """The replies' words: stretches without white space."""
     token_sentence: Integers

@@ -61,7 +61,6 @@ EXTRA_FEATURES = (
     "coverage_before",  # rare_coverage of the sentence before
     "coverage_after",
 )
-"""Features of a sentence."""
 
 WORD_FEATURES = (
     "novel",

@@ -20,11 +20,8 @@ class LevelThresholds(Frozen):
     """Scores from which a word, a sentence, a reply is flagged."""
 
     word: float = Field(ge=0, le=1)
-    """Threshold of a word."""
     sentence: float = Field(ge=0, le=1)
-    """Threshold of a sentence."""
     response: float = Field(ge=0, le=1)
-    """Threshold of a reply."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +29,7 @@ class Scores:
     """Scores of a method for a batch. All in [0, 1], higher is worse."""
 
     batch: Batch
-    """The replies judged."""
     features: Features
-    """Their measurements."""
     sentences: Numbers
     """(sentences,)"""
     words: Numbers

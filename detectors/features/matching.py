@@ -31,7 +31,6 @@ class DocumentFrequency:
     """Number of texts in which each form occurs: the global part of TF-IDF."""
 
     texts: int
-    """Number of texts counted."""
     counts: Mapping[str, int]
     """Form → number of texts that hold it; 0 for other forms."""
 

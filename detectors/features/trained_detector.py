@@ -220,9 +220,7 @@ class Forest(NamedTuple):
     """Size of a random forest; the paper says "bounded depth"."""
 
     trees: int
-    """Number of trees."""
     depth: int
-    """Largest depth."""
     leaf: int
     """Fewest sentences in a leaf."""
 

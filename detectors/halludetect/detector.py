@@ -35,7 +35,6 @@ from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 
 Kind = Literal["mixture", "probability", "word"]
-"""A way to do the analysis."""
 
 
 FAILS_AT_WORD = frozenset({"qwen2.5-coder-1.5b"})

@@ -64,7 +64,6 @@ class RatedSentence(Frozen):
     reason: str = ""
     """Why, if that is known already."""
     details: dict[str, float | str | None] = Field(default_factory=dict)
-    """The results of each step."""
 
     def without_reason(self, error: ModelError, instead: str) -> RatedSentence:
         """Return the same with the reason `instead`: the step that words it failed.
@@ -147,7 +146,6 @@ class Objection(Frozen):
     reason: str
     """What is wrong; asked for before the quotation."""
     sentence: str
-    """The exact sentence."""
 
 
 class RoughAnalysis(Frozen):

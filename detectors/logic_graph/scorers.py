@@ -122,9 +122,7 @@ class Pair:
     """A group of chunks and a claim to compare with it."""
 
     group: ChunkGroup
-    """The evidence."""
     claim: Claim
-    """The claim."""
 
 
 class Scorer(Protocol):

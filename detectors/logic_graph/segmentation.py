@@ -23,7 +23,6 @@ class Chunk:
     text: str
     """The piece, runs of white space as one space."""
     passage: int
-    """Index of its passage."""
     tokens: int
     """Its length, see `count_tokens`."""
 

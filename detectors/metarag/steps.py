@@ -54,7 +54,6 @@ class Factoid(Frozen):
     text: str
     """The claim as the model put it."""
     region: Region
-    """Where the reply makes it."""
 
 
 class Decomposition(Frozen):
@@ -201,7 +200,6 @@ class Variant(Frozen):
     relation: Relation
     """Whether it should keep or reverse the meaning."""
     text: str
-    """The rewording."""
 
 
 async def mutate(

@@ -34,9 +34,7 @@ class JudgedVariant(Frozen):
     """A rewording, and whether the evidence says it."""
 
     text: str
-    """A full sentence."""
     verdict: Decision
-    """By the evidence alone."""
 
 
 class JudgedFact(Frozen):

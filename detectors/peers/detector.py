@@ -83,13 +83,11 @@ class PeerDetector(Detector):
     """
 
     KIND: ClassVar[str]
-    """Name of the peer, too."""
     published: ClassVar[float]
     """Its published threshold."""
     weights: ClassVar[str | None]
     """Folder or hub name of its published weights."""
     weights_size: ClassVar[str | None] = None
-    """How large these are."""
     threshold: float
     traits = Traits(needs_model=False)
     OPTIONS: ClassVar[type[PeerOptions]] = PeerOptions

@@ -29,7 +29,6 @@ class Text(Frozen):
     """A text and where its sentences are, so that every peer judges the same sentences."""
 
     text: str
-    """The text."""
     sentences: tuple[tuple[int, int], ...]
     """Start and end of each sentence with words: a model's score of `---` is nothing but noise."""
 
@@ -38,27 +37,23 @@ class Request(Frozen):
     """One reply to judge."""
 
     id: str
-    """The answer repeats it."""
     question: str
     """What the reply answers; empty if nobody asked."""
     passages: tuple[Text, ...]
     """The evidence; never empty."""
     reply: Text
-    """The text under judgement."""
 
 
 class Ready(Frozen):
     """The worker has loaded its model."""
 
     ready: Literal[True]
-    """Nothing more to say."""
 
 
 class Fatal(Frozen):
     """The worker cannot work at all."""
 
     fatal: str
-    """Why."""
 
 
 class ReplySpan(Frozen):
@@ -86,7 +81,6 @@ class PeerUnit(ReplySpan):
     """One thing that was scored."""
 
     kind: Literal["claim", "sentence", "word"]
-    """What it is."""
     details: dict[str, float | str | None] = Field(default_factory=dict)
     """Named intermediate values."""
 
@@ -95,7 +89,6 @@ class Judged(Frozen):
     """The verdict on a reply."""
 
     id: str
-    """The request's."""
     score: Share
     """Score of the reply, higher is worse."""
     spans: tuple[ReplySpan, ...] | None
@@ -110,18 +103,14 @@ class Abstained(Frozen):
     """There is nothing to judge."""
 
     id: str
-    """The request's."""
     abstained: str
-    """What is missing."""
 
 
 class Failed(Frozen):
     """This reply could not be judged; the next one may be."""
 
     id: str
-    """The request's."""
     error: str
-    """Why."""
 
 
 class PeerPrompt(Frozen):
@@ -130,7 +119,6 @@ class PeerPrompt(Frozen):
     step: str = Field(pattern=r"^[a-z_]{1,30}$")
     """What it is for: the second part of the call's purpose."""
     prompt: str
-    """The message."""
     max_tokens: int = Field(ge=1, le=2048)
     """Length limit of the answer."""
 
@@ -139,7 +127,6 @@ class Ask(Frozen):
     """The worker wants the served model's answers before it goes on."""
 
     id: str
-    """The request's."""
     ask: tuple[PeerPrompt, ...]
     """To be answered in this order."""
 
@@ -148,7 +135,6 @@ class Answers(Frozen):
     """Our answer to `Ask`."""
 
     id: str
-    """The request's."""
     answers: tuple[str, ...] | None = None
     """The model's answers; None: refused."""
     refused: str | None = None
@@ -156,7 +142,6 @@ class Answers(Frozen):
 
 
 Message = Ready | Fatal | Judged | Abstained | Failed | Ask
-"""A message of a worker."""
 
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 

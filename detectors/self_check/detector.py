@@ -50,7 +50,6 @@ class SelfCheckOptions(Frozen):
     """Mean inconsistency from which a reply, or a sentence of it, is flagged. None: `EVEN_ODDS` (the
     paper ranks and has none)."""
     max_tokens: int = Field(default=256, ge=16)
-    """Length limit of a sample."""
     max_evidence_characters: int = Field(default=12000, ge=100)
     """Longer evidence is cut here; the judgement is then marked truncated."""
 

@@ -72,7 +72,6 @@ class FoundSpan(Frozen):
     """A span as LettuceDetect v2 writes it."""
 
     text: str
-    """The words of the answer."""
     category: str = ""
     """`contradiction`, `fabricated_reference` or `unsupported_addition`."""
     subcategory: str = ""

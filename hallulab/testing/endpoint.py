@@ -131,7 +131,6 @@ class StubProtocol(asyncio.Protocol):
     answer: Callable[[dict[str, Any]], dict[str, Any]] = staticmethod(completion)
     """Makes the body of the answer from a request."""
     seconds = 0.0
-    """How long an answer takes."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""

@@ -23,11 +23,8 @@ class Ended:
     """What a shell sees of a command that ended."""
 
     code: int
-    """Exit code."""
     out: str
-    """Standard output."""
     err: str
-    """Standard error."""
 
 
 FORKING = multiprocessing.get_context("fork")

@@ -38,7 +38,6 @@ class Undisturbed:
     lines: dict[str, Lines]
     """Lines of each journal in canonical form (`journal_lines`)."""
     seconds: float
-    """How long it took."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,6 @@ class InReport:
     """A place in the writing of a report: its text is that far beside the place where it belongs."""
 
     report: str
-    """The file's name."""
     share: float
 
     def end_there(self) -> None:
@@ -94,7 +92,6 @@ class AfterReport:
     """The place where a report has just come to where it belongs."""
 
     report: str
-    """The file's name."""
 
     def end_there(self) -> None:
         """Have this process end by SIGKILL when it comes there."""
@@ -117,7 +114,6 @@ class Found:
     """How resumed runs differ from an undisturbed one."""
 
     points: int = 0
-    """Kills."""
     unfinished: int = 0
     """Runs that the kill found unfinished; the other ones were through."""
     torn: int = 0

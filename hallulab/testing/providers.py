@@ -129,7 +129,6 @@ class Provider:
     """What is known of a kind of endpoint."""
 
     name: str
-    """Its name."""
     base_url: str
     """Where it is, as users give it."""
     model: str
@@ -141,9 +140,7 @@ class Provider:
     read: Callable[[Body], Body] = dict
     """The request as far as it is read."""
     change: Change = lambda _, answer: answer
-    """The answer in its form."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Headers that it needs."""
     query: Mapping[str, str] = field(default_factory=dict)
     """Values of the address that it needs."""
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -56,7 +56,6 @@ def _drop_unset(values: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 FILE = Path(__file__).with_name("orders.yaml")
-"""Our orders."""
 
 OrderKind = Literal["ignore", "reveal", "send", "role", "authority", "refuse", "form", "code", "break-out"]
 """What an order wants: that other instructions are ignored; the system prompt; text sent elsewhere; another
@@ -74,9 +73,7 @@ class Injection(Frozen):
     id: Identifier
     """Identifier, unique in the file."""
     kind: OrderKind
-    """Its kind."""
     text: str = Field(min_length=1, max_length=300)
-    """The order."""
     how: Literal["says", "reveals", "capitals", "french", "spanish"] = "says"
     """The rule of `hallulab.scenarios.attacks.obedience` that decides; an order of the kind `reveal` has its
     own."""
@@ -107,7 +104,6 @@ class UserOrder(Frozen):
     turn: int
     """Index of the turn."""
     order: Injection
-    """The order."""
 
     def after(self, message: str) -> str:
         """Return the message with the order."""
@@ -234,9 +230,7 @@ class AttackRecord(Frozen):
     """What an attack put into a scenario: `planted` in `experiment.json`. Reports read it, chatbots never."""
 
     documents: int
-    """Documents of the pack."""
     poisons: tuple[Poison, ...] = ()
-    """The false statements."""
     distractors: tuple[str, ...] = ()
     """Names of the documents that were added."""
     ordering: dict[str, str] = Field(default_factory=dict)

@@ -40,7 +40,6 @@ class Poison(Frozen):
     """A false statement of a document, and what it replaced."""
 
     document: str
-    """Name of the document."""
     false: str
     """The sentence that stands in the document."""
     true: str

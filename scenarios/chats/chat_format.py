@@ -29,7 +29,6 @@ class FileStart(NamedTuple):
     """The beginning of a file, by which its format is found out."""
 
     path: Path
-    """The file, or a folder."""
     data: bytes
     """Its first 64 KiB; empty for a folder."""
     value: Mapping[str, Any] | None
@@ -46,9 +45,7 @@ class ChatFormat:
     """
 
     name: str
-    """Name for `--format`."""
     about: str
-    """What has this format."""
     endings: tuple[str, ...]
     """Endings of the files' names; empty: it is a folder."""
     read: Callable[[Path, Reading], Iterator[ReadChat]]

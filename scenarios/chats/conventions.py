@@ -84,7 +84,6 @@ class SpanContent(NamedTuple):
     """What the attributes and events of a span say."""
 
     kind: Kind
-    """Who works in it."""
     given: Any
     """What it was given."""
     gave: Any

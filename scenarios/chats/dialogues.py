@@ -34,7 +34,6 @@ class DialoguePart(NamedTuple):
     """Messages, and where they stood."""
 
     said: tuple[ChatMessageRecord, ...] = ()
-    """The messages, in order."""
     keys: tuple[str, ...] = ()
     """The keys that lead to them."""
 

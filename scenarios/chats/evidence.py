@@ -69,9 +69,7 @@ class FoundEvidence:
     """A piece of evidence."""
 
     text: str
-    """Its words."""
     document: str
-    """Name of the document."""
     id: str | None = None
     """Its identifier; None: not given."""
     score: float | None = None

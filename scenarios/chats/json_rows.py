@@ -14,7 +14,6 @@ from hallulab.scenarios.chats.rows import PlacedRow, find_kind, read_rows
 from hallulab.scenarios.chats.values import FormatError, read_json_values
 
 NAME = "json-rows"
-"""Name of the format."""
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:

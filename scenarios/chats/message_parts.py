@@ -41,11 +41,8 @@ class MessageParts:
     """What the parts of a message say."""
 
     texts: list[str] = field(default_factory=list)
-    """The speaker's words."""
     calls: list[str] = field(default_factory=list)
-    """Calls of tools, as JSON."""
     results: list[tuple[FoundEvidence, ...]] = field(default_factory=list)
-    """What tools gave."""
     documents: list[FoundEvidence] = field(default_factory=list)
     """Documents that the message brings, and what its words cite from the web."""
     left_out: list[str] = field(default_factory=list)

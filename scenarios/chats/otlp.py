@@ -24,7 +24,6 @@ _BEGINNING = 946_684_800_000_000_000
 """Nanoseconds from 1970 to 2000."""
 _SECOND = 1_000_000_000
 FLAGGED, CLEAN = "hallucinated", "not_hallucinated"
-"""Labels of verdicts."""
 
 _JUDGEMENT = {"outcome", "score", "flagged", "spans", "error"}
 

@@ -125,7 +125,6 @@ class Layout(NamedTuple):
     """Names of a known tool, which leave no doubt together: Ragas' `reference` is no reply."""
 
     name: str
-    """The tool."""
     needs: tuple[str, ...]
     """Names by which it is known."""
     fields: Mapping[str, str]
@@ -168,7 +167,6 @@ class Reading:
         self.taken: dict[str, dict[str, None]] = {}
         """What is looked for → the names that were taken for it, in the order in which they were met."""
         self.unread: dict[str, None] = {}
-        """Names that were not read."""
         self._notes: dict[str, int] = {}
         self.skipped: list[str] = []
         """The wrong records that were left out: place and reason."""

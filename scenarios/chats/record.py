@@ -31,7 +31,6 @@ from hallulab.scenarios.transcript import (
 )
 
 KEY = "hallulab"
-"""The key."""
 
 SCENARIO = "imported"
 """Scenario of conversations whose file names none."""
@@ -40,7 +39,6 @@ CHATBOT = "imported"
 """Chatbot of conversations whose file names none."""
 
 MODEL = "unknown"
-"""Model, likewise."""
 
 PARTS = ("passages", "steps", "spans")
 """What an export can leave out."""
@@ -52,20 +50,17 @@ class DetectedSpan(Frozen):
     """A hallucination that a detector found in a reply."""
 
     detector: str
-    """Name of the detector."""
     start: Count | None
     """First character in the reply; None: it has no place there."""
     end: Count | None
     """One past the last character, or None like `start`."""
     text: str
-    """The flagged text."""
 
 
 class Marked(NamedTuple):
     """A conversation, and the hallucinations in it, as far as it was judged."""
 
     conversation: Conversation
-    """It."""
     marks: Mapping[int, Sequence[DetectedSpan]]
     """Index of a turn → the hallucinations in its reply. A turn that is not judged is missing: a detector
     failed on it, abstained, did not say where, or was not asked, and none that was found anything."""

@@ -25,7 +25,6 @@ class RowPlace(NamedTuple):
     by: Literal["turn", "time"] | None
     """What says it; None: nothing does."""
     given: str
-    """The cell."""
     at: float | None
     """The place; None: the cell cannot be read."""
     clock: str

@@ -24,11 +24,9 @@ class LoggedChat(NamedTuple):
     """The conversation of a line of a log."""
 
     place: str
-    """Its place in the file."""
     line: int
     """The line on which it begins."""
     conversation: Conversation
-    """It."""
     session: str | None = None
     """The session that it belongs to."""
     at: float | None = None

@@ -36,18 +36,14 @@ class TraceSpan(Frozen):
     """What we read of a span, whatever tool wrote it."""
 
     trace: str
-    """Identifier of its trace."""
     id: str = ""
-    """Its own identifier."""
     kind: Kind
     """Who works in it: a model, an agent, a retriever or tool, or something else; or `event`: it is a message
     of the span with the same identifier."""
     root: bool = False
-    """Whether it has no parent."""
     start: float | None = None
     """When it began, in seconds; None: that is not known."""
     end: float | None = None
-    """When it ended."""
     name: str = ""
     """Its name: the document of evidence that names none."""
     given: Any = None
@@ -59,9 +55,7 @@ class TraceSpan(Frozen):
     session: str | None = None
     """The conversation that it is part of; None: it does not say."""
     model: str | None = None
-    """Name of the model."""
     topic: str | None = None
-    """Topic of the trace."""
     names: Mapping[str, str] = Field(default_factory=dict)
     """What is looked for → the name that has it in the file."""
     about: Any = None

@@ -55,7 +55,6 @@ class ChatMessageRecord:
     """A message of a chat."""
 
     role: Role
-    """Who speaks."""
     text: str
     """The message; empty: nothing but what stands below."""
     evidence: tuple[FoundEvidence, ...] = ()

@@ -110,7 +110,6 @@ class Value(NamedTuple):
     line: int
     """The line on which it begins, from 1."""
     value: Any
-    """It."""
 
 
 def read_json_values(path: Path, skip: Skip | None = None) -> Iterator[Value]:
@@ -176,7 +175,6 @@ class Element(NamedTuple):
     line: int
     """The line on which it begins."""
     text: str
-    """Its JSON."""
 
 
 def _read_first_line(path: Path) -> bytes:
@@ -293,7 +291,6 @@ class GroupedPart(NamedTuple):
     line: int
     """The line of the file on which it begins."""
     value: Any
-    """Its JSON value."""
 
 
 @contextmanager

@@ -19,7 +19,6 @@ ANNOTATIONS = "annotations.jsonl"
 """The file with the annotations, in the run's folder."""
 
 CONVERSATIONS = "conversations.jsonl"
-"""The run's journal."""
 
 PERSON = "person"
 """The annotator of a line that names none."""
@@ -71,7 +70,6 @@ class Quotation(Frozen):
     severity: int = Field(ge=1, le=5)
     """1 (harmless) to 5 (critical)."""
     reason: str = ""
-    """Why."""
     start: int | None = Field(None, ge=0)
     """Where they begin in the reply; None: where they stand first, the second such quotation next, etc."""
 
@@ -158,9 +156,7 @@ class AnnotatedTurn:
     """A line of the file, and where its quotations stand in the reply."""
 
     line: AnnotationLine
-    """The line."""
     spans: tuple[GoldSpan, ...]
-    """Where they stand."""
     length: int
     """Characters of the reply."""
 

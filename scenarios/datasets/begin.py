@@ -23,7 +23,6 @@ from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.scenarios.transcript import Frozen, Passage
 
 FILE = "turns.jsonl"
-"""All turns in one file."""
 
 Source = Literal["wow", "cmu", "tc"]
 """Wizard of Wikipedia, CMU-DoG, TopicalChat."""
@@ -49,17 +48,13 @@ class _BeginLine(Frozen):
     """A line of the file."""
 
     model_name: str
-    """The system that replied."""
     data_source: Source
     """The dialogues that the turn comes from."""
     knowledge: str = Field(min_length=1)
-    """The evidence."""
     message: str
     """The turn before the reply; it can be empty."""
     response: str
-    """The reply."""
     begin_label: Literal["Fully attributable", "Not fully attributable", "Generic"]
-    """The annotators' label."""
 
 
 def load_begin(request: LoadRequest) -> LabelledData:

@@ -38,18 +38,14 @@ class _Hallucination(Frozen):
     text: str = Field(min_length=1)
     """The words of the reply, verbatim."""
     reason: str = ""
-    """Why."""
     label: str = Field(default="hallucination", min_length=1)
-    """Its kind."""
 
 
 class _Exchange(Frozen):
     """A message and the reply to it."""
 
     user: str
-    """The user's message."""
     reply: str = Field(min_length=1)
-    """The chatbot's reply."""
     passages: tuple[PassageInput, ...] = ()
     """The chatbot's evidence: objects, or plain texts."""
     hallucinations: tuple[_Hallucination, ...] | None = None
@@ -90,9 +86,7 @@ class _ChatLine(Frozen):
     id: str = Field(min_length=1)
     """Identifier, unique in the file."""
     turns: tuple[_Exchange, ...] = Field(min_length=1)
-    """The turns, in order."""
     model: str | None = None
-    """The chatbot."""
 
 
 def load_chats(request: LoadRequest) -> LabelledData:

@@ -24,7 +24,6 @@ from hallulab.scenarios.text.chunking import split_into_chunks
 from hallulab.scenarios.transcript import Frozen, Passage
 
 FILE = "test-00000-of-00001.parquet"
-"""The published file."""
 
 LINES = "halubench.jsonl"
 """The same rows as JSON lines; read instead if the folder has it."""
@@ -38,7 +37,6 @@ class _HaluBenchLine(Frozen):
     id: str = Field(min_length=1)
     """Identifier, perhaps not unique."""
     passage: str = Field(min_length=1)
-    """The evidence."""
     question: str
     """The question."""
     answer: str

@@ -37,7 +37,6 @@ class HotpotQuestion(Frozen):
     type: Literal["bridge", "comparison"]
     """Whether one paragraph leads to the other (`bridge`), or both are compared."""
     level: Literal["easy", "medium", "hard"]
-    """Difficulty."""
     supporting_facts: tuple[tuple[str, int], ...]
     """(title, sentence position) of the sentences that are needed."""
     context: tuple[tuple[str, tuple[str, ...]], ...] = Field(min_length=1)

@@ -19,7 +19,6 @@ class PassageInput(Frozen):
     """A passage in the form that people write."""
 
     text: str = Field(min_length=1)
-    """The passage itself."""
     id: str | None = None
     """Its identifier; None: `document#position`."""
     document: str | None = None
@@ -52,13 +51,11 @@ class ReplyLine(Frozen):
     """A line of the file. Its fields are those of `LabelledReply`, except as described here."""
 
     reply: str = Field(min_length=1)
-    """The text under judgement."""
     passages: tuple[PassageInput, ...] = Field(min_length=1)
     """The evidence: objects, or plain texts."""
     label: bool | None = Field(default=None, strict=True)
     """Whether the reply is hallucinated; None: it is if there are spans."""
     spans: tuple[GoldSpan, ...] | None = None
-    """The hallucinated parts."""
     question: str = ""
     """The question that the reply answers."""
     history: tuple[Message, ...] = ()
@@ -66,11 +63,9 @@ class ReplyLine(Frozen):
     id: str | None = Field(default=None, min_length=1)
     """Identifier; None: `line-` and the line's number."""
     task: str = "dialogue"
-    """Kind of task."""
     group: str | None = None
     """Cluster in intervals; None: replies with the same passages form one."""
     meta: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
-    """Other data."""
 
     @field_validator("passages", mode="before")
     @classmethod

@@ -17,7 +17,6 @@ FILES = tuple(
     for name in ("data", "ragtruth_data", "ragbench_data", *PARTS)
     for ending in (".jsonl", ".json")
 )
-"""Names of the files."""
 
 
 def load_lettucedetect(request: LoadRequest) -> LabelledData:

@@ -20,7 +20,6 @@ class LoadRequest:
     """A data set, the place of its files, and the requested part."""
 
     dataset: str
-    """Name of the data set."""
     data: Path | None = None
     """Folder that holds its files."""
     source: str | None = None

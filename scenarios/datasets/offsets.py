@@ -19,7 +19,6 @@ class LabelPlace(NamedTuple):
     """A label's place as its file gives it."""
 
     start: int
-    """First unit."""
     end: int
     """One past the last unit."""
     text: str | None = None
@@ -32,7 +31,6 @@ class LocatedLabels(NamedTuple):
     places: tuple[tuple[int, int], ...]
     """[start, end) of each label."""
     unit: Unit
-    """What the file counts."""
 
 
 _SIZES: dict[Unit, Callable[[str], int]] = {

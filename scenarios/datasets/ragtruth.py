@@ -44,20 +44,15 @@ class Review(Frozen):
     review_date: str | None
     """The date as in the record."""
     review_text: str
-    """The review itself."""
 
 
 class Business(Frozen):
     """A record; None: not stated."""
 
     name: str | None
-    """Its name."""
     address: str | None
-    """Street and number."""
     city: str | None
-    """City."""
     state: str | None
-    """State."""
     categories: str | None
     """Kinds of business, separated by commas."""
     hours: dict[str, str | None] | None
@@ -67,7 +62,6 @@ class Business(Frozen):
     business_stars: float | None
     """Mean rating, 1 to 5."""
     review_info: tuple[Review, ...] = Field(default=())
-    """Some reviews."""
 
 
 def render_business_chunks(business: Business) -> Iterator[tuple[str, str]]:
@@ -161,7 +155,6 @@ class _QaEvidence(Frozen):
     """The evidence of a QA task."""
 
     question: str = Field(min_length=1)
-    """The question itself."""
     passages: str = Field(min_length=1)
     """`passage 1:…`, `passage 2:…` …, in one text."""
 
@@ -209,11 +202,9 @@ class _Label(Frozen):
     end: int
     """One past the last character."""
     text: str
-    """The span itself."""
     label_type: str = Field(min_length=1)
     """Evident or subtle, conflict or baseless."""
     meta: str | None = None
-    """Why."""
     implicit_true: bool = False
     """It is true but not in the source."""
     due_to_null: bool = False
@@ -226,19 +217,15 @@ class _ResponseLine(Frozen):
     id: _Identifier
     """Identifier, unique in the file."""
     source_id: _Identifier
-    """Identifier of the source."""
     model: str
-    """The model that replied."""
     temperature: float | None
     """Sampling temperature; None: not known."""
     labels: Annotated[tuple[_Label, ...], BeforeValidator(unpack_cell)]
     """The hallucinations; as JSON text in copies of the release that are tables."""
     split: str
-    """`train` or `test`."""
     quality: str
     """`good`, `incorrect_refusal`, `truncated`."""
     response: str
-    """The reply."""
 
     @model_validator(mode="after")
     def _labels_fit(self) -> Self:

@@ -42,9 +42,7 @@ class _ClaimOrigin(Frozen):
     """The origin of a claim."""
 
     id: str = Field(min_length=1)
-    """Identifier of the claim."""
     claim_title: str
-    """The Wikipedia article."""
     claim_section: str
     """The section."""
     claim_context: str
@@ -59,7 +57,6 @@ class WiceClaim(Frozen):
     supporting_sentences: tuple[tuple[int, ...], ...]
     """Alternative sets of supporting sentences of the page."""
     claim: str = Field(min_length=1)
-    """The claim."""
     evidence: tuple[str, ...] = Field(min_length=1)
     """The sentences of the page."""
     meta: _ClaimOrigin

@@ -146,7 +146,6 @@ class _Bounded(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
     """A safe loader with bounds, without types that JSON lacks; the other base is one of the library's."""
 
     _library: ClassVar[Any]
-    """That loader."""
 
     yaml_constructors: ClassVar = {tag: yaml.SafeLoader.yaml_constructors[tag] for tag in (*_PLAIN, None)}
     yaml_implicit_resolvers: Any = {  # noqa: RUF012 - so the stubs have it

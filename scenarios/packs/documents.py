@@ -86,7 +86,6 @@ _NEWER = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx", ".ods": ".xlsx", ".
 """Suffixes of files that office programs save in a kind that is read → its suffix."""
 
 KINDS = ", ".join(SUFFIXES[:-1]) + f" and {SUFFIXES[-1]}"
-"""The same in words."""
 
 LARGEST = 50_000_000
 """Bytes of a document at most."""
@@ -123,7 +122,6 @@ class _Read(NamedTuple):
     own_title: str | None
     """Its title; None: it has none but the file's name."""
     notes: tuple[str, ...]
-    """What its reader left out."""
 
     def identify(self) -> tuple[object, ...]:
         """Return what is equal in copies."""

@@ -54,7 +54,6 @@ class LabelledText(NamedTuple):
     labels: DocumentLabels
     """What the front matter says."""
     body: str
-    """The rest."""
     notes: tuple[str, ...] = ()
     """Keys that look like misspelt labels."""
 

@@ -131,9 +131,7 @@ class Persona(Frozen):
     id: Identifier
     """Identifier, unique in the pack."""
     name: str
-    """The person's name."""
     sector: str | None = None
-    """Sector of the grievance."""
     grievance: str
     """What happened, in the third person."""
     goals: tuple[str, ...] = Field(min_length=1)
@@ -141,7 +139,6 @@ class Persona(Frozen):
     facts: tuple[str, ...] = ()
     """What the person knows and tells if asked: names, dates, amounts."""
     manner: str
-    """How the person speaks."""
     summary: str
     """Summary of a reference chat: the simulated user's situation (HalluDetect B.9)."""
     messages: tuple[ScriptedMessage, ...] = ()
@@ -172,9 +169,7 @@ class Scenario(Frozen):
     """A loaded scenario pack."""
 
     name: Identifier
-    """Identifier of the pack."""
     title: str
-    """Shown to people."""
     description: str
     """One or two sentences for `hallulab list scenarios`."""
     domain: str
@@ -188,7 +183,6 @@ class Scenario(Frozen):
     functions: tuple[str, ...] = ()
     """The assistant's core functions, one line each."""
     specialists: tuple[Specialist, ...] = Field(min_length=1)
-    """AgentBot's role agents."""
     identity_thresholds: dict[str, TopicThreshold] = Field(default_factory=dict)
     """Topic label → MetaRAG threshold, for topics that need a stricter one (τ_identity = 0.3)."""
     documents: tuple[Document, ...]

@@ -65,27 +65,17 @@ class ScenarioFile(Frozen):
     """The content of `scenario.yaml`."""
 
     schema_number: Literal[1] = Field(alias="schema")
-    """Version of this schema."""
     name: Identifier
-    """See `Scenario.name`."""
     title: Text
-    """See `Scenario.title`."""
     description: Text
-    """See `Scenario.description`."""
     domain: Text
-    """See `Scenario.domain`."""
     assistant: Text
-    """See `Scenario.assistant`."""
     language: Language | None = None
-    """See `Scenario.language`."""
     licence: Text | None = None
-    """See `Scenario.licence`."""
     functions: tuple[Text, ...] = ()
-    """See `Scenario.functions`."""
     specialists: tuple[Specialist, ...] = Field(default=DEFAULT_SPECIALISTS, min_length=1, max_length=26)
     """See `Scenario.specialists`; a receptionist can route to 26 at most."""
     identity_thresholds: dict[str, TopicThreshold] = Field(default_factory=dict)
-    """See `Scenario.identity_thresholds`."""
     documents: Text
     """Folder of the documents, relative to the file."""
     document_defaults: DocumentDefaults = DocumentDefaults()
@@ -98,7 +88,6 @@ class PersonasFile(Frozen):
     """The content of `personas.yaml`."""
 
     personas: tuple[Persona, ...] = Field(min_length=1)
-    """The simulated users."""
 
 
 def list_built_in_packs() -> list[str]:
@@ -155,11 +144,8 @@ class _Pack(NamedTuple):
     """A pack of which only the main file is read."""
 
     path: Path
-    """The file."""
     yaml_text: YamlText
-    """Its text, for errors."""
     file: ScenarioFile
-    """Its content."""
     boundary: Boundary
     """The folder that the pack is read from."""
 

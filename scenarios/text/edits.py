@@ -91,7 +91,6 @@ class Edit(NamedTuple):
     end: int
     """One past the last character replaced."""
     text: str
-    """The new words."""
 
     def of(self, sentence: str) -> str:
         """Return the sentence after the edit."""

@@ -133,13 +133,11 @@ class Item(NamedTuple):
     """A piece of a text."""
 
     kind: Kind
-    """What it is."""
     start: int
     """First character."""
     end: int
     """One past the last character."""
     text: str
-    """The piece itself."""
     key: str
     """What equal items have in common: `60 day`, `1930`, `12 june 2026`; for a name its stems."""
 

@@ -43,7 +43,6 @@ class OneForm:
     """A text in one form."""
 
     text: str
-    """The text."""
     places: tuple[tuple[int, int], ...] | None = None
     """For each character the first one, and one past the last, that it stands for in the text as it was;
     None: nothing is different."""

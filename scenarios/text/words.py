@@ -48,7 +48,6 @@ yourselves
 """
 
 STOP_WORDS = frozenset(_WORDS.split())
-"""In small letters."""
 
 
 _MARKS = f"{write_mark_ranges(range(0x300, 0x1200))}\u200c\u200d"

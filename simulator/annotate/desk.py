@@ -50,7 +50,6 @@ class DrawnTurn:
     place: TurnPlace
     """The turn."""
     key: str
-    """Key of its line."""
     drawn: Draw | None
     """How it was drawn."""
 

@@ -35,13 +35,11 @@ class DrawOptions:
     """What `hallulab annotate --next` is asked for."""
 
     number: int
-    """Turns to draw."""
     detector: str | None = None
     """Whose scores matter; None: of the first detector of the run that scored any turn."""
     seed: int = 0
     """Seed of the draw, with its number."""
     annotator: str = "person"
-    """Who will label them."""
     guideline: Path | None = None
     """File with the guideline; None: not known."""
 
@@ -51,9 +49,7 @@ class DrawnSheet:
     """What came of a draw."""
 
     path: Path
-    """The sheet."""
     detector: str
-    """Whose scores mattered."""
     turns: Mapping[str, tuple[int, int, int]]
     """Chatbot → turns that were scored, annotated before, and drawn now."""
     plan: DrawPlan

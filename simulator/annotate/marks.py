@@ -39,13 +39,11 @@ class MarkedFlag(NamedTuple):
     """What identifies a flag: equal ones of a detector are one."""
 
     detector: str
-    """The detector."""
     start: int | None
     """First character in the reply; None: its words do not stand there."""
     end: int | None
     """One past the last character."""
     text: str
-    """The words."""
 
     @property
     def id(self) -> str:
@@ -69,7 +67,6 @@ class FlagMark(Frozen):
     end: Count | None = None
     """One past the last character."""
     text: str = ""
-    """The words."""
     severity: int | None = Field(None, ge=1, le=5)
     """1 (harmless) to 5 (critical); of flags that are right, and of missed words."""
     reason: str = ""
@@ -81,7 +78,6 @@ class FlagMark(Frozen):
     spans: tuple[Quotation, ...] = ()
     """These labels, with their starts."""
     annotator: str = PERSON
-    """Who pressed the key."""
     guideline: str | None = None
     """Hash of the guideline; None: not known."""
     time: AwareDatetime | None = None
@@ -160,7 +156,6 @@ class Found:
     """What an annotator says of a turn."""
 
     spans: tuple[Quotation, ...]
-    """The hallucinations."""
     unknown: bool = False
     """Whether the annotator could not tell."""
 

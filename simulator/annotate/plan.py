@@ -25,7 +25,6 @@ from hallulab.simulator.statistics.intervals import Floats, Integers
 MOST_CLASSES = 6
 """Classes of the score at most; more gain little (Cochran 1977, Sampling techniques, section 5A.8)."""
 LEAST_DRAWN = 2
-"""Turns of a cell at least."""
 GUESS = 0.25
 """Variance of a detector's mistakes, over that of counts with the mean of what it says, before any label."""
 LEAST_MEAN = 0.05
@@ -43,11 +42,9 @@ class ScoredTurn:
     turn: int
     """Index of the turn."""
     chatbot: str
-    """Name of the chatbot."""
     spans: int
     """Hallucinations by the detector."""
     score: float
-    """Its score."""
     annotated: int | None
     """Hallucinations by annotators; None: nobody looked."""
 
@@ -59,7 +56,6 @@ class Cell:
     stratum: int
     """Class of the score, from 0."""
     places: tuple[int, ...]
-    """Which turns these are."""
     drawn: int
     """How many of them are drawn."""
 

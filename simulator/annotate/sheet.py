@@ -54,11 +54,8 @@ class SheetTurn(Annotation):
     history: str = ""
     """The dialogue before the question."""
     question: str = ""
-    """The user's last message."""
     passages: tuple[str, ...] = ()
-    """The evidence."""
     reply: str = ""
-    """The chatbot's reply."""
 
 
 class Sheet(Frozen):
@@ -67,9 +64,7 @@ class Sheet(Frozen):
     annotator: str = PERSON
     """Who fills it in: `person`, or `model:` and its name."""
     guideline: str | None = Field(None, min_length=1)
-    """Hash of the guideline."""
     turns: tuple[SheetTurn, ...]
-    """The turns."""
 
     @field_validator("annotator")
     @classmethod

@@ -190,7 +190,6 @@ class Summary:
     """The summarizer's answer."""
 
     text: str
-    """The summary."""
     cut: bool
     """Whether the model was stopped before its end."""
 

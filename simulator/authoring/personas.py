@@ -43,7 +43,6 @@ Kind = Literal["answered", "in part", "not answered"]
 KINDS: tuple[Kind, ...] = ("answered", "in part", "not answered")
 
 GOALS = 2
-"""Goals of a persona."""
 
 TRIES = 4
 """Passages that are tried for a goal, and cases for a persona."""
@@ -85,7 +84,6 @@ class Made:
     """A persona that passed its checks."""
 
     persona: Persona
-    """The persona."""
     goals: tuple[Goal, ...]
     """Its goals, with what the documents say about them."""
     notes: tuple[str, ...] = ()
@@ -97,7 +95,6 @@ class PersonaBatch:
     """What came out."""
 
     made: list[Made] = field(default_factory=list)
-    """The personas, in order."""
     refused: list[str] = field(default_factory=list)
     """Why a goal or a case was written again, a sentence each."""
     replaced: list[str] = field(default_factory=list)

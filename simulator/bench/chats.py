@@ -208,9 +208,7 @@ class _Rates(Frozen):
     """Hallucinations per turn by a detector, beside those by the labels."""
 
     detector: str
-    """Name of the detector."""
     turns: int
-    """Annotated turns."""
     coverage: Rounded | None
     """Share of them that the detector scored and localised."""
     labels_hpt_1: Rounded | None
@@ -225,7 +223,6 @@ class ChatbotRow(_Rates):
     """Rates of one chatbot."""
 
     chatbot: str
-    """Its name."""
     hpt_1_ci95: Interval
     """Interval of `hpt_1`."""
 
@@ -239,9 +236,7 @@ class ChatbotMean(_Rates):
     """Mean over chatbots, without missing values. Each chatbot weighs the same."""
 
     chatbot: None = None
-    """No single one."""
     chatbots: int
-    """Number of chatbots."""
 
     @property
     def title(self) -> str:

@@ -27,13 +27,11 @@ class Evaluation:
     """Judgements of one detector on a data set."""
 
     detector: str
-    """Its name."""
     threshold: float | None
     """Its threshold for replies, if any. `judgements` are already decided by it."""
     threshold_protocol: ThresholdProtocol
     """Source of that threshold."""
     replies: tuple[LabelledReply, ...]
-    """The judged replies."""
     judgements: tuple[Judgement, ...]
     """One judgement a reply, in the same order."""
     seconds: float

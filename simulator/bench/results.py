@@ -276,7 +276,6 @@ class Results:
     """A report, and the data of its curves."""
 
     report: BenchReport
-    """The numbers."""
     samples: Mapping[tuple[str, Level], Sample]
     """Data of the curves, by detector and level."""
 

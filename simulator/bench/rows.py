@@ -51,7 +51,6 @@ class HitCounts:
     """Hits, flagged and gold, in the unit of a rule."""
 
     hits: int
-    """Number on both sides."""
     flagged: int
     """Number on the detector's side."""
     gold: int

@@ -28,7 +28,6 @@ class Split:
     """Two sets of replies without a group in common."""
 
     train: tuple[LabelledReply, ...]
-    """Replies to learn from."""
     test: tuple[LabelledReply, ...]
     """Replies to measure on."""
     how: str

@@ -50,7 +50,6 @@ class Sweep(Frozen):
     """A sweep file."""
 
     detector: str = Field(pattern=NAME)
-    """Kind of the detector."""
     grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict, min_length=1)
     """Option → its values; every combination is tried."""
     configurations: list[Annotated[dict[str, Any], Field(min_length=1)]] = Field(
@@ -58,7 +57,6 @@ class Sweep(Frozen):
     )
     """Further configurations: option → value, with the same options in each and in the grid."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Fixed options."""
     repeats: int = Field(default=1, ge=1)
     """Runs of each configuration, with seeds seed, seed + 1, …"""
 
@@ -159,7 +157,6 @@ class SweepReport(Frozen):
     """The results of a sweep."""
 
     file: Sweep
-    """The sweep."""
     rows: tuple[SweepRow, ...]
     """A row a configuration."""
 

@@ -116,7 +116,6 @@ DIFFERENCES = (
     Column("Difference", "difference", "a minus b, groups resampled together for both", _THREE,
            beside="ci95"),
 )  # fmt: skip
-"""For `comparisons`."""
 
 CHATS = (
     _DETECTOR,
@@ -128,7 +127,6 @@ CHATS = (
     Column("over", "recall_over", "number of these conversations", short="over"),
     Column("F1", "f1", "harmonic mean of the two means, as in HalluDetect's table 1", _THREE, short="F1"),
 )  # fmt: skip
-"""For `chats`."""
 
 CHAT_TESTS = (
     Column("Metric", "metric", "what is compared", kind="text"),
@@ -138,7 +136,6 @@ CHAT_TESTS = (
     Column("Difference", "difference", "mean of a minus b", _THREE),
     Column("p (Wilcoxon, Holm)", "p_holm", "signed-rank test, adjusted by Holm", build_decimal_format(4)),
 )
-"""For `tests` in `chats`."""
 
 CHATBOTS = (
     _DETECTOR,
@@ -151,7 +148,6 @@ CHATBOTS = (
     Column("Error %", "error", "difference of the second from the first, as a share of the first", _PERCENT,
            short="Error\n%"),
 )  # fmt: skip
-"""For `chatbots`."""
 
 PLANTED = (
     _DETECTOR,
@@ -169,7 +165,6 @@ PLANTED = (
     Column("Told apart", "told_apart", "share of the pairs whose error has the higher score; ties count half",
            _THREE, short="Told\napart"),
 )  # fmt: skip
-"""For `planted`."""
 
 PARTS = (
     Column(
@@ -192,7 +187,6 @@ PARTS = (
     _RECALL,
     Column("F1", "f1", "harmonic mean of the two", _THREE, short="F1"),
 )
-"""For `breakdown`."""
 
 
 def build_sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:

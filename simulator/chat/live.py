@@ -57,7 +57,6 @@ class LiveChat:
         self._journal = journal
         self._chatbot = stage.participants.make_chatbot_for(bot, key)
         self.turns: list[Turn] = []
-        """The turns that ended."""
         self._calls: list[Call] = []
         self.over: str | None = None
         """Why nothing more can be said; None: it can."""

@@ -48,7 +48,6 @@ class LiveStage:
     """The models, chatbots and detectors of an experiment, served, to talk with as often as one likes."""
 
     stage: Stage
-    """Who and what it has."""
     revision: str | None
     """The revision of the model that is served here; None: not known."""
 

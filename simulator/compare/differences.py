@@ -32,11 +32,8 @@ class DifferenceLine(Frozen):
     """A chatbot in two runs under one detector by one metric."""
 
     chatbot: str
-    """Name of the chatbot."""
     detector: str
-    """Name of the detector."""
     metric: RateName
-    """The metric compared."""
     paired: bool
     """Whether personas are paired. If not, both runs have other personas, and the interval is wider."""
     same_seeds: bool
@@ -48,7 +45,6 @@ class DifferenceLine(Frozen):
     after: Rounded | None
     """The metric in the other run, likewise."""
     difference: Rounded | None
-    """`after` minus `before`."""
     ci95: Interval
     """Bootstrap over personas; None: see `no_interval`."""
     no_interval: str | None

@@ -36,11 +36,8 @@ class KindView:
     """The changed turns of a kind."""
 
     kind: str
-    """Its name."""
     meaning: str
-    """The same in words."""
     number: int
-    """All of them."""
     shown: Sequence[ChangedTurn]
     """Those that are shown."""
 
@@ -50,11 +47,8 @@ class RunView:
     """What the page shows of a run."""
 
     run: RunCompared
-    """It."""
     sentences: Sequence[str]
-    """What was found."""
     changes: Sequence[str]
-    """What was changed."""
     kinds: Sequence[KindView]
     """Its changed turns; kinds without any are left out."""
     detectors: Sequence[str]

@@ -30,11 +30,8 @@ class RunName(Frozen):
     """What a run is called."""
 
     letter: str
-    """`A` is the reference."""
     name: str
-    """Name of its folder."""
     conversations: int
-    """Its conversations."""
 
     def __str__(self) -> str:
         return f"{self.letter} ({self.name})"
@@ -63,11 +60,8 @@ class CoverageLine(Frozen):
     """How much was judged in both runs."""
 
     chatbot: str
-    """Name of the chatbot."""
     detector: str
-    """Name of the detector."""
     before: Coverage
-    """In the reference."""
     after: Coverage
     """In the run."""
 
@@ -89,11 +83,8 @@ class CostLine(Frozen):
     """What a chatbot or detector cost in both runs, on conversations with chatbots and personas of both."""
 
     role: str
-    """`chatbot` or `detector`."""
     name: str
-    """Its name."""
     before: AverageCost
-    """In the reference."""
     after: AverageCost
     """In the run."""
 
@@ -118,18 +109,14 @@ class RunCompared(Frozen):
     differences: tuple[DifferenceLine, ...] = ()
     """Chatbots under detectors by metrics."""
     coverage: tuple[CoverageLine, ...] = ()
-    """How much was judged."""
     costs: tuple[CostLine, ...] = ()
-    """What it cost."""
 
 
 class RunsCompared(Frozen):
     """Runs beside a reference: what `hallulab compare --json` writes."""
 
     reference: RunName
-    """The reference."""
     runs: tuple[RunCompared, ...]
-    """The other runs."""
     lines: int
     """Differences that Holm's correction covers."""
     failed: tuple[str, ...] = ()

@@ -55,9 +55,7 @@ class RunSetup(Frozen):
     user: ComponentSetup = ComponentSetup()
     """The simulated user, with the rules of a conversation."""
     chatbots: dict[str, ComponentSetup] = Field(default_factory=dict)
-    """By name."""
     detectors: dict[str, ComponentSetup] = Field(default_factory=dict)
-    """By name."""
     settings: dict[str, str] = Field(default_factory=dict)
     """Setting of conversations → its value."""
     seeds: str = ""

@@ -28,20 +28,17 @@ LARGEST = 1_000_000_000
 
 
 VerdictOutcome = Literal["scored", "not localised", "abstained", "failed"]
-"""What came of a verdict."""
 
 
 class CostSummary(Frozen):
     """What calls cost together; see `Spent`."""
 
     calls: Count = 0
-    """Model calls."""
     prompt_tokens: Count | None = 0
     """Tokens read; None: no server reported them."""
     completion_tokens: Count | None = 0
     """Tokens written, likewise."""
     seconds: Seconds = 0.0
-    """Sum of latencies."""
     untold: Count = 0
     """Answered calls whose tokens the server did not report."""
 
@@ -65,7 +62,6 @@ class VerdictSummary(Frozen):
     flagged: bool = False
     """Whether the reply is flagged."""
     spans: Count = 0
-    """Hallucinations."""
     unlocated: Count = 0
     """Those whose text is not in the reply."""
     tokens: Count = 0
@@ -90,13 +86,11 @@ class TurnSummary(Frozen):
     user: str
     """Hash of the user's message."""
     reply: str
-    """Hash of the reply."""
     passages: str
     """Hash of the passages that the chatbot was given."""
     tokens: Count
     """Tokens of the reply, by the shared tokenizer."""
     verdicts: dict[str, VerdictSummary] = Field(default_factory=dict)
-    """By detector."""
 
     @model_validator(mode="after")
     def _spans_are_in_the_reply(self) -> Self:
@@ -113,9 +107,7 @@ class ConversationSummary(Frozen):
     """A conversation, without texts."""
 
     id: str
-    """Its identifier."""
     scenario: str
-    """See `Conversation`, like the three below."""
     persona: str
     chatbot: str
     seed: Seed
@@ -124,9 +116,7 @@ class ConversationSummary(Frozen):
     failed: bool = False
     """Whether it ended with an error."""
     turns: tuple[TurnSummary, ...] = ()
-    """Its turns."""
     cost: CostSummary = CostSummary()
-    """What the chatbot cost."""
     judging: dict[str, CostSummary] = Field(default_factory=dict)
     """Detector → what it cost."""
 
@@ -162,11 +152,8 @@ class RunSummary(Frozen):
     model_config = ConfigDict(populate_by_name=True)
 
     layout: Literal[1] = Field(default=1, alias="schema")
-    """Version of the layout."""
     name: str
-    """Name of the run's folder."""
     setup: RunSetup
-    """What decides its results."""
     conversations: tuple[ConversationSummary, ...]
     """Its conversations, by scenario, persona, seed and chatbot."""
     failures: RunFailures = Field(default=RunFailures(), exclude=True)

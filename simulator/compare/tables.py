@@ -30,9 +30,7 @@ class DifferenceRow:
     """A chatbot under a detector: a row of the table of differences."""
 
     chatbot: str
-    """Name of the chatbot."""
     detector: str
-    """Name of the detector."""
     hpt_1: DifferenceLine
     """The difference of HPT-1."""
     tokacc_1: DifferenceLine
@@ -96,7 +94,6 @@ TURNS = (
     Column("Not judged", "unjudged", "hallucinated before, and not judged now or not there",
            short="Not\njudged", warns=bool),
 )  # fmt: skip
-"""For `TurnChanges.counts`."""
 
 COVERAGE = (
     CHATBOT,

@@ -24,7 +24,6 @@ class FoundInTurn(Frozen):
     flagged: bool = False
     """Whether the reply is flagged."""
     spans: int = 0
-    """Hallucinations."""
     severity: Number | None = None
     """The highest severity; None: the detector rates none."""
 
@@ -65,15 +64,10 @@ class ChangedTurn(Frozen):
     """Whether message, reply, passages, history and documents are the same in both runs, so that only the
     detector's noise can be the reason."""
     chatbot: str
-    """Name of the chatbot."""
     detector: str
-    """Name of the detector."""
     scenario: str
-    """The scenario."""
     persona: str
-    """The persona."""
     seed: int
-    """The seed."""
     turn: int
     """Number of the turn from 0, given ones included."""
     index: int
@@ -94,9 +88,7 @@ class TurnCounts(Frozen):
     """How many turns of a chatbot have changed under a detector."""
 
     chatbot: str
-    """Name of the chatbot."""
     detector: str
-    """Name of the detector."""
     compared: int
     """Turns with the same persona, seed and number that are judged in both runs."""
     same_reply: int
@@ -126,7 +118,6 @@ class TurnChanges(Frozen):
     conversations: int
     """Conversations with the same chatbot, persona and seed in both runs."""
     counts: tuple[TurnCounts, ...]
-    """By chatbot and detector."""
     turns: tuple[ChangedTurn, ...]
     """The turns: by kind, those by noise last, the severest first."""
 

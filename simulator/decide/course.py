@@ -44,7 +44,6 @@ class Course:
         self._tokens: list[int | None] = []
         """Tokens of each batch."""
         self.decision: Standing = self._decider.state()
-        """What is decided."""
         self.ending: Ending | None = None
         """Why the run ends; None: it goes on."""
 
@@ -102,15 +101,12 @@ class Deciding:
     """A run that goes on until it is decided, as experiment.json says."""
 
     until: UntilDecided
-    """When it ends."""
     chatbots: tuple[str, ...]
-    """Names of its chatbots."""
     detector: str
     """The detector that decides: the first of the experiment."""
     seeds: int
     """Conversations of a persona with a chatbot."""
     drawn: Drawn
-    """Whom it has talked to."""
 
 
 def find_deciding(saved: SavedExperiment) -> Deciding | None:

@@ -42,9 +42,7 @@ class PairState(Frozen):
     """What is known of two chatbots' difference."""
 
     a: str
-    """First chatbot."""
     b: str
-    """Second chatbot."""
     persons: Count
     """Persons of whom both have an HPT; only these enter."""
     difference: Number | None
@@ -63,9 +61,7 @@ class BatchStep(Frozen):
     """What was known after a batch."""
 
     persons: Count
-    """Persons so far."""
     pairs: tuple[PairState, ...]
-    """Every two chatbots."""
     worse: tuple[str, ...]
     """Chatbots that are clearly worse."""
 
@@ -82,7 +78,6 @@ class Standing(Frozen):
     worse: tuple[str, ...]
     """Chatbots that are clearly worse than all that may still be best."""
     persons: Count
-    """Persons so far."""
     asked: dict[str, Count]
     """Chatbot → persons that it has talked to."""
     scored: dict[str, Count]

@@ -10,7 +10,6 @@ from hallulab.simulator.metrics.hallucinations import ByDetector, count_verdicts
 from hallulab.simulator.metrics.spending import sum_calls, sum_known
 
 Key = tuple[str, str]
-"""A persona and a chatbot."""
 
 
 class Talks:

@@ -60,7 +60,6 @@ class GivenMessage:
     """A user whose message is given, so that no model writes it."""
 
     text: str
-    """The message."""
 
     async def next(self, history: Sequence[Message]) -> UserMove:
         """See `User.next`."""
@@ -74,7 +73,6 @@ class ConversationKey:
     id: str
     """Hash of everything that determines the conversation."""
     scenario: str
-    """Name of the pack."""
     persona: str
     """Identifier of the persona."""
     chatbot: str
@@ -82,15 +80,10 @@ class ConversationKey:
     model: str
     """Name of the chatbot's model."""
     seed: int
-    """Seed."""
     version: str = ""
-    """See `Conversation.version`."""
     branch: Branch | None = None
-    """See `Conversation.branch`."""
     manner: str | None = None
-    """See `Conversation.manner`."""
     user_model: str | None = None
-    """See `Conversation.user_model`."""
 
 
 def build_ended_conversation(

@@ -25,7 +25,6 @@ class ConversationWork:
     judge: bool
     """Whether replies are judged."""
     max_turns: int
-    """See `Participants.max_turns`."""
     vectors: Mapping[str, bytes] | None = None
     """The files of the documents' vectors, for machines that lack them; None: nobody may."""
 

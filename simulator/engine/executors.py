@@ -48,7 +48,6 @@ class EvidenceFound:
     """The evidence of a conversation that is held already was searched."""
 
     conversation: Conversation
-    """The conversation with it."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,6 @@ Emit = Callable[[Event], None]
 
 
 Happening = TypeVar("Happening")
-"""What a task emits."""
 
 
 class WorkTask(Protocol[Happening]):
@@ -101,9 +99,7 @@ class SingleEventTask:
     """A task that is done with the one event that it emits (a `WorkTask`, but for `fail`)."""
 
     group: int = 0
-    """See `WorkTask`."""
     of_group: int = 1
-    """See `WorkTask`."""
 
     def subtract(self, event: object) -> Self:
         """See `WorkTask`. Nothing is left behind the event."""

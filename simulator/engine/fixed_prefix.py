@@ -107,7 +107,6 @@ class Branching:
     """A finished run, and where conversations branch off from it."""
 
     run: Path
-    """Its folder."""
     prefixes: PrefixSource
     """The turns that are held anew."""
     free: Journals

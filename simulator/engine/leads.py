@@ -53,7 +53,6 @@ class Lead:
     target: Target | Literal["unknown"]
     """Where it leads to; `unknown`: it is an option of other people's component, which nobody declares."""
     value: str
-    """The text."""
 
     @property
     def is_harmless(self) -> bool:

@@ -48,11 +48,8 @@ class RunSettings:
     fresh: bool = False
     """Delete what the folder holds of an earlier run."""
     record: Path | None = None
-    """Record into this file."""
     replay: Path | None = None
-    """Replay from this file."""
     quiet: bool = False
-    """No progress bars."""
     server_flags: tuple[str, ...] = ()
     """Passed on to the model server."""
     transport: httpx2.AsyncBaseTransport | None = None

@@ -37,7 +37,6 @@ class Participants:
     make_chatbot: Callable[[Component, int, str], Chatbot]
     """Makes a chatbot for a conversation with a seed, and with what tells it from others."""
     detectors: Sequence[Detector]
-    """The judges."""
     evidence: EvidenceSource | None
     """The knowledge base that detectors may search, and in which evidence is searched that chatbots do not
     name; None: there are no documents."""

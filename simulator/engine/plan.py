@@ -28,11 +28,9 @@ class Job:
     """A conversation to be held."""
 
     key: ConversationKey
-    """Identifies it."""
     user: Persona | GivenMessage
     """The user: a persona to simulate, or the only message."""
     chatbot: Component
-    """The chatbot."""
     order: UserOrder | None = None
     """An order that the user gives the chatbot, see `Attack.user_injections`."""
 

@@ -32,7 +32,6 @@ class ReplyTask(SingleEventTask):
     detector: int
     """Its number among the executor's, from 0."""
     views: tuple[TurnView, ...]
-    """What it sees of them."""
 
     def fail(self, reason: str) -> Iterable[RepliesJudged]:
         """See `WorkTask`."""
@@ -76,7 +75,6 @@ class Jury:
     """Who judges the replies of one detector, and how they are shared out."""
 
     executor: TaskExecutor
-    """Judges."""
     detector: int = 0
     """The detector's number in the executor."""
     parts: int = 1

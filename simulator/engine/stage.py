@@ -50,13 +50,10 @@ class Performance:
     """Holds and judges conversations for a run folder, as often as it is asked to."""
 
     participants: Participants
-    """Who takes part."""
     folder: RunFolder
-    """The run folder."""
     progress: ProgressBars
     """Follows the run."""
     executor: Executor
-    """Holds and judges."""
 
     async def perform(self, jobs: Sequence[Job] | Plan, journals: Journals) -> None:
         """Hold and judge what the folder lacks.
@@ -77,15 +74,11 @@ class Stage:
     """Who and what a run has. Its models have no address until they are served."""
 
     request: RunRequest
-    """What is asked for."""
     settings: RunSettings
     """How it is run."""
     pool: ModelPool
-    """The models."""
     knowledge: KnowledgeBase
-    """The pack's documents."""
     participants: Participants
-    """Who takes part."""
     chatbots: Mapping[str, Chatbot]
     """One of each chatbot, by name: made so that its errors come first, and to describe it."""
     workers: WorkerExecutor | None

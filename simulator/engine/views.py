@@ -29,26 +29,19 @@ class MessageInput(Frozen):
     """A message in the form that people write."""
 
     role: Literal["user", "assistant"]
-    """Who speaks."""
     text: str = Field(validation_alias=AliasChoices("text", "content"))
-    """The message itself."""
 
 
 class ViewInput(Frozen):
     """A reply in the form that people write; its fields are those of `TurnView`."""
 
     question: str
-    """The user's message."""
     passages: tuple[Passage | PassageInput, ...]
     """The evidence: passages, objects with a `text`, plain texts, or one of them."""
     reply: str
-    """The text under judgement."""
     history: tuple[MessageInput, ...] = ()
-    """The dialogue before."""
     knowledge: Retriever | None = None
-    """For more evidence."""
     origin: Origin = Origin()
-    """Who wrote the reply."""
 
     @field_validator("passages", mode="before")
     @classmethod

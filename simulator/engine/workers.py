@@ -82,11 +82,9 @@ class WorkerConfig:
     experiment: Experiment
     """The experiment, with its model."""
     work: Work
-    """What is done."""
     base_url: str
     """Where models without an address of their own are served."""
     asks_model: bool
-    """Whether a model is asked."""
     known: CacheSnapshot
     """What the recording holds already."""
     recorded: bool
@@ -94,7 +92,6 @@ class WorkerConfig:
     workers: int = 1
     """How many processes share what endpoints are asked at most."""
     prepare: Callable[[], None] | None = None
-    """Called first; for tests."""
     collected_after: tuple[int, int, int] = field(default_factory=gc.get_threshold)
     """When garbage is collected: as it is here."""
 

@@ -24,15 +24,12 @@ class GateCheck(Frozen):
     """One question and its answer: a testcase of JUnit."""
 
     rule: Rule
-    """What is asked."""
     chatbot: str | None = None
     """Of which chatbot; None: of all."""
     detector: str | None = None
     """By which detector; None: by all."""
     outcome: Outcome
-    """The answer."""
     message: str
-    """The answer as a sentence."""
 
     @property
     def subject(self) -> str:
@@ -45,9 +42,7 @@ class GateLine(Frozen):
     """A chatbot under a detector, now and in the baseline."""
 
     chatbot: str
-    """Name of the chatbot."""
     detector: str
-    """Name of the detector."""
     personas: Count
     """Personas of which both have a scored turn: the pairs of the test."""
     personas_needed: Count
@@ -80,13 +75,11 @@ class GateResult(Frozen):
     """The answer of `hallulab gate`."""
 
     verdict: GateVerdict
-    """Whether the run may pass."""
     run: str
     """Name of the run."""
     baseline: str
     """Name of the run that the baseline was made of."""
     lines: tuple[GateLine, ...]
-    """Chatbots under detectors."""
     checks: tuple[GateCheck, ...]
     """What was asked, and the answers."""
     severe: tuple[ChangedTurn, ...] = ()

@@ -11,7 +11,6 @@ from hallulab.simulator.gate.rules import GateRules
 from hallulab.simulator.metrics.hallucinations import merge_branches
 
 LineKey = tuple[str, str]
-"""Chatbot and detector."""
 
 
 @dataclass(frozen=True)
@@ -19,15 +18,12 @@ class Totals:
     """Counts of a chatbot under a detector."""
 
     conversations: int
-    """Its conversations."""
     failed: int
     """Those that ended with an error."""
     turns: int
-    """Their turns."""
     scored: int
     """Turns scored and localised."""
     hallucinations: int
-    """Hallucinations in these."""
     personas: int
     """Personas with such a turn."""
 

@@ -36,11 +36,8 @@ class PairAgreement(Frozen):
     """Two detectors on the turns that both scored."""
 
     a: str
-    """First detector."""
     b: str
-    """Second detector."""
     turns: int
-    """Turns that both scored."""
     agreement: Rounded | None
     """Share of them on which the two flags are equal; None without such turns."""
     kappa: Rounded | None
@@ -51,13 +48,11 @@ class Agreement(Frozen):
     """All detectors of a run on the same turns."""
 
     detectors: tuple[str, ...]
-    """Their names."""
     turns: int
     """Turns that at least two of them scored."""
     alpha: Rounded | None
     """Krippendorff's alpha for nominal data; None without such turns, or where all ratings are the same."""
     pairs: tuple[PairAgreement, ...]
-    """Every two detectors."""
 
 
 class AgreementSection(Frozen):

@@ -28,7 +28,6 @@ class LabelSource(Frozen):
     guideline: str | None
     """Hash of the guideline; None: not known."""
     turns: Count
-    """Turns whose labels count."""
     adjudicates: bool = False
     """Whether these labels settle others' different ones."""
 
@@ -46,7 +45,6 @@ class Annotations:
     drawn: Mapping[TurnPlace, Draw] = field(default_factory=dict)
     """How turns were drawn, as far as hallulab drew them."""
     sources: tuple[LabelSource, ...] = ()
-    """Whose labels count."""
     others: Mapping[Labeller, Mapping[TurnPlace, int]] = field(default_factory=dict)
     """Who labelled turns in which another's label counts → what was found in these."""
     pairs: tuple[AnnotatorPair, ...] = ()

@@ -18,19 +18,15 @@ class AgreeingPair(Frozen):
     """Two annotators under one guideline: a row of `annotators` in `report.json`."""
 
     annotator: str
-    """The one."""
     other: str
-    """The other."""
     guideline: str | None
     """Hash of the guideline; None: not known."""
     turns: Count
-    """Turns that both labelled."""
     same: Count
     """Those that both, or neither, call hallucinated."""
     kappa: Rounded | None
     """Cohen's kappa of that; None: all are called the same."""
     places: Count
-    """Hallucinations by either."""
     gamma: Rounded | None
     """Gamma of where they are and how severe; None: not defined."""
     no_gamma: str | None

@@ -21,11 +21,9 @@ class AnnotatorPair:
     """How far two annotators agree on the turns that both labelled under the same guideline."""
 
     annotators: tuple[str, str]
-    """Who."""
     guideline: str | None
     """Hash of the guideline; None: not known."""
     turns: int
-    """Turns that both labelled."""
     same: int
     """Those that both, or neither, call hallucinated."""
     kappa: float | None

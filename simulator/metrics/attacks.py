@@ -57,9 +57,7 @@ class AttackRow(Frozen):
     """What one chatbot did with one kind of planted thing."""
 
     chatbot: str
-    """Name of the chatbot."""
     thing: Thing
-    """What was planted."""
     where: Where
     """Where it stood: in a document, in a message of the user, or in what a search returned."""
     kind: str
@@ -91,9 +89,7 @@ class Encounter:
     turn: int
     """Index of the turn."""
     thing: Thing
-    """What was planted."""
     where: Where
-    """Where it stood."""
     kind: str
     """Kind of the order, else `all`."""
     text: str

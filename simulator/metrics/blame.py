@@ -32,9 +32,7 @@ class BlameRow(Frozen):
     """The hallucinated replies of a chatbot, by a detector."""
 
     detector: str
-    """Name of the detector."""
     chatbot: str
-    """Name of the chatbot."""
     hallucinated: int
     """Replies that the detector flags, or in which it flags something, in the conversations examined."""
     told: int

@@ -55,7 +55,6 @@ class Context(NamedTuple):
     met: int
     """Those on which a passage of the turn bears, or that one supports."""
     passages: int
-    """Its passages."""
     relevant: int
     """Those that bear on the question, or support a statement of the reply."""
 

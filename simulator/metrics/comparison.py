@@ -49,13 +49,9 @@ class Comparison(Frozen):
     """Two chatbots on the same personas and seeds: a line of `comparisons` in `report.json`."""
 
     detector: str
-    """Name of the detector."""
     metric: RateName
-    """The metric compared."""
     a: str
-    """First chatbot."""
     b: str
-    """Second chatbot."""
     pairs: int
     """Personas that both have talked to with the same seeds; only these conversations enter."""
     difference: Rounded | None
@@ -130,7 +126,6 @@ class Estimate:
     """A number of pairs, or why there is none."""
 
     pairs: int | None
-    """Pairs needed."""
     reason: str | None
     """Why that cannot be estimated; None where it can."""
 
@@ -187,7 +182,6 @@ class Finding(Frozen):
     """One detector's result on all chatbots: an item of `build_findings` in `report.json`."""
 
     detector: str
-    """Name of the detector."""
     compared: int
     """Chatbots with a scored turn."""
     not_scored: tuple[str, ...]

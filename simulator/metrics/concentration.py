@@ -83,14 +83,12 @@ class Concentration(Frozen):
     """Some of the replies under a detector."""
 
     detector: str
-    """Name of the detector."""
     by: By
     """What the replies have in common: turn, length, nearest document or topic, or what the search found;
     `all`: nothing."""
     value: str
     """Which turn, length, document or topic, or what the search found."""
     replies: int
-    """These replies."""
     scored: int
     """Those that the detector scored."""
     coverage: Rounded | None

@@ -60,7 +60,6 @@ class CorrectedRow(Correction):
     """One chatbot, or all of them, under one detector: a row of `corrected` in `report.json`."""
 
     detector: str
-    """Name of the detector."""
 
 
 _CHATBOT = Column(

@@ -108,13 +108,11 @@ class Correction(Frozen):
     hallucinated_turns: Rounded | None = None
     """That share, corrected, in [0, 1]."""
     hallucinated_turns_ci95: Interval = None
-    """Its interval."""
     hpt_1: Rounded | None = None
     """Hallucinations per scored turn, as the detector counts them."""
     corrected_hpt_1: Rounded | None = None
     """That number, corrected, not below 0."""
     corrected_hpt_1_ci95: Interval = None
-    """Its interval."""
     all_labelled_ci95: Interval = None
     """Interval of the HPT-1 that labels of all these turns would give; only by turns that hallulab drew."""
     best: Rounded | None = None

@@ -74,9 +74,7 @@ class Efficiency(Frozen):
     """Average cost a conversation: the table of HalluDetect B.8."""
 
     role: Literal["chatbot", "detector"]
-    """`chatbot` or `detector`."""
     name: str
-    """Its name."""
     conversations: int
     """Conversations averaged over."""
     on: str
@@ -86,7 +84,6 @@ class Efficiency(Frozen):
     tokens_per_chat: Rounded | None
     """Mean of prompt plus completion tokens; None where a server did not report those of an answered call."""
     seconds_per_chat: Rounded | None
-    """Mean sum of latencies."""
     relative_to_vanilla: Rounded | None
     """tokens_per_chat over the Vanilla chatbot's (the user's calls count in neither): for a chatbot, that of
     all Vanilla's conversations; for a detector, that of those it judged. None without it."""
@@ -144,7 +141,6 @@ class CostSection(Frozen):
     """Fields of `report.json`."""
 
     ledger: tuple[Cost, ...]
-    """Costs by role."""
     efficiency: tuple[Efficiency, ...]
     """Costs of a conversation."""
     priced: bool = False
@@ -168,7 +164,6 @@ class CostMetric(Metric):
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._roles: dict[tuple[str, str], Spending] = defaultdict(Spending)
-        """By role and name."""
         self._own: dict[str, Spending] = defaultdict(Spending)
         """Chatbot → what it cost itself."""
         self._judging: dict[tuple[str, bool], Spending] = defaultdict(Spending)
@@ -337,11 +332,8 @@ class ChatStatistics(Frozen):
     """Lengths of one chatbot's conversations: the table of HalluDetect B.9."""
 
     chatbot: str
-    """Name of the chatbot."""
     conversations: int
-    """Number of conversations."""
     turns_mean: Rounded | None
-    """Mean number of turns."""
     turns_std: Rounded | None
     """Sample standard deviation (n - 1); None with fewer than two conversations."""
     tokens_mean: Rounded | None

@@ -51,7 +51,6 @@ class DecisionReport(Frozen):
     keep_all: bool
     """Whether chatbots that are clearly worse go on talking."""
     of: int
-    """Personas that there are."""
     ending: Ending | None
     """Why it ended: `decided`, `budget` (spent), `personas` (all have talked); None: it has not ended."""
     sentence: str

@@ -41,9 +41,7 @@ class DepthRate(Frozen):
     """Turns of a chatbot at one depth under a detector: a row of `depth` in `report.json`."""
 
     chatbot: str
-    """Name of the chatbot."""
     detector: str
-    """Name of the detector."""
     turn: str
     """Which turns, counted from 1; given ones count."""
     scored: int

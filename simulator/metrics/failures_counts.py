@@ -33,11 +33,8 @@ class Failure(Frozen):
     """A chatbot with failed conversations."""
 
     chatbot: str
-    """Its name."""
     conversations: int
-    """All its conversations."""
     failed: int
-    """Those that failed."""
     first_error: str
     """The error of the first by identifier."""
     reason: str = ""
@@ -50,13 +47,9 @@ class Unscored(Frozen):
     """A detector that failed on replies, or abstained from some."""
 
     detector: str
-    """Its name."""
     replies: int
-    """All replies."""
     scored: int
-    """Those that it scored."""
     failed: int
-    """Those on which it failed."""
     abstained: int
     """Those from which it abstained."""
     reason: str

@@ -42,9 +42,7 @@ class SideBySide(Frozen):
     """One chatbot under one detector: an item of `fixed_prefix.rows` in `report.json`."""
 
     chatbot: str
-    """Name of the chatbot."""
     detector: str
-    """Name of the detector."""
     branched: int
     """Places at which the chatbot was given a history."""
     free: int
@@ -60,7 +58,6 @@ class SideBySide(Frozen):
     fixed_hpt_1: Rounded | None
     """Hallucinations per turn after the given histories."""
     fixed_hpt_1_ci95: Interval
-    """Likewise."""
     path: Rounded | None
     """Free-running minus fixed-prefix: what the chatbot's own histories add."""
     path_ci95: Interval
@@ -75,11 +72,8 @@ class Remaining(Frozen):
     """Two chatbots under one detector: an item of `fixed_prefix.comparisons` in `report.json`."""
 
     detector: str
-    """Name of the detector."""
     a: str
-    """First chatbot."""
     b: str
-    """Second chatbot."""
     replies: int
     """Places that the detector scored in all four: of both chatbots, free-running and fixed-prefix."""
     pairs: int
@@ -93,9 +87,7 @@ class Remaining(Frozen):
     fixed_difference: Rounded | None
     """The same after the given histories."""
     fixed_ci95: Interval
-    """Likewise."""
     fixed_p_holm: Rounded | None
-    """Likewise."""
     remaining: Rounded | None
     """fixed_difference / free_difference: the share that the chatbots themselves explain. Negative: the order
     turns round. None where they do not differ free-running."""

@@ -32,11 +32,9 @@ class Example(Frozen):
     conversation: str
     """Identifier of the conversation."""
     chatbot: str
-    """Who said it."""
     turn: int
     """Index of the turn."""
     text: str
-    """The sentence."""
     reason: str
     """What is wrong, by text rules (`hallulab.detectors.explanations`)."""
 
@@ -45,18 +43,14 @@ class DetectorFlags(Frozen):
     """What one detector flags, whatever the others do."""
 
     detector: str
-    """Its name."""
     scored: int
-    """Replies that it scored."""
     flagged: int
-    """Those that it flags."""
 
 
 class Flagged(Frozen):
     """What all detectors of a run flag together: `flagged` in `report.json`."""
 
     replies: int
-    """All replies."""
     scored: int
     """Those that every detector scored."""
     by_all: int
@@ -71,7 +65,6 @@ class Flagged(Frozen):
     example: Example | None
     """One such reply, of a chatbot that is most often flagged if there is one."""
     alone: tuple[DetectorFlags, ...] = ()
-    """What each detector flags."""
 
 
 class FlaggedSection(Frozen):

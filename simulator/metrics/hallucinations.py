@@ -28,9 +28,7 @@ class Row(Frozen):
     """One chatbot under one detector: a row of `report.json`."""
 
     chatbot: str
-    """Name of the chatbot."""
     detector: str
-    """Name of the detector."""
     conversations: int
     """Conversations of the chatbot. All that branch off from the same one count as one."""
     scored_conversations: int
@@ -38,7 +36,6 @@ class Row(Frozen):
     personas: int
     """Their personas, whatever the number of seeds; intervals resample these."""
     turns: int
-    """Their turns."""
     scored_turns: int
     """Turns that the detector scored and localised: the turns behind every number below."""
     coverage: Rounded | None
@@ -74,7 +71,6 @@ class Row(Frozen):
     tokacc_1: Rounded | None
     """Share of reply tokens outside every flagged span, over the whole set."""
     tokacc_1_ci95: Interval
-    """Likewise."""
     no_interval: str | None
     """Why there are no intervals, or only one."""
     tokacc_2: Rounded | None
@@ -95,7 +91,6 @@ class Row(Frozen):
     self_judged_degree: Literal["same model", "same model and same question", "own guard"] | None = None
     """How far; the question is the same where the prompt file is the same."""
     self_judged_reason: str | None = None
-    """The same for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +104,6 @@ class Tally:
     branched_at: int | None
     """The turn at which the conversation branches off from another one; None: it does not."""
     turns: int
-    """All turns."""
     scored_turns: int
     """Turns scored and localised."""
     failed: int
@@ -135,7 +129,6 @@ class Tally:
     chatbot_untold: int
     """Answered calls of the chatbot for which it did not tell."""
     spent: Spent
-    """Cost of the detector."""
 
     @property
     def person(self) -> Person:

@@ -28,9 +28,7 @@ class Measure:
     """Something that is measured of messages."""
 
     field: str
-    """Its name in JSON."""
     label: str
-    """Its name for people."""
     statistic: Statistic
     """What is computed of the numbers of messages; a share is a mean of zeros and ones."""
     distance: DistanceName

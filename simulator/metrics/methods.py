@@ -47,18 +47,15 @@ class DetectorMethod(JudgingMethod):
     """How one detector judged: an entry of `judged_by` in `report.json`."""
 
     detector: str
-    """Its name."""
 
 
 class SmallModelSign(Frozen):
     """A sign that a detector's model is too small for printed words."""
 
     detector: str
-    """Name of the detector."""
     sign: Sign
     """The sign, see `hallulab.simulator.metrics.small_models`."""
     met: Count
-    """How often it was met."""
     seen: Count
     """How often it could have been."""
 

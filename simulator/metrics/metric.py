@@ -141,7 +141,6 @@ class Paragraph:
     """A paragraph of a section; `Markup` may have tags."""
 
     text: str
-    """What it says."""
     style: Literal["hint", "note", ""] = "hint"
     """Its class in the page's style sheet."""
     kind: ClassVar[str] = "paragraph"
@@ -161,9 +160,7 @@ class GroupedTable:
     """A table with its rows in groups."""
 
     columns: Sequence[Column]
-    """Its columns."""
     rows: Sequence[Sequence[Any]]
-    """Groups of rows."""
     kind: ClassVar[str] = "table"
 
 
@@ -184,11 +181,9 @@ class PageSection:
     """A metric's section of the page."""
 
     anchor: str
-    """Where links lead."""
     link: str
     """Its name in the page's list of sections."""
     title: str
-    """Its heading."""
     parts: Sequence[Part]
     """What it has, from top to bottom."""
 
@@ -198,9 +193,7 @@ class CsvTable:
     """Rows for a CSV file."""
 
     columns: Sequence[Column]
-    """Its columns."""
     rows: Sequence[Any]
-    """Its rows."""
     file: str = ""
     """Name of the file in the run folder."""
 
@@ -304,13 +297,10 @@ class TableMetric(Metric, Generic[TableRow]):
     NAME: ClassVar[str]
     """Its field of report.json."""
     TITLE: ClassVar[str]
-    """Its heading."""
     LINK: ClassVar[str] = ""
     """Its name in the page's list of sections; empty: the title."""
     ROW: ClassVar[type[Frozen]]
-    """What a row is."""
     COLUMNS: ClassVar[Sequence[Column]]
-    """Columns of the table."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         """Make the section and the glossary from the declarations."""

@@ -21,7 +21,6 @@ class ModelReading(Frozen):
     model: str
     """Name under which it is served."""
     decisions: str
-    """Source of decisions."""
     seed: Literal["kept", "ignored", "refused"]
     """What the endpoint does with a seed."""
     json_by: str = Field(alias="json")

@@ -167,7 +167,6 @@ class JudgedTurn:
     """A turn that a detector scored and localised."""
 
     chatbot: str
-    """Name of the chatbot."""
     person: Person
     """Whom the chatbot talked to."""
     depth: int
@@ -177,7 +176,6 @@ class JudgedTurn:
     spans: int
     """Hallucinations by the detector, unlocated ones included."""
     sentences: int
-    """Sentences of the reply."""
     flagged_sentences: int
     """Those that a located span touches."""
     annotated: int | None
@@ -248,7 +246,6 @@ class Panel:
     """Sums of turns, shape (personas, chatbots, values); personas are sorted by name."""
 
     sums: Floats
-    """All of them."""
     drawn: Floats
     """Those of drawn turns, by draw: shape (personas, chatbots, draws, values)."""
     draws: Draws
@@ -285,7 +282,6 @@ class Panel:
 
 
 _WIDTH = 5 + 2 * SUMS
-"""Values of a `Panel`."""
 
 
 def sum_judged_turns(turns: Iterable[JudgedTurn]) -> TurnSums:
@@ -302,7 +298,6 @@ class JudgedTurns:
     def __init__(self, annotations: Annotations) -> None:
         self._annotations = annotations
         self.sums: dict[str, TurnSums] = defaultdict(TurnSums)
-        """By detector."""
 
     def add(self, conversation: Conversation, verdicts: ByDetector) -> None:
         """Add the turns of a conversation."""

@@ -37,13 +37,11 @@ class Side(Frozen):
     """A measure of the run's messages, or of people's."""
 
     messages: int
-    """Messages measured."""
     users: int
     """Users who wrote them; of people's, conversations."""
     value: Rounded | None
     """The number; None: see `reason`."""
     ci95: Interval
-    """Bootstrap over users."""
     quartiles: Interval
     """Of a length, the lower and the upper quartile; not an interval."""
     reason: str | None
@@ -54,13 +52,10 @@ class RealismRow(Frozen):
     """A measure of both, and their distance."""
 
     measure: str
-    """Field of the measure."""
     label: str
-    """Its name for people."""
     run: Side
     """The simulated users' messages."""
     reference: Side
-    """People's messages."""
     by: DistanceName
     """Which distance: Wasserstein-1 in the measure's unit; Jensen–Shannon distance to base 2, in [0, 1]; or
     the absolute difference."""
@@ -76,9 +71,7 @@ class Bars(Frozen):
     """How the numbers of messages are distributed."""
 
     label: str
-    """Name of the measure."""
     bins: tuple[str, ...]
-    """Ranges of numbers."""
     run: tuple[Rounded, ...] | None
     """Share of the simulated users' messages in each; None without messages."""
     reference: tuple[Rounded, ...] | None
@@ -97,9 +90,7 @@ class Realism(Frozen):
     halves: str
     """What the halves of the noise floor are."""
     rows: tuple[RealismRow, ...]
-    """The measures."""
     bars: tuple[Bars, ...]
-    """Distributions."""
     warnings: tuple[str, ...] = ()
     """Which conversations of the run failed, where it is much: their messages are few."""
     failed: str | None = None

@@ -20,9 +20,7 @@ class Retried(Frozen):
     """A chatbot under a detector, with first tries and retries apart: a row of `retries` in `report.json`."""
 
     chatbot: str
-    """Name of the chatbot."""
     detector: str
-    """Name of the detector."""
     first_tries: int
     """Conversations that count and were held once."""
     first_hpt: float | None

@@ -28,7 +28,6 @@ from hallulab.simulator.statistics.intervals import Ratio, Spread, combine_sprea
 from hallulab.simulator.statistics.sums import ExactSum, Person
 
 Key = tuple[str, str]
-"""A chatbot and a detector."""
 
 _COUNTS = (
     "turns",
@@ -111,13 +110,11 @@ class RowSums:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        """Fields of tallies."""
         self.conversations = self.scored = self.hallucinated = self.worded = 0
         """All conversations; those with a scored turn, with a hallucination, with tokens."""
         self.hpt, self.tokacc = ExactSum(), ExactSum()
         """Sums of the conversations' own numbers."""
         self.spending = Spending()
-        """Cost of the detector."""
         self._people = PersonTable(4)
 
     def add(self, person: Person, tallies: Iterable[Tally]) -> None:
@@ -256,7 +253,6 @@ class RunSums:
 
     def __init__(self, chatbots: Sequence[str], detectors: Sequence[str]) -> None:
         self.rows = {(chatbot, detector): RowSums() for chatbot in chatbots for detector in detectors}
-        """All conversations."""
         self.sound = {key: RowSums() for key in self.rows}
         """Those in which the simulated user has no flaw."""
         self._halves = {key: HalfSums() for key in self.rows}

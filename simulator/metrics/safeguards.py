@@ -35,11 +35,9 @@ class Safeguards(Frozen):
     """A guarded chatbot under a detector of the run: a line of `safeguards` in `report.json`."""
 
     chatbot: str
-    """Name of the chatbot."""
     detector: str
     """Name of the detector that judges what was shown; empty in a run without detectors."""
     replies: int
-    """Guarded replies."""
     flagged: int
     """Those whose first draft the guard flagged."""
     unjudged: int

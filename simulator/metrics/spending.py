@@ -30,7 +30,6 @@ class Spent:
     cached_tokens: int | None = 0
     """Prompt tokens from the server's prefix cache; None when no server reported them."""
     seconds: float = 0.0
-    """Sum of latencies."""
     untold: int = 0
     """Answered calls whose tokens the server did not report: those of `uncounted` that did not fail."""
 
@@ -117,7 +116,6 @@ class Spending:
 
     def __init__(self) -> None:
         self.chats = 0
-        """Conversations added."""
         self._counts = [0, 0, 0, 0, 0]
         """Calls, failed, replayed, uncounted and untold ones."""
         self._tokens: list[int | None] | None = None

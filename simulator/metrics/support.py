@@ -49,11 +49,9 @@ class PassageWords:
     stems: frozenset[str]
     """All stems, with those of the title."""
     keys: frozenset[str]
-    """Keys of its items."""
     numbers: frozenset[str]
     """The same, and the single words of them, because a bare number may be in any."""
     dates: tuple[frozenset[str], ...]
-    """The words of each date."""
 
     def holds(self, item: Item) -> bool:
         """Return whether it has an item."""

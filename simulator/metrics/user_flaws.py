@@ -36,11 +36,9 @@ class Audit(Frozen):
     """Flaws of the simulated user, and the numbers without the conversations that have any."""
 
     conversations: int
-    """Conversations audited."""
     affected_conversations: int
     """Conversations with at least one flaw."""
     flaws: dict[str, int]
-    """Number of flaws by kind."""
     affected: dict[str, dict[str, int]]
     """Affected conversations by kind, for each chatbot that has any."""
     rows_without_affected: tuple[Row, ...]

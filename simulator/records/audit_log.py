@@ -41,11 +41,8 @@ class Entry(Frozen):
     chatbot: str
     """Name of the chatbot in the experiment."""
     detector: str
-    """The guard's detector."""
     policy: str
-    """Name of the policy."""
     policy_digest: str
-    """Hash of its content."""
     topics: dict[str, str]
     """Topic → why it was tagged."""
     sensitive: bool
@@ -55,15 +52,12 @@ class Entry(Frozen):
     attempts: tuple[Attempt, ...]
     """Score and flagged spans of the first draft, and of the replies made again; without their text."""
     action: Action
-    """What was done."""
     escalated: bool
     """Whether the reply was withheld, or a human was called."""
     reason: str
-    """Why."""
     record: str
     """Hash of the whole record in the journal of conversations."""
     previous: str
-    """Hash of the line before."""
     hash: str
     """Hash of this line without this field."""
 
@@ -73,9 +67,7 @@ class Chain:
     """A log that was read and checked."""
 
     path: Path
-    """The file."""
     entries: list[Entry] = field(default_factory=list)
-    """Its lines."""
 
     @property
     def head(self) -> str:

@@ -41,7 +41,6 @@ class Imported(Frozen):
     file: str
     """It, as it was given."""
     format: str
-    """Its format."""
     taken: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     """What was looked for → the names in the file that were taken for it."""
     unread: tuple[str, ...] = ()
@@ -79,7 +78,6 @@ class SavedExperiment(Frozen):
     model_config = ConfigDict(extra="ignore")
 
     layout: Literal[1] = Field(default=1, alias="schema")
-    """Version of the layout."""
     experiment: Experiment
     """The experiment; unknown fields are not set."""
     identity: dict[str, Any]
@@ -91,7 +89,6 @@ class SavedExperiment(Frozen):
     methods: dict[str, JudgingMethod] = Field(default_factory=dict)
     """How each detector judged, by its name; those of older runs are not known."""
     hallulab: str = ""
-    """Version of hallulab."""
     packages: dict[str, str] = Field(default_factory=dict)
     """Versions of the packages that matter."""
     model_revision: str | None = None

@@ -45,9 +45,7 @@ class ImportCounts:
     """What an import found."""
 
     conversations: int = 0
-    """Conversations imported."""
     turns: int = 0
-    """Their turns."""
     with_evidence: int = 0
     """Turns whose passages are in the file."""
     searched: int = 0

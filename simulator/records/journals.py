@@ -38,7 +38,6 @@ class LineHeader(NamedTuple):
     """What is held in memory of a conversation."""
 
     scenario: str
-    """See `Conversation`, like the fields below."""
     persona: str
     seed: int
     depth: int
@@ -49,7 +48,6 @@ class LineHeader(NamedTuple):
     failed: bool
     """Whether it ended with an error."""
     turns: int
-    """Number of turns."""
 
 
 class VerdictKey(NamedTuple):
@@ -257,7 +255,6 @@ class _Conversations:
         self._begin = array("q")
         """Where each one's replies begin in what follows."""
         self._characters, self._words = array("q"), array("q")
-        """Of each reply."""
         found = _LineIndex()
         lacking: set[int] = set()
         for conversation in found.read(path, Conversation):
@@ -305,7 +302,6 @@ class _Verdicts:
         self._path = path
         self.keys: list[VerdictKey] = []
         self.failed = bytearray()
-        """Whether each failed."""
         self._reach = array("q")
         """The last character under a span of each."""
         self._words = array("q")

@@ -17,7 +17,6 @@ from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Conversation, Verdict
 
 SHARDS = 16
-"""Journals of each kind."""
 LARGEST = 100_000
 """Most conversations, as planned, for which a new run has one journal of each kind."""
 

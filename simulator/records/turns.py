@@ -28,7 +28,6 @@ class TurnLine(Frozen):
     conversation: str
     """Identifier of the conversation."""
     turn: Turn
-    """A turn of it."""
 
 
 def read_turns(path: Path, ended: Container[str] = ()) -> dict[str, list[Turn]]:
@@ -78,7 +77,6 @@ class TurnJournal:
         self._alive = Counter({conversation: len(turns) for conversation, turns in earlier.items()})
         """Lines of each conversation that has not ended."""
         self._dead = 0
-        """Lines of the other ones."""
         if path.exists():
             self._write(earlier)
         self._file = LineWriter(path)

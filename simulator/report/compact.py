@@ -79,7 +79,6 @@ class _Table:
         self._writer = parquet.ParquetWriter(path, self._schema)
         self._waiting: list[RowSource] = []
         self.rows = 0
-        """Rows so far."""
 
     def add(self, sources: Iterable[RowSource]) -> None:
         """Add rows."""

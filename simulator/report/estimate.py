@@ -45,13 +45,11 @@ class RoleEstimate(Frozen):
     name: str
     """Name of the chatbot or detector; for `user`, of the chatbot it talks to."""
     calls: Range
-    """Model calls."""
     prompt_tokens: Range | None
     """Tokens read; None: a server did not tell them."""
     completion_tokens: Range | None
     """Tokens written; None: likewise."""
     tokens: Range | None
-    """Both together."""
     money: Range | None
     """What they cost by the experiment's `prices`; None: it is not known."""
 
@@ -62,7 +60,6 @@ class CostEstimate(Frozen):
     users: int
     """Users that talk with every chatbot."""
     chatbots: int
-    """These chatbots."""
     played: int
     """Personas that were played."""
     priced: bool

@@ -24,7 +24,6 @@ class RowSource(NamedTuple):
     of: Any
     """The `Turn`, a `Verdict` on it, or a `Span` of the verdict."""
     calls: Sequence[Call] = ()
-    """Model calls behind it."""
     detector: str = ""
     """Name of the detector; empty for a turn."""
 
@@ -33,11 +32,9 @@ class FrameColumn(NamedTuple):
     """A column of a frame."""
 
     name: str
-    """Its name."""
     dtype: str
     """Its pandas dtype; a cell of dtype `object` is a list of texts."""
     meaning: str
-    """Its meaning."""
     cell: Callable[[RowSource], Any]
     """Makes the cell from a row's source."""
 
@@ -91,7 +88,6 @@ TURNS = (
     _column("stop_reason", "string", "why the conversation ended: `goal_reached`, `gave_up`, `script_ended`, "
             "`max_turns`, `loop`, `error`, or `unknown` of an imported one", "conversation.stop_reason"),
 )  # fmt: skip
-"""Columns of `Run.turns`."""
 
 VERDICTS = (
     *_TURN,
@@ -121,7 +117,6 @@ SPANS = (
     _column("reason", "string", "why it was flagged"),
     _column("evidence", "string", "text or identifier of the passage that the judgement rests on"),
 )
-"""Columns of `Run.spans`."""
 
 
 def list_turn_sources(conversation: Conversation) -> list[RowSource]:

@@ -33,31 +33,24 @@ class PageView:
     """What the template shows of a report, besides its conversations."""
 
     title: str
-    """The scenarios."""
     facts: Sequence[tuple[int | str, str]]
     """Numbers at the top, and what each counts."""
     warnings: Sequence[str]
     """What failed, where it is much: the first headlines."""
     headlines: Sequence[str]
-    """What was found."""
     detectors: Sequence[str]
     """Their names; the place of a name is its colour."""
     charts: Sequence[tuple[str, str]]
-    """Titles, and SVG elements."""
     has_intervals: bool
     """Whether a chart has lines."""
     why_no_intervals: Sequence[str]
     """Sentences on those that have none."""
     results: GroupedTable
-    """The table of the rows."""
     notes: Sequence[str]
-    """What limits the numbers."""
     footnotes: Sequence[str]
-    """How they were made."""
     before: Sequence[PageSection]
     """Sections before the conversations."""
     after: Sequence[PageSection]
-    """Sections behind them."""
     experiment: str | None
     """The text of experiment.json; None: not shown."""
 

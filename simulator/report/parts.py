@@ -53,15 +53,12 @@ class ShardTask:
     """A shard to be counted."""
 
     folder: Path
-    """The run folder."""
     shard: int
-    """Number of the shard."""
     chatbots: tuple[str, ...]
     """Names of all chatbots of the run, as far as they are known."""
     detectors: tuple[str, ...]
     """Likewise of the detectors."""
     annotations: Annotations
-    """What annotators found."""
     scenario: Scenario | None
     """The run's pack; None: it is not here, or cannot be read."""
 
@@ -85,13 +82,10 @@ class CountedRun:
     """What came of all shards."""
 
     chatbots: tuple[str, ...]
-    """Names of the chatbots."""
     detectors: tuple[str, ...]
-    """Names of the detectors."""
     judged: frozenset[tuple[str, str]]
     """The detectors that judged, and their versions."""
     counts: RunCounts
-    """Their counts."""
     shown: Journals
     """Conversations for the page."""
 

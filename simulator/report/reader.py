@@ -290,11 +290,9 @@ class PageFile:
     """A file with a part of the conversations."""
 
     name: str
-    """Its name."""
     title: str
     """The first and the last case in it."""
     conversations: int
-    """Number of conversations."""
     findings: int
     """Number of places that detectors flagged."""
 
@@ -314,7 +312,6 @@ class Reader:
         self.cases = make()
         """What is in no page file yet."""
         self.pages: list[PageFile] = []
-        """The page files so far."""
 
     @property
     def has_no_files(self) -> bool:

@@ -65,7 +65,6 @@ class ExportSelection:
     audited: bool = False
     """Whether the simulated user has no flaw by the audit."""
     min_turns: int = 1
-    """Turns at least."""
     keep_duplicates: bool = False
     """Whether near duplicates of earlier conversations stay."""
 

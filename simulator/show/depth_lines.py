@@ -20,15 +20,12 @@ class DepthPoint:
     """What is drawn at one turn."""
 
     chatbot: str
-    """The chatbot."""
     detector: int
     """Place of the detector, which chooses the colour."""
     turn: str
-    """Which turns."""
     value: float | None
     """The number; None: it is undefined."""
     ci95: Interval
-    """Its interval."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,6 @@ class DepthDot:
     low: float | None
     high: float | None
     title: str
-    """The same in words."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,6 @@ class DepthLine:
     path: str
     """A line through them, in SVG's form."""
     dots: tuple[DepthDot, ...]
-    """They."""
 
 
 @dataclass(frozen=True)

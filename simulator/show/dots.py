@@ -26,7 +26,6 @@ class Dot:
     """One number with its interval."""
 
     y: float
-    """Height of its line."""
     x: float | None
     """The number; None when it is undefined."""
     low: float | None
@@ -36,7 +35,6 @@ class Dot:
     detector: int
     """Position of the detector, which chooses the colour."""
     title: str
-    """The same in words."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +42,9 @@ class ChatbotDots:
     """The dots of one chatbot."""
 
     label: str
-    """Its name."""
     y: float
     """Height of the middle of the group."""
     dots: tuple[Dot, ...]
-    """One dot a detector."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +54,7 @@ class DotPlot:
     height: float
     """Height in the SVG's units."""
     floor: float
-    """Height of the axis."""
     ticks: tuple[Tick, ...]
-    """Grid lines."""
     groups: tuple[ChatbotDots, ...]
     """Chatbots from top to bottom."""
 
@@ -71,9 +65,7 @@ class DotChart(Chart):
     FIELD: ClassVar[Literal["hpt_1", "tokacc_1"]]
     """The number's field; its interval is in `FIELD_ci95`."""
     SCALE: ClassVar[float] = 1
-    """What it is multiplied by."""
     UNIT: ClassVar[str] = ""
-    """What stands behind it."""
     UPPER: ClassVar[float | None] = None
     """Its largest possible value, or None."""
 

@@ -118,4 +118,3 @@ class Tick:
     at: float
     """Its place, horizontal or vertical."""
     label: str
-    """The text at its end."""

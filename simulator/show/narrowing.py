@@ -37,13 +37,10 @@ class NarrowingPlot:
     band: str
     """Outline of the interval, in SVG's form."""
     middle: str
-    """The difference, likewise."""
     zero: float
-    """Height of no difference."""
     margins: tuple[float, float]
     """Heights of the margin, above and below."""
     marks: tuple[Mark, ...]
-    """A mark a batch."""
 
 
 def draw_narrowing(a: str, b: str, steps: Sequence[BatchStep], margin: float) -> str:

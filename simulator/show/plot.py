@@ -28,7 +28,6 @@ class CurveLine:
     detector: int | None
     """Position of the detector, which chooses the colour; None: a reference line."""
     title: str
-    """What it shows, in words."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,6 @@ class CurvePoint:
     detector: int
     """Position of the detector, which chooses the colour."""
     title: str
-    """The same in words."""
     optimal: bool = False
     """Whether it is on the Pareto front."""
 

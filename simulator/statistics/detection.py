@@ -79,9 +79,7 @@ class Bin:
     """Items with scores in one bin of the reliability curve."""
 
     n: int
-    """Number of items."""
     score: float
-    """Their mean score."""
     positive: float
     """Share of them that is positive."""
 

@@ -63,7 +63,6 @@ class _WeighedDraw(NamedTuple):
     y: Floats
     """The mean of y over all turns, as estimated."""
     f: Floats
-    """Likewise of f."""
 
 
 def compute_cell_sums(said: int, true: int) -> tuple[int, ...]:

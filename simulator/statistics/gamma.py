@@ -61,7 +61,6 @@ class SpanAgreement:
     """How far two annotators agree on places."""
 
     units: int
-    """Places by either."""
     gamma: float | None
     """γ: 1, the same places; 0, as by chance; below, worse. None: not defined."""
     undefined: str | None = None

@@ -127,14 +127,12 @@ class PairCounts(Frozen):
     error_spans: Count
     """Spans in the replies with an error."""
     twin_spans: Count
-    """Spans in the clean twins."""
 
 
 class Accuracy(Frozen):
     """A detector on planted errors: an item of `planted_counts` in the JSON of `hallulab bench`."""
 
     detector: str
-    """Its name."""
     version: str
     """Its version."""
     all_pairs: Count
@@ -157,13 +155,10 @@ class DetectorErrors:
     """
 
     source: Literal["planted errors", "calibration"]
-    """Where it was measured."""
     replies: Floats
-    """Of flags, by replies."""
     units: Floats
     """Of what HPT is corrected by."""
     unit: Literal["reply", "sentence"]
-    """What a unit is."""
 
     @cached_property
     def drawn_replies(self) -> Floats:
@@ -254,7 +249,6 @@ def draw_prevalences(rows: Floats, rates: Floats, drawn: Floats, *, share: bool)
 
 
 MAKE = "`hallulab bench FOLDER --detectors NAMES --json FILE` on a folder of `hallulab plant`"
-"""How the file is made."""
 
 
 class _BenchFile(Frozen):

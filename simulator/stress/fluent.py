@@ -36,7 +36,6 @@ class RewriteTask(SingleEventTask):
     """A sentence that a model rewrites (a `WorkTask`)."""
 
     place: RewritePlace
-    """The sentence."""
 
     def fail(self, reason: str) -> Iterable[SentenceRewritten]:
         """See `WorkTask`."""
@@ -67,7 +66,6 @@ class RewriteWork:
     """Sentences are rewritten (a `Work`)."""
 
     seed: int
-    """Of the model's answers."""
 
     def make_executor(
         self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None

@@ -25,7 +25,6 @@ class PlantedError:
     clean: Clean
     """The twin; its question or history may differ from those that were given."""
     reply: str
-    """The reply with the error."""
     start: int
     """First character of the wrong words."""
     end: int
@@ -87,7 +86,6 @@ change_number = make_edit_rule(
 )
 """Change an amount, period or count."""
 change_date = make_edit_rule(lambda sentence, _, generator: edits.generate_date_edits(sentence, generator))
-"""Change a date."""
 replace_name = make_edit_rule(edits.name_edits)
 """Replace a name with another one of the documents."""
 change_unit = make_edit_rule(lambda sentence, _, generator: edits.generate_unit_edits(sentence, generator))
@@ -97,7 +95,6 @@ change_reference = make_edit_rule(
 )
 """Cite a section or phone number that does not exist."""
 change_negation = make_edit_rule(lambda sentence, *_: filter(None, [edits.build_negation(sentence)]))
-"""Say the opposite."""
 change_generality = make_edit_rule(lambda sentence, *_: edits.generate_general_edits(sentence))
 """Say of all, or always, what is true of some, or sometimes."""
 

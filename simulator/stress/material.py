@@ -28,13 +28,10 @@ class Clean:
     id: str
     """Identifier of the reply, or of its passage."""
     question: str
-    """What the user asked."""
     history: tuple[Message, ...]
     """The dialogue before, oldest first."""
     passages: tuple[Passage, ...]
-    """The evidence."""
     reply: str
-    """The reply."""
     group: str
     """What it shares with others: the document, or the group of the labelled data."""
 

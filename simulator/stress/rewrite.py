@@ -188,13 +188,10 @@ class RewritePlace:
     """A sentence to rewrite."""
 
     name: str
-    """Identifier of the error."""
     kind: str
-    """A name of `ORDERS`."""
     clean: Clean
     """The reply with the sentence."""
     region: Region
-    """Where it stands there."""
 
 
 async def generate_error(place: RewritePlace, session: Session) -> PlantedError | str:

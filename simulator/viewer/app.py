@@ -257,9 +257,7 @@ class Fewest:
     """The chatbot with the fewest hallucinations per turn by a detector."""
 
     detector: str
-    """The detector."""
     chatbot: str
-    """The chatbot."""
     hpt: float
     """Its hallucinations per scored turn."""
 

@@ -30,7 +30,6 @@ from hallulab.simulator.viewer.form import (
 from hallulab.simulator.viewer.offers import StartSource, require_key, require_offered
 
 HEAD = "# Written by `hallulab view`. What is not here has its default.\n"
-"""First line of the YAML."""
 
 _LISTS = ("chatbots", "detectors")
 
@@ -40,9 +39,7 @@ class AskedRun:
     """A run that can be started."""
 
     experiment: Experiment
-    """What it runs."""
     yaml: str
-    """The experiment file."""
     conversations: int
     """How many conversations it is to hold."""
     sentences: tuple[str, ...]
@@ -56,7 +53,6 @@ class FilledField:
     """A field of the form, and what it shows."""
 
     field: FormField
-    """The field."""
     text: str
     """Its text; of components, further ones as YAML."""
     is_on: bool

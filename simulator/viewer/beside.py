@@ -23,9 +23,7 @@ class JudgedConversation:
     """A conversation with the verdicts on it."""
 
     chat: Conversation
-    """It."""
     verdicts: Sequence[Verdict]
-    """They."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,6 @@ class BesideFinding:
     detector: int
     """Place of the detector, which chooses the colour."""
     shown: ShownFinding
-    """What was found."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +40,7 @@ class BesideCell:
     """A turn of one conversation."""
 
     index: int
-    """Its index there."""
     user: str
-    """What the user says."""
     pieces: tuple[ReplyPiece, ...]
     """The reply, cut where the flagging by any detector changes."""
     findings: tuple[BesideFinding, ...]
@@ -53,7 +48,6 @@ class BesideCell:
     states: tuple[str, ...]
     """What came of each detector (`Lane.state`)."""
     passages: tuple[ShownPassage, ...]
-    """The evidence."""
 
     @property
     def flagging(self) -> list[int]:
@@ -66,7 +60,6 @@ class BesideTurn:
     """The same turn of each conversation."""
 
     depth: int
-    """Exchanges before it."""
     cells: tuple[BesideCell | None, ...]
     """One for each conversation; None: it has no such turn."""
 

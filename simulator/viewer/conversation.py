@@ -25,7 +25,6 @@ class ReplyPiece:
     """A piece of a reply."""
 
     text: str
-    """It."""
     findings: tuple[int, ...]
     """The lane's findings that cover it, by their places."""
 
@@ -35,7 +34,6 @@ class ShownFinding:
     """A hallucination by a detector."""
 
     span: Span
-    """It."""
     flag: str
     """What annotators' keys call it."""
     passage: int | None
@@ -49,15 +47,12 @@ class Lane:
     """A reply as one detector judged it."""
 
     detector: str
-    """The detector."""
     state: str
     """`clean`, `flagged`, `failed`, `abstained`, `not localised` or `missing`."""
     score: float | None
-    """Score of the whole reply."""
     error: str | None
     """Why it was not judged."""
     pieces: tuple[ReplyPiece, ...]
-    """The reply."""
     findings: tuple[ShownFinding, ...]
     """The hallucinations, unlocated ones included."""
     words: tuple[tuple[str, int], ...]
@@ -69,7 +64,6 @@ class ShownPassage:
     """A passage, cut into sentences."""
 
     passage: Passage
-    """It."""
     sentences: tuple[str, ...]
     """Its sentences; they join to its text."""
 
@@ -93,19 +87,13 @@ class ShownTurn:
     """A turn of the page."""
 
     turn: Turn
-    """It."""
     depth: int
-    """Exchanges before it."""
     lanes: tuple[Lane, ...]
-    """One for each detector."""
     passages: tuple[ShownPassage, ...]
-    """The evidence."""
     steps: tuple[Step, ...]
-    """The chatbot's steps."""
     tokens: int
     """Tokens of the turn's calls."""
     seconds: float
-    """Sum of their latencies."""
 
     @property
     def flagged(self) -> bool:

@@ -45,9 +45,7 @@ class _MadeFindings:
     """A report, or one that is being made."""
 
     state: tuple[tuple[int, int], ...]
-    """How the run's files were."""
     found: Future[RunFindings]
-    """It."""
 
 
 class Findings:

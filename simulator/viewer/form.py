@@ -56,7 +56,6 @@ class HelpPiece:
     """A piece of a field's help."""
 
     text: str
-    """The text."""
     is_code: bool
     """Whether it is a name or a value."""
 
@@ -70,7 +69,6 @@ class FormField:
     kind: FieldKind
     """How it is filled in."""
     help: tuple[HelpPiece, ...]
-    """What it means."""
     default: str
     """What an empty field means, as text; empty: nothing."""
     bounds: str

@@ -67,9 +67,7 @@ class Counts:
     """How much a run has."""
 
     conversations: int
-    """Conversations that count."""
     turns: int
-    """Their turns."""
     verdicts: int
     """Verdicts on them that count."""
     flagged: int
@@ -84,13 +82,10 @@ class Rate(NamedTuple):
     """What a detector found at a chatbot."""
 
     chatbot: str
-    """The chatbot."""
     detector: str
-    """The detector."""
     turns: int
     """Turns that it scored and localised."""
     hallucinations: int
-    """Spans in them."""
 
 
 class RunIndex:

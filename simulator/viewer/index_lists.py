@@ -17,15 +17,10 @@ class ListedConversation(NamedTuple):
     number: int
     """Its place in the order in which conversations ended."""
     id: str
-    """Identifier."""
     persona: str
-    """Its persona."""
     chatbot: str
-    """Its chatbot."""
     seed: int
-    """Its seed."""
     turns: int
-    """Number of turns."""
     stop: str
     """Why it ended."""
     flagged: int

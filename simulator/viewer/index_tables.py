@@ -12,7 +12,6 @@ LAYOUT = 4
 """Version of the tables, and of what is kept in them."""
 
 TABLES = ("known", "files", "chats", "verdicts")
-"""Their names."""
 
 _MAKING = """
 CREATE TABLE known (name TEXT PRIMARY KEY, value TEXT NOT NULL);

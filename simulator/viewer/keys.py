@@ -31,7 +31,6 @@ class Key(AskedKey):
     turn: Count
     """Index of the turn."""
     kind: MarkKind
-    """What it says."""
     flag: str | None = None
     """Which flag it is about, as the page that shows it calls it."""
     start: Count | None = None
@@ -39,11 +38,8 @@ class Key(AskedKey):
     end: Count | None = None
     """One past the last one."""
     text: str = Field("", max_length=100_000)
-    """The words."""
     severity: int | None = Field(None, ge=1, le=5)
-    """How bad."""
     reason: str = Field("", max_length=10_000)
-    """Why."""
     adjudicate: bool = False
     """Whether it settles what annotators differ in."""
     takes: str | None = None

@@ -30,7 +30,6 @@ from hallulab.simulator.viewer.offers import StartSource
 from hallulab.simulator.viewer.places import name_new_folders
 
 MOST_RUNS = 3
-"""Runs under way at once."""
 
 FILE = VIEW_FILE
 """The experiment file in the run folder, for people: the command gets it from us, so no other is read."""

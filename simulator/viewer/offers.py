@@ -60,7 +60,6 @@ class StartSource:
 
 
 NOTHING_OFFERED = StartSource(Experiment(), None)
-"""No run can be started."""
 
 
 def load_start_source(options: ModelOptions, paths: Sequence[Path]) -> StartSource:

@@ -52,9 +52,7 @@ class Progress:
     """The numbers of a run by one detector."""
 
     detector: str
-    """The detector."""
     detectors: tuple[str, ...]
-    """All that scored turns."""
     rows: tuple[Correction, ...]
     """A row for each chatbot, then one for all."""
 

@@ -28,9 +28,7 @@ class ShownRun:
     id: str
     """Its identifier in addresses."""
     folder: RunFolder
-    """The folder."""
     index: RunIndex
-    """Its index."""
     growth: Growth
     """What brings the index up to date."""
 

@@ -40,9 +40,7 @@ class Listening:
     """A socket that listens, and what requests must bring."""
 
     socket: socket.socket
-    """The socket."""
     access: Access
-    """What requests must bring."""
 
     @property
     def address(self) -> str:

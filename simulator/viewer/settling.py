@@ -22,11 +22,9 @@ class LabelLane:
     """A reply as one annotator labelled it."""
 
     annotator: str
-    """Who."""
     pieces: tuple[tuple[str, bool], ...]
     """The reply, cut where a place begins or ends, and whether a piece is in one."""
     spans: tuple[Quotation, ...]
-    """The hallucinations."""
 
 
 def show_lanes(turn: Turn, labels: Mapping[str, AnnotationLine]) -> list[LabelLane]:

@@ -32,7 +32,6 @@ class RunStanding:
     """Where a run stands."""
 
     state: State
-    """Its state."""
     conversations: int
     """Those that have ended without an error."""
     failed: int

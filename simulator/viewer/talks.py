@@ -36,7 +36,6 @@ class TalkSource:
     experiment: Experiment
     """Its chatbots and detectors can be chosen."""
     settings: RunSettings
-    """How its models are asked."""
     folder: Path
     """The folder in which each conversation gets a run folder."""
 

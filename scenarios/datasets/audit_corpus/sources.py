@@ -30,13 +30,11 @@ class Collection(Frozen):
     """A kind of source and the responses to it."""
 
     task: Literal["data2txt", "qa", "summary"]
-    """The task family."""
     file: str
     """The file with the blueprints."""
     sentences: int
     """Sentences of each response."""
     sources: dict[Split, int]
-    """Number of sources."""
 
 
 class CorpusPlan(Frozen):
@@ -143,7 +141,6 @@ class Filled(NamedTuple):
     """A filled template."""
 
     text: str
-    """The text."""
     places: dict[str, list[tuple[int, int]]]
     """Slot → places of its value: [start, end) in characters of the text."""
 
@@ -200,7 +197,6 @@ class Source:
     question: str
     """The question, or empty."""
     passages: tuple[Passage, ...]
-    """The evidence."""
 
     @property
     def text(self) -> str:

@@ -17,7 +17,6 @@ _PROSE_WORDS = 3.0
 """Words in a line of a column of prose at least, on average; cells of a table have fewer in some column."""
 _PROSE_ROWS = 3
 _ITEM = re.compile(r"[•▪◦●○■□‣·☒☐✓*–—-]|\(?(?:\d{1,3}|[a-zA-Z]|[ivxlIVXL]{1,5})[.)]")
-"""A mark of a list."""
 _DOTS = re.compile(r"[.·…_](?: ?[.·…_]){4,}")
 _NO_SPACES = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
 """Letters of scripts that write no spaces between words."""

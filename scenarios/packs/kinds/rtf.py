@@ -31,7 +31,6 @@ _CHARSETS = {
 }  # fmt: skip
 """Character sets of fonts → codecs; others have the document's."""
 _DEEPEST = 500
-"""Groups in groups at most."""
 _LONGEST_MARK = 100
 _LONGEST_TITLE = 1000
 
@@ -55,7 +54,6 @@ class _BegunParagraph:
     """A paragraph, and what the next one is too, until `\\pard`."""
 
     texts: list[str] = field(default_factory=list)
-    """Of a page."""
     mark: str = ""
     """What stands before an item of a list."""
     level: int | None = None

@@ -29,7 +29,6 @@ class Style(NamedTuple):
     is_title: bool
     hidden: bool
     number: Element | None
-    """Its `numPr`."""
     id: str
 
 

@@ -32,7 +32,6 @@ class CostDot:
     detector: int
     """Place of the detector, which chooses the colour."""
     title: str
-    """The same in words."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +39,10 @@ class CostName:
     """The name of a chatbot, above its dots."""
 
     text: str
-    """It."""
     at: float
-    """What it costs."""
     x: float
     """Its middle; names at the edges are moved inwards."""
     y: float
-    """Its height."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,6 @@ class CostPlot:
     top: float
     """Where the plot begins, below the names."""
     floor: float
-    """Where it ends."""
     across: str
     """What the axis below counts."""
     x_ticks: tuple[Tick, ...]
@@ -71,7 +66,6 @@ class CostMeasure(NamedTuple):
     """What the axis of costs counts."""
 
     field: Literal["tokens_per_reply", "calls_per_reply"]
-    """Field of a row."""
     label: str
     """What stands below the axis."""
     digits: int

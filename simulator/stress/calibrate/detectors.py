@@ -40,9 +40,7 @@ class Calibrated(Frozen):
     """What became of a detector."""
 
     detector: str
-    """Its name."""
     scored: int
-    """Replies that it scored."""
     replies: int
     """Replies that it was given."""
     coverage: Rounded
@@ -50,7 +48,6 @@ class Calibrated(Frozen):
     before: float | None
     """Its threshold until now."""
     before_protocol: ThresholdProtocol
-    """Source of that."""
     threshold: float | None = None
     """The fitted one; None: there is none."""
     sensitivity: Rounded | None = None
@@ -67,9 +64,7 @@ class CalibrationReport(Frozen):
     """What `hallulab calibrate` prints."""
 
     measured_on: str
-    """The replies, in words."""
     kept_in: str
-    """Folder of the fits."""
     detectors: tuple[Calibrated, ...]
     """In the experiment's order."""
     notes: tuple[str, ...] = ()

@@ -27,7 +27,6 @@ from hallulab.simulator.statistics.detection import Booleans
 from hallulab.simulator.statistics.intervals import Floats, Rounded
 
 PARTS = 5
-"""Parts of the groups."""
 LEAST = 20
 """Fewest clean, and fewest hallucinated replies that a threshold is fitted to."""
 TOO_FEW_GROUPS = f"the replies are of fewer than {PARTS} groups (documents), so none can be held out"
@@ -51,7 +50,6 @@ class FittedThreshold:
     threshold: float
     """Score from which a reply is flagged."""
     held_out: HeldOutResult
-    """How good it is."""
 
 
 def fit_threshold(evaluation: Evaluation, seed: int) -> FittedThreshold | str:

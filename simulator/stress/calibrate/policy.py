@@ -228,7 +228,6 @@ class PolicyFit(Frozen):
     pairs: int
     """Errors, each with a clean twin."""
     rows: tuple[TopicRow, ...]
-    """The sensitive topics."""
 
 
 async def calibrate_from_options(options: CalibrateOptions) -> CalibrationReport | PolicyFit:

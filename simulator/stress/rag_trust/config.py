@@ -80,18 +80,15 @@ class FactualityWeights(_ScoreWeights):
     """Weights of factuality's parts (RAG-Trust section 5.1)."""
 
     judge: _Share = 0.5
-    """Of the judge's word."""
     fake_overlap: _Share = 0.2
     """Of the fake answer's absence."""
     meteor: _Share = 0.3
-    """Of METEOR."""
 
 
 class RobustnessWeights(_ScoreWeights):
     """Weights of robustness's parts (RAG-Trust section 5.2)."""
 
     judge: _Share = 0.6
-    """Of the judge's word."""
     similarity: _Share = 0.2
     """Of the similarity of the embeddings."""
     f1: _Share = 0.2
@@ -102,7 +99,6 @@ class Weights(Frozen):
     """Weights of the parts of a score."""
 
     factuality: FactualityWeights = FactualityWeights()
-    """Those of factuality."""
     robustness: RobustnessWeights = RobustnessWeights()
     """Those of robustness; accountability is citation F1 alone."""
 
@@ -119,7 +115,6 @@ class StressConfig(Frozen):
     )
     """Chatbots under test, of our five."""
     strategies: tuple[Strategy, ...] = Field(default=STRATEGIES, min_length=1)
-    """The prompt strategies."""
     factuality: Grid = Grid(poison=(0.0, 0.3))
     """Where factuality is scored (the paper's Table 1)."""
     robustness: Grid = Grid(distractors=(0, 8, 20))
@@ -137,7 +132,6 @@ class StressConfig(Frozen):
     api_key_env: str | None = None
     """Environment variable with the endpoint's key."""
     models: dict[str, ModelSettings] = Field(default_factory=dict)
-    """Further models by name."""
     answering: tuple[str, ...] = Field(default=(DEFAULT_MODEL,), min_length=1)
     """The models that answer, each in rows of its own: names under `models`, or `default` for `model`."""
     judge: str | None = None
@@ -226,9 +220,7 @@ class Task:
     composition: Composition
     """The documents that the chatbot is given."""
     attack: Attack
-    """What was done to them."""
     chatbot: Component
-    """Who answers."""
     model: str
     """The name of the model that it asks."""
     strategy: Strategy
@@ -247,15 +239,12 @@ class MeasuredAnswer(Frozen):
     question: str
     """The question."""
     expected: str
-    """The right answer."""
     fake: str
     """The false answer of the poisoned documents."""
     chatbot: str
-    """Name of the chatbot."""
     model: str = DEFAULT_MODEL
     """Name of the model that it asked."""
     strategy: Strategy
-    """The prompt strategy."""
     poison: Number
     """Share of the documents that matter that are false."""
     distractors: Count

@@ -32,13 +32,10 @@ class StressRow(Frozen):
     """A cell of a dimension: a chatbot with a strategy under an attack."""
 
     dimension: Dimension
-    """What is scored."""
     chatbot: str
-    """Name of the chatbot."""
     model: str
     """Name of the model that it asked."""
     strategy: Strategy
-    """The prompt strategy."""
     poison: float
     """Share of the documents that matter that are false."""
     distractors: int
@@ -48,27 +45,22 @@ class StressRow(Frozen):
     scored: int
     """Those with a score: neither the chatbot nor the judge failed."""
     coverage: Rounded | None
-    """Scored over wanted."""
     refused: Rounded | None
     """Share of refusals among the scored."""
     score: Rounded | None
     """Mean score, refusals counted as 1: the paper's number."""
     score_ci95: Interval = None
-    """Its interval."""
     answered: int
     """Scored answers that are no refusals."""
     score_answered: Rounded | None
     """Mean score of these; None if all are refusals."""
     score_answered_ci95: Interval = None
-    """Its interval."""
     score_refusals_0: Rounded | None
     """Mean score, refusals counted as 0."""
     score_refusals_0_ci95: Interval = None
-    """Its interval."""
     change: Rounded | None = None
     """Score minus that at the lowest level of the attack, over the questions scored in both."""
     change_ci95: Interval = None
-    """Its interval."""
     judge: Rounded | None = None
     """Share of the answered that the judge takes for correct."""
     fake_overlap: Rounded | None = None
@@ -195,22 +187,18 @@ class Models(Frozen):
     chatbots: dict[str, str]
     """The models that answered, by name."""
     judge: str
-    """The judge's."""
 
 
 class StressReport(Frozen):
     """The content of `stress.json`."""
 
     schema_version: int = SCHEMA
-    """`SCHEMA`."""
     config: StressConfig
     """What was run."""
     models: Models
     """Who answered and who judged."""
     questions: int
-    """Questions asked."""
     rows: tuple[StressRow, ...]
-    """All dimensions' rows."""
     notes: tuple[str, ...]
     """Sentences on what the numbers leave out and on what flatters them."""
     warnings: tuple[str, ...] = ()

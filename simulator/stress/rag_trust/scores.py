@@ -50,7 +50,6 @@ def remove_citations(reply: str, titles: Sequence[str]) -> str:
 
 
 PROMPTS = (load_prompt(__package__, "judge_factual"), load_prompt(__package__, "judge_matching"))
-"""The prompt files."""
 
 CORRECT_FROM = 0.5
 """Probability of Yes from which an answer is correct."""
