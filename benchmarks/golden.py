@@ -124,6 +124,25 @@ def _commands(folder: Path) -> Iterator[tuple[str, list[str]]]:
         "realism",
         _hallulab("realism", str(folder / "headline"), "--json", "--out", str(folder / "realism.html")),
     )
+    headline = str(folder / "headline")
+    outputs = (("--html", "html"), ("--markdown", "md"), ("--json", "json"))
+    yield (
+        "compare",
+        _hallulab(
+            "compare", headline, demo,
+            *(part for flag, end in outputs for part in (flag, str(folder / f"compared.{end}"))),
+        ),
+    )  # fmt: skip
+    outputs = (("--markdown", "md"), ("--junit", "xml"), ("--json", "json"))
+    yield (
+        "gate",
+        _hallulab(
+            "gate", headline, "--against", headline, "--max-hpt", "9",
+            *(part for flag, end in outputs for part in (flag, str(folder / f"gated.{end}"))),
+        ),
+    )  # fmt: skip
+    yield "baseline", _hallulab("baseline", headline, "--out", str(folder / "baseline.json"))
+    yield "compact", _hallulab("compact", demo)
     yield (
         "branch",
         _hallulab(
