@@ -61,7 +61,7 @@ def replayed(ray_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> RunF
     """The demo, held by two actors of which one dies."""
     folder = tmp_path_factory.mktemp("ray")
     experiment = load_experiment(EXPERIMENT, {"model": DEMO_MODEL})
-    prepare = partial(die_in, "experiment.executors.run_detector", folder / "died")
+    prepare = partial(die_in, "engine.executors.run_detector", folder / "died")
     settings = RunSettings(replay=RECORDING, quiet=True, workers=2, ray="local", prepare_worker=prepare)
     run = RunFolder(folder / "run")
     asyncio.run(run_experiment(experiment, run, settings, simulate=True))

@@ -65,7 +65,7 @@ def test_two_workers_write_what_one_process_writes(
 def test_a_worker_that_dies_costs_one_more_try(
     place: WorkerPlace, whole: dict[str, Lines], tmp_path: Path, function: str
 ) -> None:
-    prepare = partial(die_in, f"experiment.executors.{function}", tmp_path / "died")
+    prepare = partial(die_in, f"engine.executors.{function}", tmp_path / "died")
     assert journal_lines(replay(tmp_path / "run", 2, prepare, place.ray).path) == whole
     assert (tmp_path / "died").exists()
 
@@ -79,8 +79,8 @@ def killing(place: WorkerPlace, tmp_path_factory: pytest.TempPathFactory) -> Run
 
 
 def kill_at_two_places(lag_s: float) -> None:
-    die_in("experiment.executors.converse", only="chatbot='editor'")
-    die_in("experiment.executors.LocalExecutor._judge_turn", only="chatbot='agent'", after_s=lag_s)
+    die_in("engine.executors.converse", only="chatbot='editor'")
+    die_in("engine.executors.LocalExecutor._judge_turn", only="chatbot='agent'", after_s=lag_s)
 
 
 @pytest.fixture
