@@ -20,6 +20,7 @@ from hallulab.scenarios.chats.record import (
     add_topic,
     build_chat_context,
     build_conversation,
+    build_own_conversation,
     list_messages,
     read_about,
 )
@@ -68,7 +69,7 @@ def read_messages(
     """
     said = [*extra, *read_said(value.get(key), key, reading)]
     if KEY in value:
-        return build_conversation(build_turns(said), read_about(value[KEY]), name)
+        return build_own_conversation(build_turns(said), read_about(value[KEY]), name, reading)
     names = list_unread(value, key)
     if reply := _find_reply(value, names, said, reading):
         said += read_reply(value[reply], reply, reading)

@@ -6,6 +6,7 @@ conversation has.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -46,6 +47,7 @@ def build_schema() -> pa.Schema:
             "passages": pa.list_(passage),
             "steps": pa.list_(pa.struct({"name": text, "text": text})),
             "spans": pa.list_(span),
+            "verdicts": text,
         }
     )
     named = dict.fromkeys(("scenario", "persona", "chatbot", "model"), text)
@@ -127,10 +129,10 @@ def _find_tables(path: Path) -> list[Path]:
 
 
 def _build_row(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
-    return {
-        **build_openai_line(marked, frozenset(PARTS)),
-        **build_chat_context(marked, without).model_dump(mode="json"),
-    }
+    beside = build_chat_context(marked, without).model_dump(mode="json")
+    for turn in beside["turns"]:
+        turn["verdicts"] = json.dumps(turn["verdicts"], ensure_ascii=False)
+    return {**build_openai_line(marked, frozenset(PARTS)), **beside}
 
 
 def recognize(start: FileStart) -> bool:

@@ -50,7 +50,8 @@ ELSEWHERE = {
         list_unread find_session flatten_request read_reply read_items read_candidates read_log
         join_sessions branch_off
         build_openai_line read_sharegpt build_sharegpt_line build_ragtruth_lines build_chat_context
-        read_about build_conversation list_messages add_topic read_otel_spans read_langfuse_spans
+        read_about build_conversation build_own_conversation list_messages add_topic
+        read_otel_spans read_langfuse_spans
         build_own_line build_message_line collect_messages read_messages read_openai
         build_openai_line read_sharegpt build_sharegpt_line build_ragtruth_lines build_otlp_line
         build_ragas_lines build_chat_context read_about build_conversation list_messages add_topic
