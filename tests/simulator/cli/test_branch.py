@@ -10,8 +10,8 @@ import pytest
 
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.testing.kill_points import journal_lines
 from tests.demo import EXPERIMENT, MODEL, RECORDING
+from tests.kit.kill_points import journal_lines
 from tests.places import RECORDINGS, ROOT
 from tests.simulator.command_line import CommandLine
 
