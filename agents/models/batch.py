@@ -26,7 +26,7 @@ from hallulab.agents.models.transport import PatientTransport
 from hallulab.agents.models.wave_files import Asked, Service, Wave, WaveResult, WaveStore
 from hallulab.agents.models.work import PATIENCE_S, WorkUnderWay, waiting_for_model
 from hallulab.scenarios.errors import get_first_error
-from hallulab.scenarios.files.data_files import read_json
+from hallulab.scenarios.files.json_text import read_json
 from hallulab.scenarios.text.wording import format_count
 
 MOST_REQUESTS = 50_000

@@ -21,7 +21,7 @@ from hallulab.agents.models.complaints import (
     read_pause,
 )
 from hallulab.agents.models.redaction import Redaction
-from hallulab.scenarios.files.data_files import read_json
+from hallulab.scenarios.files.json_text import read_json
 
 LARGEST = 16 << 20
 """Bytes of an answer at most. 4,096 tokens with twenty probabilities each take 7 million."""

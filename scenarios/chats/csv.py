@@ -32,8 +32,8 @@ from hallulab.scenarios.chats.record import (
 from hallulab.scenarios.chats.rows import PlacedRow, find_kind, read_rows
 from hallulab.scenarios.chats.values import FormatError, Groups, open_chats
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.csv_cells import is_formula
 from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.files.tables import is_formula
 from hallulab.scenarios.transcript import Conversation, Turn
 
 HEADER = (
