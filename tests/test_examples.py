@@ -79,8 +79,8 @@ MODULES = (
 
 @pytest.fixture
 def beside_a_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory that has `docs` and `tests`, and a small run in `runs/demo`."""
-    for name in ("docs", "tests"):
+    """A working directory that has `examples` and `tests`, and a small run in `runs/demo`."""
+    for name in ("examples", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     verdicts = saved_run(tmp_path / "runs" / "demo").verdicts
     verdicts.write_text(verdicts.read_text().replace('"text":"x"', '"text":"Rs 500"'))

@@ -84,7 +84,7 @@ def test_the_recorded_branches_give_the_numbers_of_the_docs(
     """All five chatbots after Vanilla's history, answered by the real model."""
     monkeypatch.chdir(tmp_path)
     replay = ("--replay", RECORDINGS / "branch.jsonl.gz", "--quiet")
-    headline = ROOT / "docs" / "headline.yaml"
+    headline = ROOT / "examples" / "headline.yaml"
     config = ("-c", headline, "--personas", "upi-failed-transfer", "--model", MODEL)
     assert hallulab("run", *config, "--detectors", "halludetect", "--out", "runs/free", *replay).code == 0
     ended = hallulab("branch", "runs/free", "--out", "runs/fixed", *replay)
