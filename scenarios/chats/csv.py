@@ -249,7 +249,7 @@ def _read_own(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
     """
     with Groups() as groups:
         for row in rows:
-            cells = {name: _strip_quote(cell) for name, cell in row.cells.items()}
+            cells = {name: cell.removeprefix("'") for name, cell in row.cells.items()}
             at = parse_timestamp(cells["turn"].strip())
             if at is None:
                 wrong = FormatError(f"{cells['turn'][:40]!r} is no turn. Give its number.", row.place)
@@ -263,10 +263,6 @@ def _read_own(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
             except FormatError as error:
                 place = f"line {parts[0].line}"
                 reading.skip(FormatError(str(error), place), place)
-
-
-def _strip_quote(cell: str) -> str:
-    return cell.removeprefix("'")
 
 
 def _build_conversation(name: str, rows: list[dict[str, str]]) -> Conversation:
