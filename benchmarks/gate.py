@@ -36,7 +36,7 @@ from hallulab.simulator.gate.rules import GateRules
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 
-EXPERIMENT, RECORDING = Path("docs/headline.yaml"), Path("tests/recordings/headline.jsonl.gz")
+EXPERIMENT, RECORDING = Path("examples/headline.yaml"), Path("tests/recordings/headline.jsonl.gz")
 REPEATS = 200
 PERSONAS = (7, 13, 20, 36, 60, 100)
 GUARDED = 36

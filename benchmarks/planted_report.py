@@ -43,7 +43,7 @@ from hallulab.simulator.statistics.prevalence import Accuracy, derive_from_plant
 from hallulab.simulator.stress.kinds import KINDS
 
 MODEL = "qwen2.5-coder-1.5b"
-EXPERIMENT = Path("docs") / "headline.yaml"
+EXPERIMENT = Path("examples") / "headline.yaml"
 PERSONAS = ("agartala-which-commission", "upi-failed-transfer")
 """None of their replies is clean, so that all errors stand in sentences of passages."""
 ANSWERS = Path("tests") / "recordings" / "headline.jsonl.gz"

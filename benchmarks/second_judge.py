@@ -1,8 +1,8 @@
 """The recorded runs judged a second time, side by side: `python -m benchmarks.second_judge RUN`.
 
 RUN is the folder that `make replay-headline` or `make replay` has made; it stays as it is, for a copy is
-judged. The second judge is HalluDetect as published, on a strong language model (`docs/second-judge.yaml`),
-whose answers are replayed. The tables stand in docs/chatbots.md and docs/tutorial/first-run.md.
+judged. The second judge is HalluDetect as published, on a strong language model whose answers are replayed
+(`examples/second-judge.yaml`). The tables stand in docs/chatbots.md and docs/tutorial/first-run.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hallulab.simulator.show.document import RunReport
 if TYPE_CHECKING:
     import pandas
 
-EXPERIMENT = Path("docs") / "second-judge.yaml"
+EXPERIMENT = Path("examples") / "second-judge.yaml"
 """The second judge, relative to the repository."""
 RECORDING = Path("tests") / "recordings" / "strong" / "headline.halludetect.jsonl.gz"
 """Its answers about the headline run, of which the demo is a part."""

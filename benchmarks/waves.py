@@ -21,7 +21,7 @@ from hallulab.simulator.engine.run import run_experiment
 from hallulab.simulator.options.groups import BatchService
 from hallulab.simulator.records.config import Experiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.testing.batch_api import serve_batch_api
+from tests.kit.batch_api import serve_batch_api
 
 CHATBOTS = 5
 SIZES = (20, 100)

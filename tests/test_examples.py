@@ -23,7 +23,7 @@ MODULES = (
     "hallulab.scenarios.packs.kinds.html_markdown",
     "hallulab.scenarios.packs.kinds.html_marks",
     "hallulab.scenarios.packs.kinds.number_formats",
-    "hallulab.scenarios.packs.kinds.tables",
+    "hallulab.scenarios.packs.kinds.table_text",
     "hallulab.scenarios.packs.pack",
     "hallulab.scenarios.chats.cells",
     "hallulab.scenarios.chats.csv",
@@ -31,14 +31,13 @@ MODULES = (
     "hallulab.scenarios.chats.reading",
     "hallulab.scenarios.chats.row_order",
     "hallulab.scenarios.datasets.offsets",
-    "hallulab.scenarios.text.blank",
+    "hallulab.scenarios.text.wording",
     "hallulab.scenarios.text.languages",
     "hallulab.scenarios.text.numbers",
     "hallulab.scenarios.text.one_form",
     "hallulab.scenarios.text.page_marks",
     "hallulab.scenarios.text.scripts",
     "hallulab.scenarios.text.spans",
-    "hallulab.scenarios.text.word_values",
     "hallulab.scenarios.text.words",
     "hallulab.scenarios.transcript",
     "hallulab.simulator.authoring.personas",
@@ -79,8 +78,8 @@ MODULES = (
 
 @pytest.fixture
 def beside_a_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory that has `docs` and `tests`, and a small run in `runs/demo`."""
-    for name in ("docs", "tests"):
+    """A working directory that has `examples` and `tests`, and a small run in `runs/demo`."""
+    for name in ("examples", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     verdicts = saved_run(tmp_path / "runs" / "demo").verdicts
     verdicts.write_text(verdicts.read_text().replace('"text":"x"', '"text":"Rs 500"'))

@@ -32,8 +32,8 @@ from hallulab.scenarios.chats.record import (
 from hallulab.scenarios.chats.rows import PlacedRow, find_kind, read_rows
 from hallulab.scenarios.chats.values import FormatError, Groups, open_chats
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.csv_cells import is_formula
 from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.files.tables import is_formula
 from hallulab.scenarios.transcript import Conversation, Turn
 
 HEADER = (
@@ -252,7 +252,7 @@ def _read_own(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
     """
     with Groups() as groups:
         for row in rows:
-            cells = {name: _strip_quote(cell) for name, cell in row.cells.items()}
+            cells = {name: cell.removeprefix("'") for name, cell in row.cells.items()}
             at = parse_timestamp(cells["turn"].strip())
             if at is None:
                 wrong = FormatError(f"{cells['turn'][:40]!r} is no turn. Give its number.", row.place)
@@ -266,10 +266,6 @@ def _read_own(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
             except FormatError as error:
                 place = f"line {parts[0].line}"
                 reading.skip(FormatError(str(error), place), place)
-
-
-def _strip_quote(cell: str) -> str:
-    return cell.removeprefix("'")
 
 
 def _build_conversation(name: str, rows: list[dict[str, str]], reading: Reading) -> Conversation:

@@ -19,8 +19,8 @@ from hallulab.scenarios.chats.record import KEY, PARTS, Marked, build_chat_conte
 from hallulab.scenarios.chats.rows import PlacedRow, read_rows
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import replace_surrogates
-from hallulab.scenarios.files.parquet_rows import read_parquet_rows
+from hallulab.scenarios.files.json_text import replace_surrogates
+from hallulab.scenarios.files.tables import read_parquet_rows
 from hallulab.scenarios.text.wording import shorten_line
 
 if TYPE_CHECKING:

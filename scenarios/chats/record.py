@@ -212,7 +212,12 @@ def build_conversation(turns: Sequence[Turn], about: ChatContext, name: str) -> 
                 f"{KEY}.turns: has {len(about.turns)} turns, and the messages make {len(own)}. "
                 f"Restore the messages, or delete the key `{KEY}`."
             )
-        own = [_complete(turn, beside) for turn, beside in zip(own, about.turns, strict=True)]
+        own = [
+            turn.model_copy(
+                update={"query": beside.query, "passages": beside.passages, "steps": beside.steps}
+            )
+            for turn, beside in zip(own, about.turns, strict=True)
+        ]
     id, branch = about.id or name, None
     if about.branch is not None:
         history = tuple(_build_history(turns[:given]))
@@ -250,10 +255,6 @@ def build_own_conversation(
         for verdict in beside.verdicts
     ]
     return one
-
-
-def _complete(turn: Turn, beside: TurnAbout) -> Turn:
-    return turn.model_copy(update={"query": beside.query, "passages": beside.passages, "steps": beside.steps})
 
 
 def _build_history(turns: Sequence[Turn]) -> list[Message]:

@@ -23,7 +23,7 @@ from hallulab.scenarios.datasets.annotations import (
 )
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import LineWriter
-from hallulab.scenarios.files.yaml_text import LARGEST, read_yaml
+from hallulab.scenarios.files.yaml_text import LARGEST, PlainDumper, read_yaml
 from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 from hallulab.simulator.records.folder import RunFolder
@@ -120,7 +120,7 @@ def render_sheet(
     return text
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(PlainDumper):
     """Writes texts of several lines as such."""
 
 

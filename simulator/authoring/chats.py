@@ -34,7 +34,7 @@ from hallulab.agents.users.chats import (
 from hallulab.agents.users.personas import MANNERS, names
 from hallulab.scenarios.chats.formats import format_of, read_chats
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import replace_surrogates
+from hallulab.scenarios.files.json_text import replace_surrogates
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import render_one_line

@@ -12,8 +12,8 @@ from typing import Literal, Self
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import is_folder, read_text, replace_surrogates
-from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.files.data_files import is_folder, read_text
+from hallulab.scenarios.files.json_text import parse_json, replace_surrogates
 from hallulab.scenarios.transcript import Conversation, Count, Frozen, Number, Seconds, Seed, Turn, Verdict
 from hallulab.simulator.compare.setup import RunSetup, describe_setup
 from hallulab.simulator.metrics.failures_counts import FailureCounts, RunFailures

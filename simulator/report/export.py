@@ -23,8 +23,7 @@ from hallulab.scenarios.chats.parquet import FILE
 from hallulab.scenarios.chats.record import PARTS, SCENARIO
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_lines, write_whole_file, write_whole_folder
-from hallulab.scenarios.files.data_files import replace_surrogates
-from hallulab.scenarios.files.json_text import read_lines
+from hallulab.scenarios.files.json_text import read_lines, replace_surrogates
 from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import choose_noun, format_count, render_one_line
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict

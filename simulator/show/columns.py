@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from hallulab.scenarios.files.csv_cells import is_formula
+from hallulab.scenarios.files.tables import is_formula
 from hallulab.scenarios.text.wording import NOTHING, format_number, shorten_line
 
 NARROW = 100

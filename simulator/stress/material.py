@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import product
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import replace_surrogates
+from hallulab.scenarios.files.json_text import replace_surrogates
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text.chunking import cut_into_passages

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import yaml
-
 from hallulab.agents.progress import bars
 from hallulab.chatbots.guarded.policy import GuardedOptions, Policy, Topic, load_policy
 from hallulab.chatbots.guarded.topics import TopicSubject, match_topics_by_rules
@@ -24,6 +22,7 @@ from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import expand_home
+from hallulab.scenarios.files.yaml_text import dump_yaml
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.packs.pack import choose_threshold
 from hallulab.scenarios.text.wording import shorten_line
@@ -349,4 +348,4 @@ def _format_policy(policy: Policy, detector: str, rows: Sequence[TopicRow]) -> s
         f"those of: {fitted}.\n# All others are as they were.\n"
     )
     values = policy.model_dump(mode="json", exclude_defaults=True)
-    return head + yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=110)
+    return head + dump_yaml(values)

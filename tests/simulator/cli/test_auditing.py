@@ -21,7 +21,7 @@ from tests.simulator.command_line import Ended
 
 Hallulab = Callable[..., Ended]
 
-EXPERIMENT = ROOT / "docs" / "guarded.yaml"
+EXPERIMENT = ROOT / "examples" / "guarded.yaml"
 
 
 def replayed(folder: Path, **flags: object) -> None:
@@ -146,9 +146,9 @@ def test_a_run_adds_nothing_to_an_edited_log(
 def test_another_policy_is_another_experiment(
     hallulab: Hallulab, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "docs").mkdir()
-    policy = (ROOT / "docs" / "guarded-policy.yaml").read_text().replace("general: 0.5", "general: 0.4")
-    (tmp_path / "docs" / "guarded-policy.yaml").write_text(policy)
+    (tmp_path / "examples").mkdir()
+    policy = (ROOT / "examples" / "guarded-policy.yaml").read_text().replace("general: 0.5", "general: 0.4")
+    (tmp_path / "examples" / "guarded-policy.yaml").write_text(policy)
     monkeypatch.chdir(tmp_path)
     ended = hallulab(
         "run", "-c", EXPERIMENT, "--replay", RECORDINGS / "headline.jsonl.gz", "--out", run, "--quiet"

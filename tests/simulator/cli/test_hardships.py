@@ -24,11 +24,11 @@ import pytest
 from hallulab.scenarios.files.json_text import LineWriter, read_lines
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import derive_first_try
-from hallulab.testing import forked_runs
-from hallulab.testing.faulty_endpoint import FaultyEndpoint, faulty_endpoint
-from hallulab.testing.kill_points import AfterReport, InLine, InReport, Lines, Place, is_torn, journal_lines
-from hallulab.testing.recorded_run import make_workspace, record_run
 from tests.fuzz.promises import check_whole
+from tests.kit import forked_runs
+from tests.kit.faulty_endpoint import FaultyEndpoint, faulty_endpoint
+from tests.kit.kill_points import AfterReport, InLine, InReport, Lines, Place, is_torn, journal_lines
+from tests.kit.recorded_run import make_workspace, record_run
 from tests.simulator.command_line import Ended
 
 JOURNALS = ("conversations.jsonl", "verdicts.jsonl", "audit.jsonl")

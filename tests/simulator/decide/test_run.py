@@ -15,10 +15,10 @@ from hallulab.simulator.decide.sequence import CEILING
 from hallulab.simulator.records import deciding
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
-from hallulab.testing.kill_points import count_differences, journal_lines
-from hallulab.testing.planted_rates import make_planted_script
 from hallulab.testing.scripted import completion
 from tests.agents.models.endpoints import refusal
+from tests.kit.kill_points import count_differences, journal_lines
+from tests.kit.planted_rates import make_planted_script
 from tests.simulator.decide.planted_run import count_talks, read_decision, run_planted
 
 CLEAR = {"careful": 0.0, "careless": 2.0}

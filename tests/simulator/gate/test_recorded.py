@@ -49,7 +49,7 @@ def run_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunOf]:
                 "detectors": [detector],
                 **({"scenario": str(change_pack(place))} if changed else {}),
             }
-            experiment = load_experiment(ROOT / "docs" / "headline.yaml", fields)
+            experiment = load_experiment(ROOT / "examples" / "headline.yaml", fields)
             recording = RECORDINGS / ("prompt_change.jsonl.gz" if changed else "headline.jsonl.gz")
             settings = RunSettings(replay=recording, quiet=True)
             asyncio.run(run_experiment(experiment, folder, settings, simulate=True))

@@ -20,8 +20,8 @@ from hallulab.scenarios.chats.formats import format_of, list_written_formats, re
 from hallulab.scenarios.datasets.loader import LoadRequest
 from hallulab.scenarios.datasets.ragtruth import load_ragtruth
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.csv_cells import is_formula
 from hallulab.scenarios.files.json_text import LineWriter
+from hallulab.scenarios.files.tables import is_formula
 from hallulab.scenarios.transcript import (
     Branch,
     Conversation,

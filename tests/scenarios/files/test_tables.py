@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.scenarios.files.csv_cells import is_formula
+from hallulab.scenarios.files.tables import is_formula
 
 
 @pytest.mark.parametrize(

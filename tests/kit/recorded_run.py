@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from hallulab.testing import forked_runs
-from hallulab.testing.faulty_endpoint import faulty_endpoint
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
+from tests.kit import forked_runs
+from tests.kit.faulty_endpoint import faulty_endpoint
 
 KEY = "sk-canary-0123456789-abcdef"
 """The key that is sent. It is in small letters, as the endpoint reads headers."""

@@ -1,6 +1,6 @@
 """An endpoint on loopback that is as busy as a served model: so many answers at once, and no more.
 
-`python -m hallulab.testing.busy_endpoint SECONDS CAPACITY MOST` listens on a free loopback port, prints it,
+`python -m tests.kit.busy_endpoint SECONDS CAPACITY MOST` listens on a free loopback port, prints it,
 and serves until stdin closes. An answer takes SECONDS, CAPACITY of them are made at once and others wait. Of
 MOST requests under way, a further one is refused with status 429; 0: none is.
 """

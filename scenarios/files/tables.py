@@ -1,7 +1,8 @@
-"""Rows of Parquet files, as JSON knows their values."""
+"""Tables: rows of Parquet files as JSON values, and cells of CSV that a spreadsheet computes."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,11 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.opening import open_file
 
 _BATCH = 500
+_SIGNS = frozenset("=+-@\u2212")
+"""What a formula begins with; the last is the minus sign of print."""
+_BREAKS = ("\t", "\r", "\n")
+_FILLERS = frozenset("\u115f\u1160\u3164\uffa0")
+"""Letters of Korean that show nothing."""
 
 
 def read_parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
@@ -51,3 +57,15 @@ def _convert_to_json(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def is_formula(text: str) -> bool:
+    """Return whether a spreadsheet may compute a cell of CSV with this text (OWASP, CSV Injection).
+
+    Programs differ: some drop white space, invisible and combining characters before a sign, some read the
+    sign's full-width and small forms, and to some a tab or the end of a line begins a cell.
+    """
+    if text.startswith(_BREAKS):
+        return True
+    seen = (one for one in text if unicodedata.category(one)[0] not in "CZM" and one not in _FILLERS)
+    return unicodedata.normalize("NFKC", next(seen, "")).lstrip()[:1] in _SIGNS

@@ -26,7 +26,7 @@ from unittest.mock import patch
 
 from hallulab.scenarios.files.atomic import _write_beside
 from hallulab.scenarios.files.json_text import LineWriter, read_lines
-from hallulab.testing import forked_runs
+from tests.kit import forked_runs
 
 Lines = Counter[str]
 
@@ -132,9 +132,9 @@ def kill_and_resume(command: Sequence[str], folder: Path, points: int, processes
 
     Args:
         command: arguments of `hallulab`, without `--out`.
-        folder: where the runs are held; it is made.
+        folder: parent of the run folders; created here.
         points: kills, each in a folder of its own.
-        processes: how many kill at the same time. Each starts anew, so that it holds no thread of ours.
+        processes: how many kill at the same time. Each is a new process without threads of ours.
     """
     with forked_runs.driver(processes) as pool:
         parts = [
