@@ -21,8 +21,8 @@ from hallulab.simulator.metrics.metric import (
     RunFacts,
     Tallied,
 )
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import Column
-from hallulab.simulator.show.document import RunReport
 from hallulab.simulator.statistics.agreement import (
     compute_cohens_kappa,
     compute_krippendorffs_alpha,

@@ -31,8 +31,8 @@ from hallulab.simulator.metrics.metric import (
     RunFacts,
     Tallied,
 )
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import PERCENT, Column, build_grouped_table, group_rows
-from hallulab.simulator.show.document import RunReport
 from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,

@@ -15,8 +15,8 @@ from hallulab.simulator.metrics.metric import (
     TableMetric,
     Tallied,
 )
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, PERCENT, Column, group_rows, is_lacking
-from hallulab.simulator.show.document import RunReport
 from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,

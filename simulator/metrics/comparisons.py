@@ -20,6 +20,7 @@ from hallulab.simulator.metrics.metric import (
     Part,
     Tallied,
 )
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.self_judging import mark
 from hallulab.simulator.show.columns import (
     PERCENT,
@@ -28,7 +29,6 @@ from hallulab.simulator.show.columns import (
     build_decimal_format,
     format_p,
 )
-from hallulab.simulator.show.document import RunReport
 
 _FLOOR = (
     "how far two halves of one chatbot's conversations differ that have the same personas and other seeds, "

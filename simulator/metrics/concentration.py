@@ -30,6 +30,7 @@ from hallulab.simulator.metrics.metric import (
     TableMetric,
     Tallied,
 )
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import (
     DETECTOR,
     GROUPED,
@@ -39,7 +40,6 @@ from hallulab.simulator.show.columns import (
     group_rows,
     is_lacking,
 )
-from hallulab.simulator.show.document import RunReport
 from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,

@@ -28,6 +28,7 @@ from hallulab.simulator.metrics.metric import (
 )
 from hallulab.simulator.metrics.prediction_powered import JudgedTurns, TurnSums
 from hallulab.simulator.metrics.results import HPT
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import (
     DETECTOR,
     PERCENT,
@@ -36,7 +37,6 @@ from hallulab.simulator.show.columns import (
     build_grouped_table,
     group_rows,
 )
-from hallulab.simulator.show.document import RunReport
 from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 

@@ -22,6 +22,7 @@ from hallulab.simulator.metrics.metric import (
     RunFacts,
     Tallied,
 )
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.spending import Spending, Spent, sum_calls
 from hallulab.simulator.metrics.tokens import count_tokens
 from hallulab.simulator.records.prices import compute_money
@@ -33,7 +34,6 @@ from hallulab.simulator.show.columns import (
     build_grouped_format,
     format_counts,
 )
-from hallulab.simulator.show.document import RunReport
 from hallulab.simulator.statistics.intervals import Rounded
 from hallulab.simulator.statistics.sums import ExactSum
 

@@ -25,8 +25,8 @@ from hallulab.simulator.metrics.metric import (
     RunFacts,
     Tallied,
 )
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import TWO_DECIMALS, Column, build_terminal_table
-from hallulab.simulator.show.document import RunReport
 from hallulab.simulator.show.html import mark_safe
 from hallulab.simulator.show.narrowing import draw_narrowing
 

@@ -19,9 +19,9 @@ from hallulab.simulator.metrics.metric import (
     TableMetric,
     Tallied,
 )
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, GROUPED, TWO_DECIMALS, Column
 from hallulab.simulator.show.depth_lines import DepthPoint, draw_depths
-from hallulab.simulator.show.document import RunReport
 from hallulab.simulator.show.html import mark_safe
 from hallulab.simulator.statistics.intervals import (
     Interval,

@@ -30,6 +30,7 @@ from hallulab.simulator.metrics.metric import (
     RunFacts,
     Tallied,
 )
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import (
     CHATBOT,
     DETECTOR,
@@ -40,7 +41,6 @@ from hallulab.simulator.show.columns import (
     format_p,
     group_rows,
 )
-from hallulab.simulator.show.document import RunReport
 
 SIDES = (
     CHATBOT,

@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.metrics.hallucinations import Row
 from hallulab.simulator.metrics.metric import CsvTable, Metric, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.self_judging import explain_self_judging, mark
 from hallulab.simulator.show.columns import (
     CHATBOT,
@@ -23,7 +24,6 @@ from hallulab.simulator.show.columns import (
     group_rows,
     is_lacking,
 )
-from hallulab.simulator.show.document import RunReport
 
 HPT = "hallucinations over scored turns, all conversations together"
 TOKACC = "share of the tokens of replies that are outside every flagged span, all conversations together"

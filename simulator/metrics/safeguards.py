@@ -18,6 +18,7 @@ from hallulab.scenarios.text.wording import choose_noun
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import Flaws, RunFacts, TableMetric, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.spending import Spending, sum_calls
 from hallulab.simulator.show.columns import (
     GROUPED,
@@ -27,7 +28,6 @@ from hallulab.simulator.show.columns import (
     build_decimal_format,
     build_terminal_table,
 )
-from hallulab.simulator.show.document import RunReport
 from hallulab.simulator.statistics.intervals import Rounded
 
 

@@ -24,9 +24,9 @@ from hallulab.simulator.metrics.metric import (
 )
 from hallulab.simulator.metrics.results import HPT, TOKACC
 from hallulab.simulator.metrics.rows import build_sound_rows
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.self_judging import mark_self_judged
 from hallulab.simulator.show.columns import TWO_DECIMALS, Column, build_decimal_format
-from hallulab.simulator.show.document import RunReport
 
 _WITHOUT = "the same without conversations in which the simulated user has a flaw"
 _POINTS = build_decimal_format(1, 100)

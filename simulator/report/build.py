@@ -16,10 +16,10 @@ from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
 from hallulab.simulator.metrics.rows import build_rows
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import Counting
 from hallulab.simulator.metrics.self_judging import mark_self_judged
 from hallulab.simulator.report.extensions import load_metrics
-from hallulab.simulator.show.document import RunReport
 
 
 class RunCounts:

@@ -16,13 +16,13 @@ from hallulab.simulator.metrics.failures_counts import RunFailures
 from hallulab.simulator.metrics.fixed_prefix import FixedPrefixSection
 from hallulab.simulator.metrics.metric import READER, GroupedTable, PageSection
 from hallulab.simulator.metrics.results import COLUMNS
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.self_judging import mark
 from hallulab.simulator.records.folder import PAGES
 from hallulab.simulator.report.build import RunCounts, describe_models, describe_omissions, render_headlines
 from hallulab.simulator.report.extensions import load_charts, load_metrics
 from hallulab.simulator.report.reader import Cases, PageFile
 from hallulab.simulator.show.columns import group_rows
-from hallulab.simulator.show.document import RunReport
 from hallulab.simulator.show.html import escape_json, load_asset, mark_safe, render
 
 _PACKAGE = "hallulab.simulator.report"

@@ -7,10 +7,10 @@ from rich.text import Text
 
 from hallulab.scenarios.text.wording import render_one_line
 from hallulab.simulator.metrics.metric import LAST
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.report.build import describe_models, describe_omissions, render_headlines
 from hallulab.simulator.report.extensions import load_metrics
 from hallulab.simulator.show.columns import NARROW
-from hallulab.simulator.show.document import RunReport
 
 WIDTH = 112
 """Number of columns where standard output is no terminal."""

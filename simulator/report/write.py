@@ -16,6 +16,7 @@ from hallulab.simulator.metrics.annotators_counts import compare_annotators
 from hallulab.simulator.metrics.corrections import UNKNOWN, UNMEASURED
 from hallulab.simulator.metrics.hallucinations import ByDetector, index_by_detector
 from hallulab.simulator.metrics.metric import Flaws, RunFacts
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.records.shards import LARGEST, SHARDS
@@ -34,7 +35,6 @@ from hallulab.simulator.report.parts import count_shards
 from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
 from hallulab.simulator.report.sample import choose_cases
 from hallulab.simulator.show.columns import Column, format_csv
-from hallulab.simulator.show.document import RunReport
 from hallulab.simulator.statistics.prevalence import (
     Accuracy,
     DetectorErrors,

@@ -4,9 +4,9 @@ from rich.console import Console
 
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.metrics.attacks import AttackRow, describe_attacks
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.report.build import describe_omissions
 from hallulab.simulator.report.terminal import print_report
-from hallulab.simulator.show.document import RunReport
 from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import build_report
 from tests.simulator.example_run import CHATBOTS, DETECTORS, ExampleFlaw, example_run
