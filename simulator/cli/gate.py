@@ -45,7 +45,7 @@ def gate(options: GateOptions) -> None:
     """
     from hallulab.simulator.gate.command import gate_from_options
     from hallulab.simulator.gate.terminal import print_gate
-    from hallulab.simulator.report.terminal import build_console
+    from hallulab.simulator.show.terminal import build_console
 
     result = gate_from_options(options)
     print_gate(result, build_console())

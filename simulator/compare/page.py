@@ -62,9 +62,7 @@ def render_page(compared: RunsCompared) -> str:
     return render(
         _PACKAGE,
         "compare.html",
-        load_asset("hallulab.simulator.show", "page.css")
-        + load_asset("hallulab.simulator.show", "plot.css")
-        + load_asset(_PACKAGE, "compare.css"),
+        load_asset("hallulab.simulator.show", "page.css"),
         **collect_values(compared),
     )
 

@@ -21,9 +21,9 @@ from hallulab.simulator.compare.tables import (
 )
 from hallulab.simulator.compare.texts import choose_shown, list_flagged
 from hallulab.simulator.compare.turns import KINDS, ChangedTurn
-from hallulab.simulator.report.terminal import build_console
-from hallulab.simulator.show.columns import NARROW, build_grouped_table
+from hallulab.simulator.show.document import GroupedTable
 from hallulab.simulator.show.printing import print_line, print_table
+from hallulab.simulator.show.terminal import NARROW, build_console, build_table
 
 MOST_OF_A_KIND = 5
 """Changed turns of each kind that are listed."""
@@ -87,17 +87,23 @@ def _print_tables(run: RunCompared, console: Console) -> None:
     narrow = console.width < NARROW
     console.print()
     rows = group_by_detector(build_difference_rows(run))
-    console.print(build_grouped_table(DIFFERENCES, rows, "detector", narrow))
+    console.print(build_table(GroupedTable(DIFFERENCES, rows, by="detector"), narrow=narrow))
     if run.turns.conversations:
         console.print()
         print_line(
             console, f"turns of {format_count(run.turns.conversations, 'conversation')} that both runs have"
         )
-        console.print(build_grouped_table(TURNS, group_by_detector(run.turns.counts), "detector", narrow))
+        console.print(
+            build_table(
+                GroupedTable(TURNS, group_by_detector(run.turns.counts), by="detector"), narrow=narrow
+            )
+        )
     if has_gaps(run):
         console.print()
         print_line(console, "coverage")
-        console.print(build_grouped_table(COVERAGE, group_by_detector(run.coverage), "detector", narrow))
+        console.print(
+            build_table(GroupedTable(COVERAGE, group_by_detector(run.coverage), by="detector"), narrow=narrow)
+        )
     console.print()
     costs = [[one for one in run.costs if one.role == role] for role in ("chatbot", "detector")]
     print_table(console, "cost of a conversation", COSTS, costs)

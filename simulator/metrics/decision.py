@@ -5,29 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Self
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.decide.course import Ending, retrace
 from hallulab.simulator.decide.decision import Standing
 from hallulab.simulator.decide.talks import Talks
 from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.metric import (
-    Figures,
-    Flaws,
-    GroupedTable,
-    Metric,
-    PageSection,
-    Paragraph,
-    Part,
-    RunFacts,
-    Tallied,
-)
+from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
-from hallulab.simulator.show.columns import TWO_DECIMALS, Column, build_terminal_table
-from hallulab.simulator.show.html import mark_safe
+from hallulab.simulator.show.columns import TWO_DECIMALS, Column
+from hallulab.simulator.show.document import GAP, Figures, GroupedTable, Paragraph, Part, Section
 from hallulab.simulator.show.narrowing import draw_narrowing
 
 COLUMNS = (
@@ -120,14 +107,14 @@ class DecisionMetric(Metric):
         return [] if decision is None else [*_describe_limits(decision), _describe_end(decision.ending)]
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection | None:
+    def section(cls, report: RunReport) -> Section | None:
         """Show how the difference of every two chatbots narrowed."""
         decision = report.of(DecisionSection).decision
         if decision is None or not decision.found.steps:
             return None
         found = decision.found
         figures = [
-            (f"{pair.a} − {pair.b}", mark_safe(draw_narrowing(pair.a, pair.b, found.steps, found.margin)))
+            (f"{pair.a} − {pair.b}", draw_narrowing(pair.a, pair.b, found.steps, found.margin))
             for pair in found.pairs
         ]
         hint = (
@@ -138,17 +125,17 @@ class DecisionMetric(Metric):
             "its chart."
         )
         parts: list[Part] = [Paragraph(hint), Figures(figures), GroupedTable(COLUMNS, [found.pairs])]
-        return PageSection("decision", "Decision", "How the differences narrowed", parts)
+        return Section("decision", "How the differences narrowed", parts, "Decision")
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+    def tables(cls, report: RunReport) -> Sequence[Part]:
         """Return the differences after the last batch."""
         decision = report.of(DecisionSection).decision
         if decision is None or not decision.found.steps:
             return ()
         batches = len(decision.found.steps)
-        heading = f"\nDifferences after {batches} {choose_noun(batches, 'batch', 'batches')}:"
-        return Text(heading), build_terminal_table(COLUMNS, [decision.found.pairs], narrow=narrow)
+        heading = f"Differences after {batches} {choose_noun(batches, 'batch', 'batches')}:"
+        return GAP, GroupedTable(COLUMNS, [decision.found.pairs], heading)
 
 
 def _describe_end(ending: Ending | None) -> str:

@@ -21,9 +21,9 @@ from hallulab.simulator.metrics.spending import sum_calls
 from hallulab.simulator.records.config import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.prices import Prices, compute_money
-from hallulab.simulator.report.terminal import build_console
 from hallulab.simulator.show.columns import Column
 from hallulab.simulator.show.printing import print_line, print_table
+from hallulab.simulator.show.terminal import build_console
 
 
 class Range(Frozen):

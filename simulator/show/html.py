@@ -16,9 +16,29 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_number
+from hallulab.simulator.show.document import Document
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
+
+_COLOURS = 6
+
+
+def render_page(document: Document, data: Any = None) -> str:
+    """Return a document as a page of its own, in one file.
+
+    Args:
+        document: what it shows.
+        data: JSON values of the conversations that the page's script shows; None: it has no script.
+    """
+    return render(
+        __package__,
+        "document.html",
+        load_asset(__package__, "page.css"),
+        None if data is None else load_asset(__package__, "page.js"),
+        document=document.of("page"),
+        data=None if data is None else escape_json(data),
+    )
 
 
 def render(package: str, template: str, style: str, script: str | None = None, /, **values: Any) -> str:
@@ -74,7 +94,9 @@ def make_environment(*packages: str) -> Environment:
         lstrip_blocks=True,
         loader=FunctionLoader(load),
     )
-    environment.globals.update(number=format_number, nothing=NOTHING, noun=choose_noun)
+    environment.globals.update(
+        number=format_number, nothing=NOTHING, noun=choose_noun, paint=get_style_classes
+    )
     return environment
 
 
@@ -96,6 +118,11 @@ def escape_json(value: Any) -> Any:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704 - every character that HTML could read as markup is escaped above
+
+
+def get_style_classes(number: int) -> str:
+    """Return the style classes of a name's place: six colours, then the same ones hollow and dashed."""
+    return f"d{number % _COLOURS}" + (" hollow" if number // _COLOURS % 2 else "")
 
 
 @dataclass(frozen=True)

@@ -106,15 +106,9 @@ def _read_scripts() -> dict[str, str]:
 
 @cache
 def _style() -> str:
-    show = "hallulab.simulator.show"
     parts = [
-        *((show, "page.css"), (show, "plot.css"), (_COMPARE, "compare.css")),
-        *(
-            (_PACKAGE, "viewer.css"),
-            (_PACKAGE, "annotate.css"),
-            (_PACKAGE, "talk.css"),
-            (_PACKAGE, "start.css"),
-        ),
+        ("hallulab.simulator.show", "page.css"),
+        *((_PACKAGE, name) for name in ("viewer.css", "annotate.css", "talk.css", "start.css")),
     ]
     return "".join(load_asset(package, name) for package, name in parts)
 

@@ -16,8 +16,8 @@ from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import Counting, RunSums, count_all_verdicts
 from hallulab.simulator.records.experiment_json import BranchedFrom
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.report import page
 from hallulab.simulator.report.build import RunCounts
+from hallulab.simulator.report.document import render_report_page
 from hallulab.simulator.report.reader import Cases
 
 Flaws = Mapping[str, Sequence[TurnFlaw]]
@@ -177,4 +177,4 @@ def render_page(
     for conversation, found in judged(conversations, verdicts):
         counts.add(conversation, found, ())
     shown = cases(conversations, verdicts, report.chatbots, report.detectors, flaws, personas, planted)
-    return page.render_page(report, counts, shown, experiment=experiment)
+    return render_report_page(report, counts, shown, experiment=experiment)

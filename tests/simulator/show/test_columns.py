@@ -19,11 +19,12 @@ from hallulab.simulator.show.columns import (
     Column,
     build_decimal_format,
     build_grouped_format,
-    build_terminal_table,
     format_counts,
     format_csv,
-    render_glossary,
 )
+from hallulab.simulator.show.document import GroupedTable
+from hallulab.simulator.show.markdown import render_glossary
+from hallulab.simulator.show.terminal import build_table
 from tests.simulator.bench.test_page import page as bench_page
 from tests.simulator.report.test_page import page as run_page
 from tests.simulator.report.test_terminal import example_report
@@ -55,7 +56,8 @@ def headings(html: str, section: str) -> list[str]:
 
 
 def on_terminal(columns: Sequence[Column]) -> list[str]:
-    return [str(column.header).split("\n[95%")[0] for column in build_terminal_table(columns, [[]]).columns]
+    table = build_table(GroupedTable(columns, [[]]), narrow=False)
+    return [str(column.header).split("\n[95%")[0] for column in table.columns]
 
 
 @pytest.mark.parametrize("columns", [RESULTS, LEVELS, SPANS, COSTS])
@@ -104,8 +106,8 @@ def test_a_number_has_its_interval_beside_it_and_its_bounds_in_csv() -> None:
 def test_the_terminal_speaks_of_intervals_where_there_is_one() -> None:
     console = Console(width=80, no_color=True)
     with console.capture() as capture:
-        console.print(build_terminal_table((NAME, SHARE), [LINES], bound=build_decimal_format(1)))
-        console.print(build_terminal_table((NAME, SHARE), [LINES[1:]]))
+        for lines, bound in ((LINES, build_decimal_format(1)), (LINES[1:], None)):
+            console.print(build_table(GroupedTable((NAME, SHARE), [lines], bound=bound), narrow=False))
     lines = [" ".join(line.split()) for line in capture.get().splitlines() if "─" not in line]
     assert lines == ["Share", "%", "Name [95% CI]", "a 25.0 [0.1, 0.5]", "b –", "Share", "Name %", "b –"]
 
