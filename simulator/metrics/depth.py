@@ -9,8 +9,8 @@ from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import CsvTable, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.show.charts import DepthPoint, draw_depths
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, GROUPED, TWO_DECIMALS, Column
-from hallulab.simulator.show.depth_lines import DepthPoint, draw_depths
 from hallulab.simulator.show.document import Figures, Paragraph, Part, Section
 from hallulab.simulator.statistics.intervals import (
     Interval,

@@ -18,15 +18,20 @@ from hallulab.simulator.metrics.metric import LAST, READER
 from hallulab.simulator.metrics.results import COLUMNS
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.folder import PAGES
-from hallulab.simulator.report.build import RunCounts, describe_models, describe_omissions, render_headlines
-from hallulab.simulator.report.extensions import load_charts, load_metrics
+from hallulab.simulator.report.build import (
+    RunCounts,
+    describe_models,
+    describe_omissions,
+    load_metrics,
+    render_headlines,
+)
+from hallulab.simulator.report.charts import draw_charts
 from hallulab.simulator.report.reader import Cases, PageFile, build_reader
 from hallulab.simulator.show.columns import group_rows
 from hallulab.simulator.show.document import (
     GAP,
     Details,
     Document,
-    Figures,
     GroupedTable,
     Markup,
     Paragraph,
@@ -134,14 +139,13 @@ def _build_lead(report: RunReport) -> list[Part]:
 
 
 def _build_results(report: RunReport) -> Section:
-    charts = [(chart.caption(report.rows), chart.svg(report.rows)) for chart in load_charts()]
     line = any(row.hpt_1_ci95 for row in report.rows)
     legend = f"dot: estimate{'; line: 95% bootstrap interval over personas' if line else ''}"
     return Section(
         "results",
         "Results",
         [
-            Figures([(title, svg) for title, svg in charts if svg], legend=[legend]),
+            draw_charts(report.rows, legend),
             *map(Paragraph, explain_intervals(report)),
             GroupedTable(COLUMNS, group_rows(report.rows, "detector", report.detectors)),
             *(Paragraph(note, "note") for note in describe_omissions(report)),

@@ -20,9 +20,8 @@ from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.records.shards import LARGEST, SHARDS
-from hallulab.simulator.report.build import RunCounts, is_mergeable
+from hallulab.simulator.report.build import RunCounts, is_mergeable, load_metrics
 from hallulab.simulator.report.document import build_page, render_report_page
-from hallulab.simulator.report.extensions import load_metrics
 from hallulab.simulator.report.facts import (
     build_facts,
     build_flaw_finder,

@@ -14,7 +14,7 @@ from rich.console import Console
 from hallulab.simulator.bench.tables import COSTS, LEVELS, ROWS, SPANS
 from hallulab.simulator.bench.tables import TABLES as BENCH
 from hallulab.simulator.metrics.results import COLUMNS as RESULTS
-from hallulab.simulator.report.extensions import load_metrics
+from hallulab.simulator.report.build import load_metrics
 from hallulab.simulator.show.columns import (
     Column,
     build_decimal_format,

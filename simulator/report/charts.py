@@ -1,37 +1,77 @@
-"""The chart of cost against quality."""
+"""The charts of a run's page, each a function in `CHARTS` that draws the rows of a report."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from hallulab.simulator.metrics.hallucinations import Row
 from hallulab.simulator.metrics.self_judging import mark
-from hallulab.simulator.show.chart import Chart
-from hallulab.simulator.show.dots import WIDTH, choose_axis_steps
+from hallulab.simulator.show.charts import (
+    APART,
+    WIDTH,
+    Dot,
+    DotPoint,
+    choose_axis_steps,
+    describe_interval,
+    draw_dots,
+)
+from hallulab.simulator.show.document import Figures
 from hallulab.simulator.show.html import Tick, render_part
+
+Chart = Callable[[Sequence[Row]], tuple[str, str] | None]
+"""Returns a title and an SVG element, in which texts are escaped; None: there is nothing to draw."""
+
+
+def draw_charts(rows: Sequence[Row], legend: str) -> Figures:
+    """Draw all charts.
+
+    Args:
+        rows: of a report.
+        legend: words below the charts.
+    """
+    drawn = (draw(rows) for draw in CHARTS)
+    return Figures([chart for chart in drawn if chart is not None], legend=[legend])
+
+
+def draw_hallucinations(rows: Sequence[Row]) -> tuple[str, str]:
+    """Draw HPT-1."""
+    title = "Hallucinations per turn (HPT-1), lower is better"
+    points = [_build_point(row, "hpt_1") for row in rows]
+    return title, draw_dots(title, points, choose_axis_steps(_list_values(points), None), "{:g}".format)
+
+
+def draw_accuracy(rows: Sequence[Row]) -> tuple[str, str]:
+    """Draw TokAcc-1, from 100% down."""
+    title = "Token accuracy (TokAcc-1), higher is better"
+    points = [_build_point(row, "tokacc_1", 100, "%") for row in rows]
+    return title, draw_dots(title, points, choose_axis_steps(_list_values(points), 100), "{:g}%".format)
+
+
+def _list_values(points: Sequence[DotPoint]) -> list[float]:
+    return [end for point in points for end in (point.value, *(point.ci95 or ())) if end is not None]
+
+
+def _build_point(row: Row, field: Literal["hpt_1", "tokacc_1"], scale: float = 1, unit: str = "") -> DotPoint:
+    value, ci95 = getattr(row, field), getattr(row, f"{field}_ci95")
+    words = "not scored" if value is None else f"{value * scale:.2f}{unit}"
+    if value is not None and not ci95 and row.no_interval:
+        words += f" ({row.no_interval})"
+    return DotPoint(
+        chatbot=row.chatbot,
+        detector=row.detector,
+        value=None if value is None else value * scale,
+        ci95=(ci95[0] * scale, ci95[1] * scale) if ci95 else None,
+        title=f"{row.chatbot}{mark(row)}, {row.detector}: {words}{describe_interval(ci95, scale)}",
+    )
+
 
 LEFT, RIGHT, BOTTOM, HEIGHT = 44.0, 24.0, 40.0, 200.0
 """Margins of the plot in the SVG's units, and the height of the plot itself."""
-_APART = 7.0
-"""Distance of the dots of two detectors at one chatbot."""
 _LINE, _LETTER = 17.0, 7.4
 """Height of a line of names, and about the width of a letter."""
 _LONGEST = 24
-
-
-@dataclass(frozen=True)
-class CostDot:
-    """A chatbot under a detector."""
-
-    x: float
-    y: float
-    low: float | None
-    high: float | None
-    detector: int
-    """Place of the detector, which chooses the colour."""
-    title: str
 
 
 @dataclass(frozen=True)
@@ -59,7 +99,7 @@ class CostPlot:
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     names: tuple[CostName, ...]
-    dots: tuple[CostDot, ...]
+    dots: tuple[Dot, ...]
 
 
 class CostMeasure(NamedTuple):
@@ -76,32 +116,20 @@ _TOKENS = CostMeasure("tokens_per_reply", "tokens a reply", 0)
 _CALLS = CostMeasure("calls_per_reply", "model calls a reply", 2)
 
 
-class CostChart(Chart):
-    """Draws tokens a reply against HPT-1; where servers did not tell them, model calls."""
-
-    TITLE = "Cost against quality"
-    ORDER = 30
-
-    @classmethod
-    def caption(cls, rows: Sequence[Row]) -> str:
-        """Return the title with what costs are counted in, and why it is not tokens."""
-        measure = choose_cost_measure(rows)
-        title = f"{cls.TITLE}: {measure.label}, and HPT-1; left and low is better"
-        silent = dict.fromkeys(
-            row.chatbot for row in rows if row.hpt_1 is not None and row.tokens_per_reply is None
-        )
-        if measure is _TOKENS or not silent:
-            return title
-        return f"{title}. The server did not tell all tokens of {', '.join(silent)}."
-
-    @classmethod
-    def svg(cls, rows: Sequence[Row]) -> str:
-        """Return a dot for each chatbot and detector; nothing where no costs are known."""
-        plot = lay_out_costs(rows)
-        if plot is None:
-            return ""
-        title, box = cls.caption(rows), {"width": WIDTH, "left": LEFT, "right": RIGHT}
-        return render_part("hallulab.simulator.report", "cost.html", title=title, plot=plot, box=box)
+def draw_costs(rows: Sequence[Row]) -> tuple[str, str] | None:
+    """Draw tokens a reply against HPT-1; model calls where servers did not report all tokens."""
+    plot = lay_out_costs(rows)
+    if plot is None:
+        return None
+    measure = choose_cost_measure(rows)
+    title = f"Cost against quality: {measure.label}, and HPT-1; left and low is better"
+    silent = dict.fromkeys(
+        row.chatbot for row in rows if row.hpt_1 is not None and row.tokens_per_reply is None
+    )
+    if measure is not _TOKENS and silent:
+        title += f". The server did not report all tokens of {', '.join(silent)}."
+    box = {"width": WIDTH, "left": LEFT, "right": RIGHT}
+    return title, render_part("hallulab.simulator.report", "cost.html", title=title, plot=plot, box=box)
 
 
 def choose_cost_measure(rows: Sequence[Row]) -> CostMeasure:
@@ -134,17 +162,16 @@ def lay_out_costs(rows: Sequence[Row]) -> CostPlot | None:
     dots = []
     for row, cost, hpt in known:
         number, ci95 = detectors.index(row.detector), row.hpt_1_ci95
-        ends = "" if ci95 is None else f", 95% interval {ci95[0]:.2f} to {ci95[1]:.2f}"
         dots.append(
-            CostDot(
-                x=round(place_x(cost) + (number - (len(detectors) - 1) / 2) * _APART, 2),
+            Dot(
+                x=round(place_x(cost) + (number - (len(detectors) - 1) / 2) * APART, 2),
                 y=place_y(hpt),
                 low=None if ci95 is None else place_y(ci95[0]),
                 high=None if ci95 is None else place_y(ci95[1]),
                 detector=number,
                 title=(
                     f"{row.chatbot}{mark(row)}, {row.detector}: {cost:,.{measure.digits}f} {measure.label}, "
-                    f"{hpt:.2f}{ends}"
+                    f"{hpt:.2f}{describe_interval(ci95)}"
                 ),
             )
         )
@@ -174,3 +201,7 @@ def _place_names(at: dict[str, float]) -> list[CostName]:
         ends[line] = middle + half
         placed.append(CostName(text, x, round(middle, 2), (line + 1) * _LINE))
     return placed
+
+
+CHARTS: Sequence[Chart] = (draw_hallucinations, draw_accuracy, draw_costs)
+"""From left to right, as the page has them."""
