@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.compare.summary import RunSummary
-from hallulab.simulator.compare.unpaired import compare_unpaired
 from hallulab.simulator.metrics.comparison import ALPHA
 from hallulab.simulator.metrics.hallucinations import Tally
 from hallulab.simulator.metrics.pairs import RATES, ByPlace, RateName, index_by_place, pair_places
@@ -26,6 +25,7 @@ from hallulab.simulator.statistics.intervals import (
     sum_by_cluster,
 )
 from hallulab.simulator.statistics.sums import Person
+from hallulab.simulator.statistics.unpaired import compare_unpaired
 
 
 class DifferenceLine(Frozen):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hallulab.scenarios.text.wording import shorten_line
@@ -15,7 +15,7 @@ from hallulab.simulator.records.folder import RunFolder
 MOST_OF_A_KIND = 50
 """Changed turns of each kind and run that are shown with their texts."""
 
-_Key = tuple[str, int, str]
+TurnKey = tuple[str, int, str]
 """Conversation, turn and detector."""
 
 
@@ -48,6 +48,20 @@ def list_flagged(texts: TurnTexts, most: int | None = None) -> list[tuple[str, s
     ]
 
 
+def quote_turns(
+    turns: Iterable[ChangedTurn], folder: RunFolder, chosen: Sequence[ChangedTurn]
+) -> tuple[ChangedTurn, ...]:
+    """Return turns with the texts that the run's folder has of the chosen ones.
+
+    Raises:
+        UsageError: a journal is damaged.
+    """
+    after = _read(folder, [_get_key(turn, "after") for turn in chosen])
+    return tuple(
+        turn.model_copy(update={"texts": _join(None, after.get(_get_key(turn, "after")))}) for turn in turns
+    )
+
+
 def add_texts(compared: RunsCompared, folders: Sequence[RunFolder | None]) -> RunsCompared:
     """Return the comparison with the texts of the changed turns that are shown.
 
@@ -69,7 +83,7 @@ def add_texts(compared: RunsCompared, folders: Sequence[RunFolder | None]) -> Ru
 
 
 def _add_to_run(
-    run: RunCompared, shown: Collection[int], before: Mapping[_Key, _Said], after: Mapping[_Key, _Said]
+    run: RunCompared, shown: Collection[int], before: Mapping[TurnKey, _Said], after: Mapping[TurnKey, _Said]
 ) -> RunCompared:
     turns = tuple(
         turn.model_copy(
@@ -82,7 +96,7 @@ def _add_to_run(
     return run.model_copy(update={"turns": run.turns.model_copy(update={"turns": turns})})
 
 
-def _get_key(turn: ChangedTurn, side: str) -> _Key:
+def _get_key(turn: ChangedTurn, side: str) -> TurnKey:
     return getattr(turn, f"conversation_{side}"), turn.index, turn.detector
 
 
@@ -99,7 +113,7 @@ def _join(before: _Said | None, after: _Said | None) -> TurnTexts | None:
     )
 
 
-def _read(folder: RunFolder | None, keys: Sequence[_Key]) -> dict[_Key, _Said]:
+def _read(folder: RunFolder | None, keys: Sequence[TurnKey]) -> dict[TurnKey, _Said]:
     """Read what was said in turns of a run."""
     if folder is None or not keys:
         return {}
@@ -107,7 +121,7 @@ def _read(folder: RunFolder | None, keys: Sequence[_Key]) -> dict[_Key, _Said]:
     for conversation, index, detector in keys:
         wanted[conversation].add((index, detector))
     journals = folder.read_journals().current(folder.read_experiment())
-    found: dict[_Key, _Said] = {}
+    found: dict[TurnKey, _Said] = {}
     for chat, verdicts in journals.about(lambda head: head.id in wanted).judged():
         judged = index_by_detector(verdicts)
         for index, detector in wanted[chat.id]:

@@ -16,9 +16,9 @@ from hallulab.scenarios.text.wording import (
     format_with_interval,
     render_one_line,
 )
-from hallulab.simulator.compare.markdown import LONGEST, escape_markdown
 from hallulab.simulator.compare.turns import ChangedTurn, FoundInTurn
 from hallulab.simulator.gate.result import GateLine, GateResult
+from hallulab.simulator.show.markdown import LONGEST, escape_markdown
 
 SHOWN = 10
 """Most turns that are listed of each kind."""

@@ -109,7 +109,11 @@ class DotPlot:
 
 
 def draw_dots(
-    title: str, points: Sequence[DotPoint], steps: Sequence[float], label: Callable[[float], str]
+    title: str,
+    points: Sequence[DotPoint],
+    steps: Sequence[float],
+    label: Callable[[float], str],
+    names: Sequence[str] = (),
 ) -> str:
     """Return a dot and its interval for each point as an SVG element.
 
@@ -118,14 +122,18 @@ def draw_dots(
         points: the numbers, those of a chatbot in one group.
         steps: grid lines, from end to end of the axis.
         label: text of a grid line.
+        names: detectors in the order of their colours; empty: that of the points.
     """
     box = {"width": WIDTH, "left": LEFT, "top": TOP}
-    plot = lay_out_dots(points, steps, label)
+    plot = lay_out_dots(points, steps, label, names)
     return render_part(__package__, "dots.html", title=title, plot=plot, box=box)
 
 
 def lay_out_dots(
-    points: Sequence[DotPoint], steps: Sequence[float], label: Callable[[float], str]
+    points: Sequence[DotPoint],
+    steps: Sequence[float],
+    label: Callable[[float], str],
+    names: Sequence[str] = (),
 ) -> DotPlot:
     """Lay out what `draw_dots` draws."""
     chatbots = list(dict.fromkeys(point.chatbot for point in points))
@@ -145,7 +153,7 @@ def lay_out_dots(
                 y=top + (detectors.index(point.detector) + 0.5) * _LINE,
                 low=place(point.ci95[0]) if point.ci95 else None,
                 high=place(point.ci95[1]) if point.ci95 else None,
-                detector=detectors.index(point.detector),
+                detector=(names or detectors).index(point.detector),
                 title=point.title,
             )
             for point in points

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 _PACKAGE = "hallulab.simulator.viewer"
-_COMPARE = "hallulab.simulator.compare"
 
 A_PAGE = 50
 """Conversations on a page of the list."""
@@ -342,6 +341,6 @@ def _render(template: str, **values: Any) -> Response:
 
 @cache
 def _load(name: str) -> Template:
-    environment = make_environment(_PACKAGE, _COMPARE)
+    environment = make_environment(_PACKAGE)
     environment.globals.update(mark=mark)
     return environment.get_template(name)

@@ -5,10 +5,10 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.compare.differences import DifferenceLine, compare_tallies, count_summary
 from hallulab.simulator.compare.runs import compare_runs
-from hallulab.simulator.compare.unpaired import compare_unpaired
 from hallulab.simulator.metrics.comparison import compare
 from hallulab.simulator.metrics.run_sums import sum_tallies
 from hallulab.simulator.statistics.intervals import Ratio
+from hallulab.simulator.statistics.unpaired import compare_unpaired
 from tests.simulator.compare.made import Found, found
 
 SIX = [f"p{number}" for number in range(6)]

@@ -23,7 +23,6 @@ from hallulab.simulator.show.columns import (
     format_csv,
 )
 from hallulab.simulator.show.document import GroupedTable
-from hallulab.simulator.show.markdown import render_glossary
 from hallulab.simulator.show.terminal import build_table
 from tests.simulator.bench.test_page import page as bench_page
 from tests.simulator.report.test_page import page as run_page
@@ -136,12 +135,6 @@ def test_formats() -> None:
         build_grouped_format()(None),
     ) == ("1,234,567", "1,234.6", "–")
     assert format_counts({"max_turns": 3, "loop": 1}) == "loop 1, max turns 3"
-
-
-def test_the_glossary_has_the_hints() -> None:
-    assert render_glossary((NAME,)) == (
-        "| column | field | meaning |\n|---|---|---|\n| Name | `name` | what it is called |\n"
-    )
 
 
 @pytest.mark.parametrize("column", [one for columns in (*RUN, *BENCH.values()) for one in columns])
