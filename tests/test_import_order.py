@@ -24,7 +24,6 @@ ROOMS = {
         {"metrics", "decide"},
         {"report", "bench"},
         {"compare"},
-        {"gate"},
         {"stress", "annotate"},
         {"chat"},
         {"viewer"},

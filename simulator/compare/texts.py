@@ -128,7 +128,10 @@ def _read(folder: RunFolder | None, keys: Sequence[TurnKey]) -> dict[TurnKey, _S
             if index >= len(chat.turns):
                 continue
             turn, verdict = chat.turns[index], judged.get(detector, {}).get(index)
-            spans = () if verdict is None else verdict.spans or ()
+            # The severest first: a summary quotes only the first.
+            spans = sorted(
+                () if verdict is None else verdict.spans or (), key=lambda span: -(span.severity or 0.0)
+            )
             found[chat.id, index, detector] = _Said(
                 user=shorten_line(turn.user),
                 reply=shorten_line(turn.reply),

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import hallulab
+from hallulab.simulator.compare.gate_command import GateWarning
 from hallulab.simulator.compare.summary import RunSummary, summarize_run
-from hallulab.simulator.gate.regression import GateWarning
 from hallulab.simulator.records.folder import RunFolder
 from tests.demo import EXPERIMENT, MODEL, RECORDING
 from tests.hallulab.test_front_door import modules_after

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.simulator.compare.gated import checks_of, judge, run_of
 from tests.simulator.compare.made import found
-from tests.simulator.gate.runs import checks_of, judge, run_of
 
 
 def test_a_run_passes_against_itself() -> None:

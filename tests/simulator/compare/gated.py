@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hallulab.scenarios.transcript import Span
+from hallulab.simulator.compare.gate import judge_run
+from hallulab.simulator.compare.gate_result import GateCheck, GateResult, GateRules, Rule
 from hallulab.simulator.compare.summary import RunSummary
-from hallulab.simulator.gate.judge import judge_run
-from hallulab.simulator.gate.result import GateCheck, GateResult, Rule
-from hallulab.simulator.gate.rules import GateRules
 from tests.builders import conversation, scored
 from tests.simulator.compare.made import found, summarized
 

@@ -14,16 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.compare.summary import read_summary, summarize_run
+from hallulab.simulator.compare.gate import gate_folder
+from hallulab.simulator.compare.gate_document import build_document
+from hallulab.simulator.compare.gate_result import GateRules
+from hallulab.simulator.compare.summary import summarize_run
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.gate.markdown import render_markdown
-from hallulab.simulator.gate.quotations import add_quotations
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.show.markdown import render_markdown
 from tests.demo import MODEL
 from tests.places import RECORDINGS, ROOT
-from tests.simulator.gate.runs import judge
+from tests.simulator.compare.gated import judge
 
 RunOf = Callable[..., RunFolder]
 """Kind of the bot, detector and prompt of the pack → its run."""
@@ -89,12 +91,12 @@ def test_a_change_that_makes_the_bot_worse_is_blocked(
     baseline = tmp_path / "baseline.json"
     baseline.write_text(summarize_run(before).text())
     assert baseline.stat().st_size < 20_000
-    result = judge(summarize_run(after), read_summary(baseline))
+    result = gate_folder(after, baseline, GateRules())
     [line] = result.lines
     assert (result.verdict, line.personas) == ("blocked", 13)
     assert (line.before, line.now, line.p_worse) == (0.615385, 1.269231, 0.003906)
-    comment = render_markdown(add_quotations(result, after))
-    assert comment.startswith("### ❌ hallulab gate: Blocked: vanilla against the baseline agent.\n")
+    comment = render_markdown(build_document(result))
+    assert comment.startswith("### hallulab gate: ❌ Blocked: vanilla against the baseline agent.\n")
     assert "kind of chatbot bot: agent → vanilla" in comment
 
 

@@ -1,4 +1,4 @@
-"""The gate for tests: an assertion that a run is no worse than a baseline."""
+"""The gate as a command, and as an assertion for tests."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from hallulab.scenarios.arguments import check_arguments
+from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.text.wording import clean_for_terminal
+from hallulab.simulator.compare.gate import gate_folder
+from hallulab.simulator.compare.gate_document import build_document, describe_turn, render_junit
+from hallulab.simulator.compare.gate_result import GateResult, GateRules, read_severity
 from hallulab.simulator.compare.turns import ChangedTurn
-from hallulab.simulator.gate.command import gate_folder
-from hallulab.simulator.gate.result import GateResult
-from hallulab.simulator.gate.rules import GateRules
-from hallulab.simulator.gate.terminal import describe_turn
+from hallulab.simulator.options.commands import GateOptions
 from hallulab.simulator.options.groups import StrPath, to_path
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import check_outputs
+from hallulab.simulator.show.markdown import render_markdown
 
 SHOWN = 5
 """Most turns of each kind in the message of a failure."""
@@ -33,6 +36,40 @@ class InFolder(Protocol):
     def path(self) -> Path:
         """The folder."""
         ...
+
+
+def gate_from_options(options: GateOptions) -> GateResult:
+    """Judge a run by a baseline, and write what was asked for.
+
+    Raises:
+        UsageError: an option is wrong, or a file cannot be used.
+        OperationalError: an output cannot be written; no one is then.
+    """
+    files = {
+        "--markdown": to_path(options.markdown),
+        "--junit": to_path(options.junit),
+        "--json": to_path(options.json_file),
+    }
+    folder, baseline, planted = RunFolder(Path(options.run)), Path(options.against), to_path(options.planted)
+    rules = GateRules(
+        severity_guard=read_severity(options.severity_guard),
+        max_hpt=options.max_hpt,
+        min_coverage=options.min_coverage,
+        require_calibrated=options.require_calibrated,
+        planted=planted,
+    )
+    check_outputs(files, inputs=[*folder.files, baseline, planted])
+    result = gate_folder(folder, baseline, rules)
+    document = build_document(result)
+    texts = {
+        "--markdown": render_markdown(document),
+        "--junit": render_junit(result),
+        "--json": f"{result.model_dump_json(indent=2)}\n",
+    }
+    wanted = {path: texts[flag] for flag, path in files.items() if path is not None}
+    if wanted:
+        write_together(wanted)
+    return result
 
 
 @check_arguments

@@ -6,11 +6,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from hallulab.simulator.compare.gate_document import build_document, render_junit
+from hallulab.simulator.compare.gate_result import GateCheck, GateResult
 from hallulab.simulator.compare.turns import TurnTexts
-from hallulab.simulator.gate.junit import render_junit
-from hallulab.simulator.gate.markdown import quote_code, render_markdown
-from hallulab.simulator.gate.result import GateCheck, GateResult
-from tests.simulator.gate.runs import judge, run_of
+from hallulab.simulator.show.markdown import render_markdown
+from tests.simulator.compare.gated import judge, run_of
 
 HOSTILE = "x ``` <img src=x onerror=alert(1)> [l](http://e.org) @you | a\n\n# b \x00\x1b[2J\u202e\ud800 `y`"
 """A text with what Markdown, HTML, XML and a terminal would obey."""
@@ -25,46 +25,40 @@ def blocked(text: str = "Rs 500") -> GateResult:
 
 
 def test_the_comment_has_verdict_changes_and_numbers_in_this_order() -> None:
-    text = render_markdown(blocked())
+    text = render_markdown(build_document(blocked()))
     assert text.splitlines()[:11] == [
-        "### ❌ hallulab gate: Blocked: now against the baseline before.",
+        "### hallulab gate: ❌ Blocked: now against the baseline before.",
         "",
-        "- **bot by d: HPT-1 0.00 → 1.00 on 6 personas, p = 0.016; below 0.025 blocks**",
+        "- bot by d: HPT-1 0.00 → 1.00 on 6 personas, p = 0.016; below 0.025 blocks",
         "",
-        "#### New hallucinations: 6 turns",
+        "**New hallucinations (6)**",
         "",
-        "- bot by d, ` p0 `, turn 1, 0 → 1 hallucinations  ",
-        "  ` Rs 500 `",
-        "- bot by d, ` p1 `, turn 1, 0 → 1 hallucinations",
-        "- bot by d, ` p2 `, turn 1, 0 → 1 hallucinations",
-        "- bot by d, ` p3 `, turn 1, 0 → 1 hallucinations",
+        "- bot by d, p0, turn 1: 0 → 1 hallucinations",
+        "  - flagged: Rs 500",
+        "- bot by d, p1, turn 1: 0 → 1 hallucinations",
+        "- bot by d, p2, turn 1: 0 → 1 hallucinations",
+        "- bot by d, p3, turn 1: 0 → 1 hallucinations",
     ]
     assert "| bot | d | 6 | 0.00 | 1.00 | 1.00 | 0.016 | 100% | 100% |" in text.splitlines()
 
 
 def test_more_than_ten_turns_are_counted() -> None:
-    text = render_markdown(judge(run_of(*[1] * 12, reply="two three"), run_of(*[0] * 12, name="before")))
+    result = judge(run_of(*[1] * 12, reply="two three"), run_of(*[0] * 12, name="before"))
+    text = render_markdown(build_document(result))
     assert text.count("0 → 1 hallucinations") == 10
-    assert "- and 2 more\n" in text
+    assert "- … and 2 more\n" in text
 
 
 def test_a_blind_gate_says_so_above_everything_else() -> None:
-    text = render_markdown(judge(run_of(0), run_of(0, name="before")))
+    text = render_markdown(build_document(judge(run_of(0), run_of(0, name="before"))))
     assert text.splitlines()[2].startswith("> **Warning:** this gate cannot see a regression: 1 persona")
 
 
-def test_a_quotation_is_a_code_span_of_one_line() -> None:
-    assert quote_code(HOSTILE) == (
-        "```` x ``` <img src=x onerror=alert(1)> [l](http://e.org) @you | a # b ��[2J�� `y` ````"
-    )
-    assert quote_code("a" * 200, longest=5) == "` aaaa… `"
-
-
 def test_a_hostile_quotation_stays_in_its_line() -> None:
-    text = render_markdown(blocked(HOSTILE))
+    text = render_markdown(build_document(blocked(HOSTILE)))
     [line] = [line for line in text.splitlines() if "onerror" in line]
-    assert line.strip().startswith("```` ")
-    assert line.strip().endswith(" ````")
+    assert line.startswith("  - flagged: x &#96;&#96;&#96; &#60;img src=x onerror=alert(1)&#62; &#91;l&#93;")
+    assert not set("`<>[]@|\x00\x1b\u202e") & set(line)
 
 
 def test_junit_has_a_testcase_for_each_line_and_rule() -> None:
