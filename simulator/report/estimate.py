@@ -1,8 +1,8 @@
-"""What a whole experiment would cost, told from two personas: `hallulab run --estimate`.
+"""The cost of a whole experiment, estimated from two personas: `hallulab run --estimate`.
 
 The two are the experiment's first. Each of them has its conversations with every chatbot, and these are
 judged. Users differ, so every number has a range: that of all users being like the cheaper, or like the
-dearer of the two. It is no interval: two personas do not tell how far others are from them.
+dearer of the two. It is no interval: two personas do not show how far others are from them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from hallulab.simulator.records.config import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.prices import Prices, compute_money
 from hallulab.simulator.show.columns import Column
-from hallulab.simulator.show.printing import print_line, print_table
-from hallulab.simulator.show.terminal import build_console
+from hallulab.simulator.show.document import Document, GroupedTable, Paragraph
+from hallulab.simulator.show.terminal import print_document
 
 
 class Range(Frozen):
@@ -162,19 +162,23 @@ _MONEY = Column("Money", "money", "what they cost by the experiment's `prices`",
 
 def print_estimate(found: CostEstimate, folder: RunFolder, console: Console | None = None) -> None:
     """Print what the whole experiment will cost, and where the personas that were played are."""
-    shown = console or build_console()
     heading = (
         f"{format_count(found.users, 'user')} with {format_count(found.chatbots, 'chatbot')} each, "
-        f"told from {format_count(found.played, 'persona')}:"
+        f"estimated from {format_count(found.played, 'persona')}:"
     )
-    print_table(shown, heading, (*_COLUMNS, _MONEY) if found.priced else _COLUMNS, [found.roles])
-    print_line(
-        shown,
+    noun = choose_noun(found.played, "persona is", "personas are")
+    sentences = [
         "In brackets: if all users were as the cheapest, or as the dearest of those played. Others may cost "
         "less or more.",
-    )
+        *(
+            ()
+            if found.priced
+            else ("Money is unknown: the experiment has no `prices` (docs/experiment.md).",)
+        ),
+        f"The {noun} in {folder.path}; the same command without --estimate goes on from there, with --out "
+        f"{folder.path}.",
+    ]
     if not found.priced:
-        print_line(shown, "Money is unknown: the experiment has no `prices` (docs/experiment.md).")
-    where = f"goes on from there, with --out {folder.path}"
-    noun = choose_noun(found.played, "persona is", "personas are")
-    print_line(shown, f"The {noun} in {folder.path}; the same command without --estimate {where}.")
+        sentences.insert(1, "Money is unknown: the experiment has no `prices` (docs/experiment.md).")
+    table = GroupedTable((*_COLUMNS, _MONEY) if found.priced else _COLUMNS, [found.roles], heading)
+    print_document(Document("run", "Estimate", lead=[table, *map(Paragraph, sentences)]), console)

@@ -129,4 +129,4 @@ def _render_case(case: Case) -> Iterator[str]:
     note = f" ({case.note})" if case.note else ""
     yield f"- {escape_markdown(f'{case.where}: {case.text}{note}')}"
     for quotation in case.quotations:
-        yield f"  - {quotation.label}: {escape_markdown(quotation.text)}"
+        yield f"  - {escape_markdown(f'{quotation.label}: {quotation.text}')}"

@@ -68,7 +68,7 @@ def _print_cases(part: Cases, console: Console) -> None:
         note = f"; {case.note}" if case.note else ""
         print_line(console, f"- {case.where}: {case.text}{note}")
         for quotation in case.quotations:
-            line = Text(f"{quotation.label}: {render_one_line(quotation.text)}")
+            line = Text(render_one_line(f"{quotation.label}: {quotation.text}"))
             console.print(Padding(line, (0, 0, 0, 4)))
     if part.number > MOST_CASES:
         print_line(console, f"… and {part.number - MOST_CASES} more; --json and --html have them.")
@@ -99,7 +99,8 @@ def build_table(table: GroupedTable, *, narrow: bool) -> Table:
         made.add_section()
         if table.by and narrow:
             by = "by " if table.by == "detector" else ""
-            made.add_row(Text(f"{by}{shorten_line(getattr(group[0], table.by))}"))
+            name = Column("", table.by).of(group[0])
+            made.add_row(Text(f"{by}{shorten_line(name)}"))
         for row in group:
             made.add_row(*(Text(_format_cell(column, row, table.bound, gap)) for column in shown))
     return made
