@@ -67,7 +67,7 @@ class DifferenceRow:
     hpt_1: DifferenceLine
     """The difference of HPT-1."""
     tokacc_1: DifferenceLine
-    """That of TokAcc-1."""
+    """The difference of TokAcc-1."""
 
     @property
     def how(self) -> str:
@@ -153,7 +153,7 @@ COSTS = (
            _ONE, short="Calls\nbefore"),
     Column("After", "after.calls", "the same in the run", _ONE, short="after"),
     Column("Tokens before", "before.tokens", "mean of tokens read and written a conversation; a dash "
-           "where the server did not tell those of an answered call", GROUPED, short="Tokens\nbefore"),
+           "where the server did not report those of an answered call", GROUPED, short="Tokens\nbefore"),
     Column("After", "after.tokens", "the same in the run", GROUPED, short="after"),
     Column("Seconds before", "before.seconds", "mean sum of latencies a conversation", _ONE,
            short="Seconds\nbefore"),

@@ -188,11 +188,14 @@ def _warn_of_blindness(lines: Sequence[GateLine]) -> Iterator[str]:
     blind = [line for line in lines if line.is_blind]
     counts = list(dict.fromkeys(line.describe_pairs() for line in blind))
     if blind and len(blind) == len(lines) and len(counts) == 1:
-        yield f"this gate cannot see a regression: {counts[0]}. Run more, and make the baseline anew."
+        yield (
+            f"not enough personas to detect a regression: {counts[0]}. "
+            "Add personas and recreate the baseline."
+        )
         return
     for count in counts:
         names = [f"{line.chatbot} by {line.detector}" for line in blind if line.describe_pairs() == count]
-        yield f"this gate cannot see a regression of {join_names(names)}: {count}."
+        yield f"not enough personas to detect a regression of {join_names(names)}: {count}."
 
 
 def _warn_of_failures(before: RunSummary, now: RunSummary, chatbot: str) -> Iterator[str]:
@@ -205,13 +208,13 @@ def _warn_of_failures(before: RunSummary, now: RunSummary, chatbot: str) -> Iter
         yield f"{chatbot}: {format_count(new, 'conversation')} failed, {old} in the baseline."
     missing = held.keys() - own.keys()
     if missing:
-        yield f"{chatbot}: the run lacks {format_count(len(missing), 'conversation')} of the baseline."
+        yield f"{chatbot}: {format_count(len(missing), 'conversation')} of the baseline missing in the run."
 
 
 def _warn_of_others(before: RunSummary, now: RunSummary) -> Iterator[str]:
     chatbots = [name for name in now.chatbots if name not in before.chatbots]
     if chatbots:
-        yield f"not compared: the baseline lacks {join_names(chatbots)}."
+        yield f"not compared: {join_names(chatbots)}, missing in the baseline."
     detectors = [name for name in now.detectors if name not in before.detectors]
     if detectors:
         yield f"not compared: the baseline was not judged by {join_names(detectors)}."

@@ -22,7 +22,7 @@ from hallulab.simulator.statistics.prevalence import (
     require_measured,
 )
 
-ANEW = "make the baseline anew with `hallulab baseline RUN`"
+RECREATE = "recreate the baseline with `hallulab baseline RUN`"
 REMEDY = "fit it with `hallulab calibrate`, or measure it on planted errors and give --planted (docs/gate.md)"
 
 
@@ -49,7 +49,7 @@ class Totals:
 
     @property
     def coverage(self) -> float | None:
-        """Scored turns over all turns and the replies that failed conversations lack."""
+        """Scored turns over all turns and the missing replies of failed conversations."""
         asked = self.turns + self.failed
         return self.scored / asked if asked else None
 
@@ -79,7 +79,7 @@ def check_comparable(
     old_totals: Mapping[LineKey, Totals],
     totals: Mapping[LineKey, Totals],
 ) -> Iterator[GateCheck]:
-    """Yield a check for all that the baseline has and the run lacks, or one that nothing is lacking.
+    """Yield a check for everything of the baseline that is missing in the run, or one that nothing is.
 
     A gate that passes what it could not measure would be none: a chatbot that is gone because it failed
     looks like one that nobody asked for.
@@ -93,7 +93,7 @@ def check_comparable(
         totals: of the run.
     """
     if compared.not_comparable:
-        refused = [_refuse(f"{reason}: {ANEW}") for reason in compared.not_comparable]
+        refused = [_refuse(f"{reason}: {RECREATE}") for reason in compared.not_comparable]
     else:
         refused = [*_list_missing(before, now), *_list_unmeasured(lines, old_totals, totals)]
     yield from refused or [
@@ -102,15 +102,15 @@ def check_comparable(
 
 
 def _list_missing(before: RunSummary, now: RunSummary) -> Iterator[GateCheck]:
-    """Yield a refusal for each chatbot and detector of the baseline that the run lacks, or has by name."""
+    """Yield a refusal for each chatbot and detector of the baseline that the run has not, or not so."""
     for chatbot in before.chatbots:
         if chatbot not in now.chatbots:
-            yield _refuse(f"the baseline has it, the run does not: run it, or {ANEW}", chatbot)
+            yield _refuse(f"the baseline has it, the run does not: run it, or {RECREATE}", chatbot)
         elif _has_held(before, chatbot) and not _has_held(now, chatbot):
             yield _refuse("every conversation of the run failed, and a failure is never clean", chatbot)
     for detector in before.detectors:
         if detector not in now.detectors:
-            message = f"it judged the baseline, not the run: `hallulab detect` judges it, or {ANEW}"
+            message = f"it judged the baseline, not the run: `hallulab detect` judges it, or {RECREATE}"
             yield _refuse(message, detector=detector)
         elif different := _explain_versions(before, now, detector):
             yield _refuse(different, detector=detector)
@@ -128,14 +128,14 @@ def _explain_versions(before: RunSummary, now: RunSummary, detector: str) -> str
     old, new = ("unknown" if made is None else made.version or "unknown" for made in (one, two))
     return (
         f"version {new} judged the run, {old} the baseline (other options, "
-        f"prompts, threshold, model or code), so their numbers mean different things: {ANEW}"
+        f"prompts, threshold, model or code), so their numbers mean different things: {RECREATE}"
     )
 
 
 def _list_unmeasured(
     lines: Sequence[GateLine], old_totals: Mapping[LineKey, Totals], totals: Mapping[LineKey, Totals]
 ) -> Iterator[GateCheck]:
-    """Yield a refusal for each line that the baseline can tell a regression of, and the run cannot."""
+    """Yield a refusal for each line that has enough personas in the baseline, and too few in the run."""
     for line in lines:
         key = (line.chatbot, line.detector)
         if old_totals[key].scored and not totals[key].scored:
@@ -145,7 +145,7 @@ def _list_unmeasured(
             few = f"only {line.personas}" if line.personas else "too few"
             yield _refuse(
                 f"of the baseline's {old_totals[key].personas} personas {few} are scored in "
-                f"the run, {line.personas_needed} needed: run them, or {ANEW}",
+                f"the run, {line.personas_needed} needed: run them, or {RECREATE}",
                 *key,
             )
 
@@ -192,7 +192,7 @@ def _describe_errors(errors: DetectorErrors | None) -> tuple[bool, str]:
     of_clean, of_wrong = rates
     found = f"sensitivity {of_wrong:.0%}, specificity {1 - of_clean:.0%}, by {errors.source}"
     if of_wrong <= of_clean:
-        return True, f"its flags do not tell wrong replies from clean ones ({found})"
+        return True, f"its flags do not separate wrong replies from clean ones ({found})"
     return False, found
 
 
@@ -200,7 +200,7 @@ def check_worse(line: GateLine) -> GateCheck:
     """Return whether a line is worse beyond the noise."""
     is_worse = line.p_worse is not None and line.p_worse < LEVEL
     if line.is_blind or line.before is None or line.now is None or line.p_worse is None:
-        found = f"cannot see a regression: {line.describe_pairs()}"
+        found = f"cannot detect a regression: {line.describe_pairs()}"
     else:
         found = (
             f"HPT-1 {line.before:.2f} → {line.now:.2f} on {format_count(line.personas, 'persona')}, "

@@ -25,7 +25,7 @@ SHOWN = 5
 
 
 class GateWarning(UserWarning):
-    """What a gate's verdict does not say by itself, such as that it has too few personas to see anything."""
+    """A limit of a gate's verdict, such as too few personas to detect anything."""
 
 
 @runtime_checkable

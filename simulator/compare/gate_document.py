@@ -93,7 +93,7 @@ def build_document(result: GateResult) -> Document:
             Section("changed", "", [*_list_lines(severe, own)], on=TERMINAL),
             Section(
                 "setup",
-                "Changes",
+                "Changes" if changes else "",
                 [
                     *(() if not changes else (Paragraph("changed since the baseline:", on=TERMINAL),)),
                     *(Paragraph(change, on=TERMINAL) for change in changes),
@@ -171,7 +171,7 @@ _ELEMENTS = {"failed": "failure", "not comparable": "error", "not tested": "skip
 
 
 def render_junit(result: GateResult) -> str:
-    """Return the text of a JUnit file: a testcase for each check, and what is told beside them."""
+    """Return the text of a JUnit file: a testcase for each check, with the warnings beside them."""
     counts = {kind: sum(one.outcome == kind for one in result.checks) for kind in _ELEMENTS}
     suite = ElementTree.Element(
         "testsuite",
@@ -184,8 +184,8 @@ def render_junit(result: GateResult) -> str:
     )
     for check in result.checks:
         _add_testcase(suite, check)
-    told = ElementTree.SubElement(suite, "system-out")
-    told.text = _clean("\n".join([result.headline, *result.setup, *result.warnings]))
+    output = ElementTree.SubElement(suite, "system-out")
+    output.text = _clean("\n".join([result.headline, *result.setup, *result.warnings]))
     suites = ElementTree.Element("testsuites", name="hallulab gate")
     suites.append(suite)
     ElementTree.indent(suites)

@@ -15,7 +15,7 @@ from hallulab.simulator.metrics.comparison import ALPHA
 from hallulab.simulator.statistics.intervals import Interval, Rounded
 
 Rule = Literal["comparable", "calibrated", "worse", "severe", "max-hpt", "min-coverage"]
-"""What is asked of a run. `comparable` and `calibrated`: whether it can be judged at all."""
+"""Question asked of a run. `comparable` and `calibrated` ask whether it can be judged at all."""
 Outcome = Literal["passed", "failed", "not tested", "not comparable"]
 """`not tested`: nothing could have failed it, such as a test of three personas."""
 GateVerdict = Literal["passed", "blocked", "not comparable"]
@@ -32,7 +32,7 @@ _SEVERITIES = "give a severity from 1 to 5, or off."
 
 @dataclass(frozen=True)
 class GateRules:
-    """What blocks a run beside a regression."""
+    """Limits that block a run, beside a regression."""
 
     severity_guard: float | None = 5.0
     """Severity from which a new hallucination blocks; None: none does."""
@@ -41,7 +41,7 @@ class GateRules:
     min_coverage: float | None = None
     """Least coverage of a chatbot under a detector, from 0 to 1; None: any."""
     require_calibrated: bool = False
-    """Whether a detector needs a known sensitivity and specificity."""
+    """A detector needs a known sensitivity and specificity."""
     planted: Path | None = None
     """JSON of `hallulab bench` on planted errors, from which they are known; None: calibrations are asked."""
 
@@ -90,7 +90,7 @@ class GateCheck(Frozen):
 
     @property
     def subject(self) -> str:
-        """What it is about, such as `vanilla by metarag`."""
+        """Chatbot and detector of the check, such as `vanilla by metarag`."""
         by = f"by {self.detector}" if self.detector else ""
         return " ".join(filter(None, (self.chatbot, by))) or "the run"
 
@@ -118,13 +118,13 @@ class GateLine(Frozen):
     hpt_1: Rounded | None
     """HPT-1 of the run over all its conversations."""
     coverage_before: Rounded | None
-    """Scored turns over turns of the baseline; a conversation that failed counts the reply that it lacks."""
+    """Scored turns over turns of the baseline; a conversation that failed counts its missing reply."""
     coverage: Rounded | None
     """The same of the run."""
 
     @property
     def is_blind(self) -> bool:
-        """Whether there are too few personas for the test to find anything."""
+        """There are too few personas for the test to find anything."""
         return self.personas < self.personas_needed
 
     def describe_pairs(self) -> str:
@@ -147,15 +147,15 @@ class GateResult(Frozen):
     """Name of the run that the baseline was made of."""
     lines: tuple[GateLine, ...]
     checks: tuple[GateCheck, ...]
-    """What was asked, and the answers."""
+    """The questions, and their answers."""
     severe: tuple[ChangedTurn, ...] = ()
     """Turns with new hallucinations of the guard's severity; those by noise alone do not block."""
     changed: tuple[ChangedTurn, ...] = ()
     """Turns whose verdicts changed, new ones first."""
     setup: tuple[str, ...] = ()
-    """What was changed between the two, a sentence each."""
+    """Changes between the two, a sentence each."""
     warnings: tuple[str, ...] = ()
-    """What the verdict does not say by itself, a sentence each."""
+    """Limits of the verdict, a sentence each."""
 
     @property
     def exit_code(self) -> int:
@@ -181,7 +181,7 @@ class GateResult(Frozen):
         against = f"{self.run} against the baseline {self.baseline}"
         if self.verdict == "passed":
             blind = all(line.is_blind for line in self.lines)
-            return f"Passed: {against}{', but a regression could not be seen' if blind else ''}."
+            return f"Passed: {against}{', but a regression could not be detected' if blind else ''}."
         if self.verdict == "blocked":
             return f"Blocked: {against}."
         return f"Not comparable: {against} cannot be judged."

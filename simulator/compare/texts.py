@@ -21,7 +21,7 @@ TurnKey = tuple[str, int, str]
 
 @dataclass(frozen=True)
 class _Said:
-    """What was said in a turn of one run."""
+    """Texts of a turn of one run."""
 
     user: str
     reply: str

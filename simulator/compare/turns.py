@@ -11,31 +11,30 @@ from hallulab.scenarios.transcript import Frozen, Number
 from hallulab.simulator.compare.summary import ConversationSummary, RunSummary, TurnSummary, VerdictSummary
 
 ChangeKind = Literal["new", "gone", "worse", "better"]
-"""What has become of a hallucinated turn."""
+"""Change of a hallucinated turn."""
 
 KINDS: tuple[ChangeKind, ...] = ("new", "gone", "worse", "better")
-"""In the order in which they are told."""
+"""In the order in which they are shown."""
 
 
 class FoundInTurn(Frozen):
-    """What a detector found in a turn of one run."""
+    """Verdict of a detector on a turn of one run."""
 
     outcome: Literal["scored", "not localised", "abstained", "failed", "missing"] = "missing"
-    """What came of it; `missing`: there is no verdict, or no such turn."""
+    """`missing`: there is no verdict, or no such turn."""
     flagged: bool = False
-    """Whether the reply is flagged."""
     spans: int = 0
     severity: Number | None = None
     """The highest severity; None: the detector rates none."""
 
     @property
     def judged(self) -> bool:
-        """Whether there is a verdict that says whether the turn is hallucinated."""
+        """There is a verdict on the turn."""
         return self.outcome in ("scored", "not localised")
 
     @property
     def hallucinated(self) -> bool:
-        """Whether there is a hallucination."""
+        """The verdict is a hallucination."""
         return self.flagged or self.spans > 0
 
 
@@ -49,9 +48,9 @@ class TurnTexts(Frozen):
     reply_after: str | None = None
     """The reply in the run; None: not known."""
     spans_before: tuple[str, ...] = ()
-    """What was flagged in the reference."""
+    """Flagged texts of the reference."""
     spans_after: tuple[str, ...] = ()
-    """What is flagged in the run."""
+    """Flagged texts of the run."""
 
 
 class ChangedTurn(Frozen):
@@ -62,7 +61,7 @@ class ChangedTurn(Frozen):
     `worse`, `better`: hallucinated in both, with a higher or lower severity, or else more or fewer
     hallucinations."""
     noise: bool
-    """Whether message, reply, passages, history and documents are the same in both runs, so that only the
+    """Message, reply, passages, history and documents are the same in both runs, so that only the
     detector's noise can be the reason."""
     chatbot: str
     detector: str
@@ -78,9 +77,7 @@ class ChangedTurn(Frozen):
     conversation_after: str
     """Identifier in the run."""
     before: FoundInTurn
-    """What the detector found in the reference."""
     after: FoundInTurn
-    """What it found in the run."""
     texts: TurnTexts | None = None
     """Its texts; None: not read, or not known."""
 
@@ -93,7 +90,7 @@ class TurnCounts(Frozen):
     compared: int
     """Turns with the same persona, seed and number that are judged in both runs."""
     same_reply: int
-    """Those of them with the same message, reply, passages and history."""
+    """Turns of these with the same message, reply, passages and history."""
     new: int
     """Turns that are hallucinated now and were not before, those included that were not judged before."""
     gone: int
@@ -107,7 +104,7 @@ class TurnCounts(Frozen):
     unjudged: int
     """Turns that were hallucinated before and are not judged now, or are not there."""
     new_unjudged: int = 0
-    """Those of `new` that the reference lacks or did not judge."""
+    """Turns of `new` without a verdict in the reference."""
     unlike: int = 0
     """Turns whose message, reply, passages or verdict are not the same, judged or not; one that only one run
     has is among them."""
@@ -128,7 +125,7 @@ class TurnPair:
     """A turn of a run beside the same turn of the reference, under one detector."""
 
     conversation: ConversationSummary
-    """That of the run."""
+    """The conversation of the run."""
     conversation_before: str
     """Identifier of that of the reference; empty: it has none."""
     index: int
@@ -136,11 +133,9 @@ class TurnPair:
     turn_before: TurnSummary | None
     turn_after: TurnSummary | None
     noise: bool
-    """Whether message, reply, passages, history and documents are the same."""
+    """Message, reply, passages, history and documents are the same."""
     before: FoundInTurn
-    """What the detector found in the reference."""
     after: FoundInTurn
-    """What it found in the run."""
 
     def describe(self, kind: ChangeKind) -> ChangedTurn:
         """Return the turn as one that has changed."""

@@ -113,7 +113,7 @@ class RunCounts:
         """Compute the report of what was counted.
 
         Raises:
-            UsageError: the journals hold two configurations of the same thing.
+            UsageError: the journals have two configurations of the same thing.
         """
         sums = self._counting.sums()
         tallied = Tallied(sums, mark_self_judged(build_rows(sums), self._run.claim_checks))
@@ -148,7 +148,7 @@ def read_report(path: str | Path) -> RunReport:
         flaw = f"field `{'.'.join(map(str, first['loc']))}`: {explain_error(first)}"
     except ValueError as error:
         flaw = f"not valid JSON ({error})"
-    raise UsageError(f"{path}: {flaw}. Make it anew with `hallulab report` on its run folder.")
+    raise UsageError(f"{path}: {flaw}. Recreate it with `hallulab report` on its run folder.")
 
 
 def render_headlines(report: RunReport) -> list[str]:

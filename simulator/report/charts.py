@@ -95,7 +95,7 @@ class CostPlot:
     """Where the plot begins, below the names."""
     floor: float
     across: str
-    """What the axis below counts."""
+    """Name of the axis below."""
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     names: tuple[CostName, ...]
@@ -103,11 +103,10 @@ class CostPlot:
 
 
 class CostMeasure(NamedTuple):
-    """What the axis of costs counts."""
+    """Unit of the axis of costs."""
 
     field: Literal["tokens_per_reply", "calls_per_reply"]
     label: str
-    """What stands below the axis."""
     digits: int
     """Decimals of a number of it."""
 

@@ -38,7 +38,7 @@ class Range(Frozen):
 
 
 class RoleEstimate(Frozen):
-    """What one role of the whole experiment will cost."""
+    """Expected cost of one role of the whole experiment."""
 
     role: str
     """`user`, `chatbot` or `detector`; `all` for all together."""
@@ -46,16 +46,16 @@ class RoleEstimate(Frozen):
     """Name of the chatbot or detector; for `user`, of the chatbot it talks to."""
     calls: Range
     prompt_tokens: Range | None
-    """Tokens read; None: a server did not tell them."""
+    """Tokens read; None: a server did not report them."""
     completion_tokens: Range | None
     """Tokens written; None: likewise."""
     tokens: Range | None
     money: Range | None
-    """What they cost by the experiment's `prices`; None: it is not known."""
+    """By the experiment's `prices`; None: it is not known."""
 
 
 class CostEstimate(Frozen):
-    """What a whole experiment will cost."""
+    """Expected cost of a whole experiment."""
 
     users: int
     """Users that talk with every chatbot."""
@@ -63,7 +63,6 @@ class CostEstimate(Frozen):
     played: int
     """Personas that were played."""
     priced: bool
-    """Whether the experiment has `prices`."""
     roles: tuple[RoleEstimate, ...]
     """By role and name, all together last."""
 
@@ -116,13 +115,13 @@ def _estimate_role(
     role: str, name: str, calls: Sequence[Sequence[Call]], users: int, prices: Prices
 ) -> RoleEstimate:
     spent = [sum_calls(some) for some in calls]
-    told = all(not one.untold for one in spent)
+    reported = all(not one.untold for one in spent)
     return RoleEstimate(
         role=role,
         name=name,
         calls=build_range([one.calls for one in spent], users) or Range(expected=0, low=0, high=0),
-        prompt_tokens=build_range([one.prompt_tokens for one in spent], users) if told else None,
-        completion_tokens=build_range([one.completion_tokens for one in spent], users) if told else None,
+        prompt_tokens=build_range([one.prompt_tokens for one in spent], users) if reported else None,
+        completion_tokens=build_range([one.completion_tokens for one in spent], users) if reported else None,
         tokens=build_range([one.all_tokens for one in spent], users),
         money=build_range([compute_money(some, prices) for some in calls], users) if prices else None,
     )

@@ -37,7 +37,7 @@ Case = tuple[str, str, int, int]
 
 
 class Cases:
-    """What the reader shows: cases with one conversation a chatbot.
+    """The cases of the reader, with one conversation a chatbot.
 
     Conversations that branch off at several turns are several cases, each with the history that was given.
 
@@ -319,7 +319,7 @@ class Reader:
         self._make, self._folder, self._branched = make, folder, branched
         self._last: Case | None = None
         self.cases = make()
-        """What is in no page file yet."""
+        """Conversations that are in no page file yet."""
         self.pages: list[PageFile] = []
 
     @property

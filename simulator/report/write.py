@@ -45,7 +45,7 @@ from hallulab.simulator.statistics.prevalence import (
 
 @dataclass(frozen=True)
 class CorrectionData:
-    """What a run's numbers are corrected by."""
+    """Data that a run's numbers are corrected by."""
 
     accuracies: Mapping[str, Accuracy] | None = None
     """The detectors on planted errors, by name; None: they were not given."""
@@ -224,7 +224,7 @@ class _RunReporter:
         judged: Collection[tuple[str, str]],
         annotations: Annotations,
     ) -> RunFacts:
-        """Return what the metrics are told of the run.
+        """Return the facts that the metrics need.
 
         Args:
             chatbots: their names.

@@ -44,7 +44,7 @@ class Column:
     """A column of a table; rows are values with fields."""
 
     label: str
-    """Heading on a page; empty: the page lacks the column."""
+    """Heading on a page; empty: no page has the column."""
     value: str
     """Field that it shows, and its heading in CSV; `a.b` is field b of field a."""
     hint: str = ""
@@ -56,13 +56,13 @@ class Column:
     beside: str | None = None
     """Field shown beside the value: its interval, its standard deviation or a word."""
     short: str | None = None
-    """Heading on the terminal; None: the terminal lacks the column."""
+    """Heading on the terminal; None: the terminal does not have the column."""
     brief: bool = False
-    """Whether the terminal leaves out what `beside` shows."""
+    """The terminal leaves out the text of `beside`."""
     wide: bool = False
-    """Whether only wide terminals show it."""
+    """Only wide terminals show it."""
     warns: Callable[[Any], bool] = lambda value: False
-    """Whether a value calls for attention."""
+    """Says of a value whether it calls for attention."""
     sign: Callable[[Any], tuple[str, str]] = lambda row: ("", "")
     """Sign behind the value of a row, and its explanation on a page."""
 
@@ -110,14 +110,14 @@ DETECTOR = Column("Detector", "detector", "name of the detector", kind="text", s
 
 def group_rows(rows: Iterable[Any], field: str, names: Sequence[str]) -> list[list[Any]]:
     """Return the rows in groups by the name in a field, in the order of the names; empty groups, too."""
-    held = list(rows)
-    return [[row for row in held if getattr(row, field) == name] for name in names]
+    listed = list(rows)
+    return [[row for row in listed if getattr(row, field) == name] for name in names]
 
 
 def format_csv(columns: Sequence[Column], rows: Iterable[Any]) -> str:
     """Write the rows as CSV, with the numbers of the JSON; an interval has two columns for its bounds.
 
-    Fields that a row lacks are empty cells.
+    Fields that a row does not have are empty cells.
     """
     rows = list(rows)
     written = io.StringIO()

@@ -85,7 +85,7 @@ class GroupedTable:
     by: str = ""
     """Field whose value a narrow terminal writes above each group, in place of a wide column."""
     dense: bool = False
-    """Whether a page sets it in small type: it has many columns."""
+    """A page sets it in small type: it has many columns."""
     bound: Format | None = None
     """Format of intervals' bounds on the terminal; None: that of the values."""
     on: Collection[Medium] = EVERYWHERE
@@ -186,7 +186,7 @@ class Section:
     link: str = ""
     """Its name in the page's list of sections; empty: the title."""
     folded: bool = False
-    """Whether Markdown folds it away."""
+    """Markdown folds it away."""
     on: Collection[Medium] = EVERYWHERE
 
 

@@ -1,4 +1,4 @@
-"""What every page shares: templates that escape everything, style, security policy.
+"""Documents as pages: templates that escape everything, style, security policy.
 
 Our own small SVG templates draw the charts, not a plotting library. They take colours and fonts from the
 page's style sheet, so they follow light, dark and print. They need no inline styles, which the page's content

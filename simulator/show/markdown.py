@@ -26,7 +26,7 @@ MOST_CASES = 10
 """Cases of a kind that are listed."""
 
 _SIGNS = re.compile(r"[\\`*_\[\]<>|~&$@#]|:(?=//)|(?<=www)\.|^[-+](?=\s|$)")
-"""What Markdown, HTML or GitHub could read as more than text: markup, links, formulas, mentions."""
+"""Signs that Markdown, HTML or GitHub could read as more than text: markup, links, formulas, mentions."""
 _MENTIONS = ("@", "#")
 """Signs of which GitHub makes mentions and references even if they are escaped."""
 _JOINER = "&#8288;"

@@ -39,7 +39,7 @@ class CurvePoint:
     """Position of the detector, which chooses the colour."""
     title: str
     optimal: bool = False
-    """Whether it is on the Pareto front."""
+    """On the Pareto front: a ring marks it."""
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,8 @@ def _print_cases(part: Cases, console: Console) -> None:
 def build_table(table: GroupedTable, *, narrow: bool) -> Table:
     """Make a table of the columns that have a short heading.
 
-    A narrow one lacks the wide columns. If its groups have a name, it stands above each, and intervals stand
-    below their values, as there is no room beside them.
+    A narrow one is without the wide columns. If its groups have a name, it stands above each, and intervals
+    stand below their values, as there is no room beside them.
     """
     groups = [group for group in table.groups if group] if table.by else table.groups
     shown = [column for column in table.columns if column.short is not None and not (narrow and column.wide)]

@@ -110,7 +110,7 @@ def test_runs_that_cannot_be_compared_say_why_with_code_3(
     assert ended.code == 3
     assert ended.err == (
         "error: B (other) cannot be compared with A (demo): no detector in the same version (halludetect and "
-        "metarag changed; `hallulab detect` judges a run anew).\n"
+        "metarag changed; `hallulab detect` judges a run again).\n"
     )
     assert "Changed between the runs: version of detector halludetect and metarag." in lines_of(ended.out)
     assert json.loads((tmp_path / "made.json").read_text())["runs"][0]["not_comparable"]

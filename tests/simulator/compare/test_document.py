@@ -56,7 +56,9 @@ def test_sections_stand_in_their_order(demo_replay: RunFolder, changed_demo: Run
         "Cost of a conversation",
         "Changes",
     ]
-    assert text_of(page).index("Not told apart in hallucinations") < text_of(page).rindex("Changed turns")
+    assert text_of(page).index("No difference found in hallucinations") < text_of(page).rindex(
+        "Changed turns"
+    )
     assert page.count('<article class="cell">') == 3
     assert page.count("the detector&#39;s noise</p>") == 1
 

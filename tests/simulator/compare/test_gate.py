@@ -39,10 +39,13 @@ def test_one_of_six_personas_that_gets_better_is_noise() -> None:
 def test_five_personas_pass_and_it_is_said_that_nothing_can_be_seen() -> None:
     result = judge(run_of(*[3] * 5, reply="two three"), run_of(*[0] * 5, name="before"))
     assert result.verdict == "passed"
-    assert result.headline == "Passed: now against the baseline before, but a regression could not be seen."
+    assert (
+        result.headline == "Passed: now against the baseline before, but a regression could not be detected."
+    )
     assert [check.outcome for check in checks_of(result, "worse")] == ["not tested"]
     assert result.warnings == (
-        "this gate cannot see a regression: 5 personas, 6 needed. Run more, and make the baseline anew.",
+        "not enough personas to detect a regression: 5 personas, 6 needed. "
+        "Add personas and recreate the baseline.",
     )
 
 

@@ -19,7 +19,7 @@ from tests.simulator.compare.made import found
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-ANEW = "make the baseline anew with `hallulab baseline RUN`"
+RECREATE = "recreate the baseline with `hallulab baseline RUN`"
 
 
 def refusals(result: object) -> list[tuple[str, str]]:
@@ -34,21 +34,21 @@ def refusals(result: object) -> list[tuple[str, str]]:
 def test_another_scenario() -> None:
     result = judge(run_of(0, scenario="tea"), run_of(0, name="before", scenario="coffee"))
     assert (result.verdict, result.exit_code) == ("not comparable", 3)
-    assert refusals(result) == [("the run", f"other scenarios (coffee and tea): {ANEW}")]
+    assert refusals(result) == [("the run", f"other scenarios (coffee and tea): {RECREATE}")]
 
 
 def test_a_chatbot_that_is_gone() -> None:
     bot = {("asha", 0): [0]}
     result = judge(found({"a": bot}, "now"), found({"a": bot, "b": bot}, "before"))
     assert result.exit_code == 3
-    assert refusals(result) == [("b", f"the baseline has it, the run does not: run it, or {ANEW}")]
+    assert refusals(result) == [("b", f"the baseline has it, the run does not: run it, or {RECREATE}")]
 
 
 def test_a_chatbot_that_is_new_is_told_and_not_judged() -> None:
     bot = {(f"p{number}", 0): [9] for number in range(9)}
     result = judge(found({"a": bot, "b": bot}, "now"), found({"a": bot}, "before"))
     assert (result.verdict, [line.chatbot for line in result.lines]) == ("passed", ["a"])
-    assert result.warnings == ("not compared: the baseline lacks b.",)
+    assert result.warnings == ("not compared: b, missing in the baseline.",)
 
 
 def test_a_detector_of_another_version() -> None:
@@ -73,7 +73,7 @@ def test_a_run_that_lost_the_personas_that_the_test_needs() -> None:
     assert refusals(result) == [
         (
             "bot by d",
-            f"of the baseline's 6 personas only 2 are scored in the run, 6 needed: run them, or {ANEW}",
+            f"of the baseline's 6 personas only 2 are scored in the run, 6 needed: run them, or {RECREATE}",
         )
     ]
 
@@ -86,7 +86,7 @@ def test_a_run_of_which_few_personas_are_the_baselines() -> None:
     assert refusals(judge(now, before)) == [
         (
             "bot by d",
-            f"of the baseline's 20 personas too few are scored in the run, 6 needed: run them, or {ANEW}",
+            f"of the baseline's 20 personas too few are scored in the run, 6 needed: run them, or {RECREATE}",
         )
     ]
 
@@ -113,7 +113,7 @@ def test_one_reason_of_several_lines_is_said_once() -> None:
     result = judge(found({"a": bot, "b": bot}, "now"), found({"a": baseline, "b": baseline}, "before"))
     assert result.reasons == (
         "a by d and b by d: of the baseline's 7 personas only 2 are scored in the run, 7 needed: run them, "
-        f"or {ANEW}",
+        f"or {RECREATE}",
     )
 
 
@@ -176,7 +176,7 @@ def test_one_whose_flags_tell_nothing_is_refused() -> None:
     assert [(one.outcome, one.message) for one in check_calibration()] == [
         (
             "not comparable",
-            "its flags do not tell wrong replies from clean ones (sensitivity 50%, specificity 50%, by "
+            "its flags do not separate wrong replies from clean ones (sensitivity 50%, specificity 50%, by "
             "calibration)",
         )
     ]
@@ -343,4 +343,4 @@ def test_a_drop_in_coverage_and_failed_conversations_are_told() -> None:
 
 def test_conversations_that_the_run_lacks_are_told() -> None:
     result = judge(run_of(0), run_of(0, 0, name="before"))
-    assert "bot: the run lacks 1 conversation of the baseline." in result.warnings
+    assert "bot: 1 conversation of the baseline missing in the run." in result.warnings

@@ -51,7 +51,9 @@ def test_more_than_ten_turns_are_counted() -> None:
 
 def test_a_blind_gate_says_so_above_everything_else() -> None:
     text = render_markdown(build_document(judge(run_of(0), run_of(0, name="before"))))
-    assert text.splitlines()[2].startswith("> **Warning:** this gate cannot see a regression: 1 persona")
+    assert text.splitlines()[2].startswith(
+        "> **Warning:** not enough personas to detect a regression: 1 persona"
+    )
 
 
 def test_a_hostile_quotation_stays_in_its_line() -> None:
