@@ -105,7 +105,7 @@ def test_severe_findings_in_other_replies_block_and_are_quoted(
     ended = hallulab("gate", copy.path, "--against", baseline, "--markdown", comment)
     assert ended.code == 1
     assert "**New severe hallucinations (20)**" in comment.read_text()
-    assert "`` Rs 500 <b>`x`</b> ``" in comment.read_text()
+    assert "flagged: Rs 500 &#60;b&#62;&#96;x&#96;&#60;/b&#62;" in comment.read_text()
     assert hallulab("gate", copy.path, "--against", baseline, "--severity-guard", "off").code == 0
 
 
