@@ -53,22 +53,18 @@ def gate_folder(folder: RunFolder, baseline: Path, rules: GateRules) -> GateResu
         for kind in ("new", "worse")
         for turn in [one for one in result.changed if one.kind == kind][:QUOTED]
     ]
-    chosen = [*severe, *changed]
-    return result.model_copy(
-        update={
-            "severe": quote_turns(result.severe, folder, chosen),
-            "changed": quote_turns(result.changed, folder, chosen),
-        }
-    )
+    turns = quote_turns([*result.severe, *result.changed], folder, [*severe, *changed])
+    number = len(result.severe)
+    return result.model_copy(update={"severe": tuple(turns[:number]), "changed": tuple(turns[number:])})
 
 
 def judge_run(now: RunSummary, before: RunSummary, rules: GateRules) -> GateResult:
-    """Hold a run against a baseline.
+    """Judge a run by a baseline.
 
     Args:
         now: the run.
         before: the baseline.
-        rules: what is asked beside a regression.
+        rules: limits beside a regression.
 
     Raises:
         UsageError: the file of planted errors cannot be used, or a run has two conversations of a chatbot
@@ -110,8 +106,8 @@ def build_lines(
         before: totals of the baseline.
         now: totals of the run.
     """
-    held = [line for line in differences if line.metric == "hpt_1"]
-    halves = [_halve_p(line) for line in held]
+    compared = [line for line in differences if line.metric == "hpt_1"]
+    halves = [_halve_p(line) for line in compared]
     needed = compute_least_pairs(max(1, sum(half is not None for half in halves)))
     lines = [
         GateLine(
@@ -128,7 +124,7 @@ def build_lines(
             coverage_before=before[line.chatbot, line.detector].coverage,
             coverage=now[line.chatbot, line.detector].coverage,
         )
-        for line, p_worse in zip(held, adjust_by_holm(halves), strict=True)
+        for line, p_worse in zip(compared, adjust_by_holm(halves), strict=True)
     ]
     order = list(now)
     return tuple(sorted(lines, key=lambda line: order.index((line.chatbot, line.detector))))
@@ -160,12 +156,26 @@ def list_warnings(
     yield from now.failures.warnings
     yield from _warn_of_blindness(lines)
     for line in lines:
-        old, new = line.coverage_before, line.coverage
-        if old is not None and new is not None and new < old:
-            yield f"{line.chatbot} by {line.detector}: coverage fell from {old:.1%} to {new:.1%}."
+        before_share, share = line.coverage_before, line.coverage
+        if before_share is not None and share is not None and share < before_share:
+            yield f"{line.chatbot} by {line.detector}: coverage fell from {before_share:.1%} to {share:.1%}."
+    held, own = index_conversations(before), index_conversations(now)
     for chatbot in now.chatbots:
-        yield from _warn_of_failures(before, now, chatbot)
-    yield from _warn_of_others(before, now)
+        new, old = (
+            sum(chat.failed for chat in some.values() if chat.chatbot == chatbot) for some in (own, held)
+        )
+        if new > old:
+            yield f"{chatbot}: {format_count(new, 'conversation')} failed, {old} in the baseline."
+        missing = sum(key[0] == chatbot for key in held.keys() - own.keys())
+        if missing:
+            yield f"{chatbot}: {format_count(missing, 'conversation')} of the baseline missing in the run."
+    for words, names, known in (
+        ("missing in the baseline", now.chatbots, before.chatbots),
+        ("which did not judge the baseline", now.detectors, before.detectors),
+    ):
+        others = [name for name in names if name not in known]
+        if others:
+            yield f"not compared: {join_names(others)}, {words}."
     excused = sum(turn.noise for turn in severe)
     if excused:
         yield (
@@ -196,25 +206,3 @@ def _warn_of_blindness(lines: Sequence[GateLine]) -> Iterator[str]:
     for count in counts:
         names = [f"{line.chatbot} by {line.detector}" for line in blind if line.describe_pairs() == count]
         yield f"not enough personas to detect a regression of {join_names(names)}: {count}."
-
-
-def _warn_of_failures(before: RunSummary, now: RunSummary, chatbot: str) -> Iterator[str]:
-    held, own = (
-        {key: one for key, one in index_conversations(run).items() if one.chatbot == chatbot}
-        for run in (before, now)
-    )
-    old, new = (sum(one.failed for one in some.values()) for some in (held, own))
-    if new > old:
-        yield f"{chatbot}: {format_count(new, 'conversation')} failed, {old} in the baseline."
-    missing = held.keys() - own.keys()
-    if missing:
-        yield f"{chatbot}: {format_count(len(missing), 'conversation')} of the baseline missing in the run."
-
-
-def _warn_of_others(before: RunSummary, now: RunSummary) -> Iterator[str]:
-    chatbots = [name for name in now.chatbots if name not in before.chatbots]
-    if chatbots:
-        yield f"not compared: {join_names(chatbots)}, missing in the baseline."
-    detectors = [name for name in now.detectors if name not in before.detectors]
-    if detectors:
-        yield f"not compared: the baseline was not judged by {join_names(detectors)}."

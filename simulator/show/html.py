@@ -61,13 +61,6 @@ def render_part(package: str, template: str, /, **values: Any) -> str:
     return _load_template(package, template).render(values)
 
 
-def mark_safe(markup: str) -> str:
-    """Mark markup of our code, in which texts from elsewhere are escaped, as safe for a template."""
-    from markupsafe import Markup
-
-    return Markup(markup)  # noqa: S704 - the caller vouches for it
-
-
 @cache
 def _load_template(package: str, name: str) -> Template:
     return make_environment(package).get_template(name)
