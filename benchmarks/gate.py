@@ -23,6 +23,8 @@ import numpy as np
 
 from benchmarks.command import build_parser, format_table, get_exit_code
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
+from hallulab.simulator.compare.gate import judge_run
+from hallulab.simulator.compare.gate_result import GateRules
 from hallulab.simulator.compare.summary import (
     ConversationSummary,
     RunSummary,
@@ -31,8 +33,6 @@ from hallulab.simulator.compare.summary import (
 )
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.gate.judge import judge_run
-from hallulab.simulator.gate.rules import GateRules
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hallulab.simulator.bench.tables import TABLES as BENCH
-from hallulab.simulator.report.extensions import load_metrics
+from hallulab.simulator.report.build import load_metrics
 from hallulab.simulator.report.realism import TABLES as REALISM
-from hallulab.simulator.show.columns import Column, render_glossary
+from hallulab.simulator.show.columns import Column
+from hallulab.simulator.show.markdown import render_glossary
 from hallulab.simulator.stress.calibrate.tables import TABLES as CALIBRATE
 from hallulab.simulator.stress.rag_trust.tables import TABLES as STRESS
 

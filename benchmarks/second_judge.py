@@ -18,9 +18,9 @@ from benchmarks.command import build_parser, format_table, get_exit_code
 from hallulab import Run, detect
 from hallulab.scenarios.text.wording import format_number, format_with_interval
 from hallulab.simulator.metrics.agreement import AgreementSection
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.build import read_report
-from hallulab.simulator.show.document import RunReport
 
 if TYPE_CHECKING:
     import pandas

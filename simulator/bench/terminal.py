@@ -30,8 +30,8 @@ from hallulab.simulator.bench.tables import (
     SPANS,
     build_sweep_columns,
 )
-from hallulab.simulator.report.terminal import build_console
 from hallulab.simulator.show.printing import print_line, print_table
+from hallulab.simulator.show.terminal import build_console
 from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL, UNDEFINED, explain_no_interval
 
 _HOW_TUNED = (

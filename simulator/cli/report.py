@@ -135,8 +135,9 @@ def show_report(
         OperationalError: no conversation was held, or a detector failed on every reply that it judged.
     """
     from hallulab.simulator.metrics.failures_counts import RunFailures, require_success
-    from hallulab.simulator.report.terminal import print_report
+    from hallulab.simulator.report.document import build_summary
     from hallulab.simulator.report.write import CorrectionData, write_reports
+    from hallulab.simulator.show.terminal import print_document
 
     journals = None if folder.is_in_shards else folder.read_journals()
     if folder.is_empty or (journals is not None and not journals.heads):
@@ -147,7 +148,7 @@ def show_report(
         print_warnings(found)
         print_json(read_file(folder.report).decode())
     else:
-        print_report(made)
+        print_document(build_summary(made))
         print_lines(f"\nreport: {folder.page}")
     require_success(found)
 

@@ -12,17 +12,10 @@ from markupsafe import Markup
 from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_count, format_number
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.metric import (
-    Flaws,
-    GroupedTable,
-    Metric,
-    PageSection,
-    Paragraph,
-    RunFacts,
-    Tallied,
-)
+from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import Column
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.document import GroupedTable, Paragraph, Section
 from hallulab.simulator.statistics.agreement import (
     compute_cohens_kappa,
     compute_krippendorffs_alpha,
@@ -93,7 +86,7 @@ class DetectorAgreement(Metric):
         return describe_agreement(report.of(AgreementSection).agreement)
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection | None:
+    def section(cls, report: RunReport) -> Section | None:
         """Show every two detectors in a matrix; nothing if only one judged."""
         found = report.of(AgreementSection).agreement
         if len(found.detectors) < 2:
@@ -106,7 +99,7 @@ class DetectorAgreement(Metric):
         turns = choose_noun(found.turns, "turn")
         hint = text.format(found.turns, turns, format_number(found.alpha, 2))
         parts = (Paragraph(hint), _build_matrix(found))
-        return PageSection("agreement", "Agreement", "Agreement of the detectors", parts)
+        return Section("agreement", "Agreement of the detectors", parts, "Agreement")
 
 
 def _build_matrix(found: Agreement) -> GroupedTable:

@@ -9,8 +9,8 @@ from hallulab.scenarios.datasets.annotations import NAMED
 from hallulab.scenarios.text.wording import NOTHING
 from hallulab.scenarios.transcript import Count, Frozen
 from hallulab.simulator.metrics.metric import CsvTable, TableMetric, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import TWO_DECIMALS, Column
-from hallulab.simulator.show.document import RunReport
 from hallulab.simulator.statistics.intervals import Rounded
 
 

@@ -8,15 +8,9 @@ from typing import Self
 from hallulab.scenarios.transcript import Conversation, Frozen, Verdict
 from hallulab.simulator.metrics.blame_counts import BLAMES, TurnReading
 from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.metric import (
-    LAST,
-    Flaws,
-    RunFacts,
-    TableMetric,
-    Tallied,
-)
+from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, PERCENT, Column, group_rows, is_lacking
-from hallulab.simulator.show.document import RunReport
 from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,

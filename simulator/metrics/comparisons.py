@@ -11,15 +11,8 @@ from hallulab.simulator.metrics.comparison import Comparison, Finding, build_fin
 from hallulab.simulator.metrics.decision import DecisionSection
 from hallulab.simulator.metrics.failures_counts import MUCH, Failure, RunFailures
 from hallulab.simulator.metrics.hallucinations import Row
-from hallulab.simulator.metrics.metric import (
-    GroupedTable,
-    Heading,
-    Metric,
-    PageSection,
-    Paragraph,
-    Part,
-    Tallied,
-)
+from hallulab.simulator.metrics.metric import Metric, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.self_judging import mark
 from hallulab.simulator.show.columns import (
     PERCENT,
@@ -28,7 +21,7 @@ from hallulab.simulator.show.columns import (
     build_decimal_format,
     format_p,
 )
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.document import GroupedTable, Heading, Paragraph, Part, Section
 
 _FLOOR = (
     "how far two halves of one chatbot's conversations differ that have the same personas and other seeds, "
@@ -90,7 +83,7 @@ class Comparisons(Metric):
         return [*describe_planning(report), *explain_intervals(report)]
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection:
+    def section(cls, report: RunReport) -> Section:
         """Show each detector's comparisons by both metrics."""
         hint = (
             "Differences a − b on the same personas and seeds; paired permutation test over personas, p "
@@ -106,7 +99,7 @@ class Comparisons(Metric):
         for name in report.detectors:
             own = _join_metrics([line for line in lines if line.detector == name])
             parts += [Heading(name), GroupedTable(COLUMNS, [own])]
-        return PageSection("comparisons", "Comparisons", "Comparisons", parts)
+        return Section("comparisons", "Comparisons", parts, "Comparisons")
 
 
 def _join_metrics(lines: Sequence[Comparison]) -> list[dict[str, Any]]:

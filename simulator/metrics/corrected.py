@@ -6,37 +6,24 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from hallulab.scenarios.text.wording import NOTHING
 from hallulab.scenarios.transcript import Conversation, Count, Frozen
 from hallulab.simulator.metrics.annotations import LabelSource, describe_left_out
 from hallulab.simulator.metrics.corrections import LEAD, UNKNOWN, Correction, compute_corrections
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.labels import OtherWinner, compare_labels, describe_labels
-from hallulab.simulator.metrics.metric import (
-    CsvTable,
-    Flaws,
-    GroupedTable,
-    Metric,
-    PageSection,
-    Paragraph,
-    Part,
-    RunFacts,
-    Tallied,
-)
+from hallulab.simulator.metrics.metric import CsvTable, Flaws, Metric, RunFacts, Tallied
 from hallulab.simulator.metrics.prediction_powered import JudgedTurns, TurnSums
 from hallulab.simulator.metrics.results import HPT
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import (
     DETECTOR,
     PERCENT,
     TWO_DECIMALS,
     Column,
-    build_grouped_table,
     group_rows,
 )
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.document import GroupedTable, Paragraph, Part, Section
 from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 
@@ -195,7 +182,7 @@ class CorrectedRates(Metric):
         return describe_section(report.of(CorrectedSection))
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection | None:
+    def section(cls, report: RunReport) -> Section | None:
         """Show the rows and those by depth; nothing where no number is corrected."""
         found = report.of(CorrectedSection)
         if not found.is_corrected:
@@ -205,20 +192,22 @@ class CorrectedRates(Metric):
             GroupedTable(CORRECTED, group_rows(found.corrected, "detector", report.detectors)),
             GroupedTable(BY_DEPTH, group_rows(found.corrected_by_depth, "detector", report.detectors)),
         ]
-        return PageSection("corrected", "Corrected", "Corrected for the detectors' mistakes", parts)
+        return Section("corrected", "Corrected for the detectors' mistakes", parts, "Corrected")
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+    def tables(cls, report: RunReport) -> Sequence[Part]:
         """Return the rows, and those of all chatbots by depth; nothing where no number is corrected."""
         found = report.of(CorrectedSection)
         if not found.is_corrected:
             return ()
         together = [row for row in found.corrected_by_depth if row.chatbot is None]
-        tables = (
-            build_grouped_table(columns, group_rows(rows, "detector", report.detectors), "detector", narrow)
-            for columns, rows in ((CORRECTED, found.corrected), (BY_DEPTH, together))
+        corrected, by_depth = (
+            group_rows(rows, "detector", report.detectors) for rows in (found.corrected, together)
         )
-        return [Text("Corrected for the detectors' mistakes"), *tables]
+        return (
+            GroupedTable(CORRECTED, corrected, "Corrected for the detectors' mistakes", by="detector"),
+            GroupedTable(BY_DEPTH, by_depth, by="detector"),
+        )
 
     @classmethod
     def beside(cls, report: RunReport) -> CsvTable | None:

@@ -5,30 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Self
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.decide.course import Ending, retrace
-from hallulab.simulator.decide.decision import Standing
+from hallulab.simulator.decide.decision import BatchStep, PairState, Standing
 from hallulab.simulator.decide.talks import Talks
 from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.metric import (
-    Figures,
-    Flaws,
-    GroupedTable,
-    Metric,
-    PageSection,
-    Paragraph,
-    Part,
-    RunFacts,
-    Tallied,
-)
-from hallulab.simulator.show.columns import TWO_DECIMALS, Column, build_terminal_table
-from hallulab.simulator.show.document import RunReport
-from hallulab.simulator.show.html import mark_safe
-from hallulab.simulator.show.narrowing import draw_narrowing
+from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.show.charts import NarrowingPoint, draw_narrowing
+from hallulab.simulator.show.columns import TWO_DECIMALS, Column
+from hallulab.simulator.show.document import GAP, Figures, GroupedTable, Paragraph, Part, Section
 
 COLUMNS = (
     Column("a", "a", "a chatbot", kind="name", short="a"),
@@ -120,16 +107,17 @@ class DecisionMetric(Metric):
         return [] if decision is None else [*_describe_limits(decision), _describe_end(decision.ending)]
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection | None:
+    def section(cls, report: RunReport) -> Section | None:
         """Show how the difference of every two chatbots narrowed."""
         decision = report.of(DecisionSection).decision
         if decision is None or not decision.found.steps:
             return None
         found = decision.found
-        figures = [
-            (f"{pair.a} − {pair.b}", mark_safe(draw_narrowing(pair.a, pair.b, found.steps, found.margin)))
-            for pair in found.pairs
-        ]
+        figures = []
+        for pair in found.pairs:
+            title = f"{pair.a} − {pair.b}"
+            points = build_points(pair.a, pair.b, found.steps)
+            figures.append((title, draw_narrowing(title, points, found.margin)))
         hint = (
             f"HPT of the first chatbot minus that of the second after each batch, by {decision.detector}, on "
             "the personas that both talked to. Line: their mean. Band: where the true difference is; all "
@@ -138,17 +126,35 @@ class DecisionMetric(Metric):
             "its chart."
         )
         parts: list[Part] = [Paragraph(hint), Figures(figures), GroupedTable(COLUMNS, [found.pairs])]
-        return PageSection("decision", "Decision", "How the differences narrowed", parts)
+        return Section("decision", "How the differences narrowed", parts, "Decision")
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+    def tables(cls, report: RunReport) -> Sequence[Part]:
         """Return the differences after the last batch."""
         decision = report.of(DecisionSection).decision
         if decision is None or not decision.found.steps:
             return ()
         batches = len(decision.found.steps)
-        heading = f"\nDifferences after {batches} {choose_noun(batches, 'batch', 'batches')}:"
-        return Text(heading), build_terminal_table(COLUMNS, [decision.found.pairs], narrow=narrow)
+        heading = f"Differences after {batches} {choose_noun(batches, 'batch', 'batches')}:"
+        return GAP, GroupedTable(COLUMNS, [decision.found.pairs], heading)
+
+
+def build_points(a: str, b: str, steps: Sequence[BatchStep]) -> list[NarrowingPoint]:
+    """Return the difference of two chatbots after each batch, as the chart shows it."""
+    return [
+        NarrowingPoint(step.persons, pair.difference, pair.low, pair.high, _describe_pair(pair))
+        for step in steps
+        for pair in step.pairs
+        if (pair.a, pair.b) == (a, b)
+    ]
+
+
+def _describe_pair(pair: PairState) -> str:
+    """Say what is known of a pair, and on how many personas."""
+    have = format_count(pair.persons, "persona")
+    if pair.difference is None:
+        return f"{have}, nothing is known"
+    return f"{have}: {pair.difference:.2f} a turn, between {pair.low:.2f} and {pair.high:.2f}"
 
 
 def _describe_end(ending: Ending | None) -> str:

@@ -10,7 +10,7 @@ from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.metrics.failures_counts import FailureCounts, RunFailures
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.metrics.run_report import RunReport
 
 
 class Failures(Metric):

@@ -6,8 +6,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Self
 
-from rich.console import RenderableType
-
 from hallulab.scenarios.text.wording import choose_noun, format_number, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.fixed_prefix_counts import (
@@ -18,29 +16,18 @@ from hallulab.simulator.metrics.fixed_prefix_counts import (
     compare_side_by_side,
 )
 from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.metric import (
-    CsvTable,
-    Flaws,
-    GroupedTable,
-    Heading,
-    Metric,
-    PageSection,
-    Paragraph,
-    Part,
-    RunFacts,
-    Tallied,
-)
+from hallulab.simulator.metrics.metric import CsvTable, Flaws, Metric, RunFacts, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import (
     CHATBOT,
     DETECTOR,
     PERCENT,
     TWO_DECIMALS,
     Column,
-    build_grouped_table,
     format_p,
     group_rows,
 )
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.document import GroupedTable, Heading, Paragraph, Part, Section
 
 SIDES = (
     CHATBOT,
@@ -126,7 +113,7 @@ class FixedPrefixes(Metric):
         return describe_fixed_prefix(report)
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection | None:
+    def section(cls, report: RunReport) -> Section | None:
         """Show chatbots side by side, then what remains of their differences; nothing of other runs."""
         found = report.of(FixedPrefixSection).fixed_prefix
         if found is None:
@@ -143,16 +130,16 @@ class FixedPrefixes(Metric):
         for name in report.detectors:
             lines = [line for line in found.comparisons if line.detector == name]
             parts += [Heading(name), GroupedTable(REMAINING, [lines])]
-        return PageSection("fixed-prefix", "Fixed prefixes", "Free-running and fixed-prefix", parts)
+        return Section("fixed-prefix", "Free-running and fixed-prefix", parts, "Fixed prefixes")
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+    def tables(cls, report: RunReport) -> Sequence[Part]:
         """Return chatbots side by side; nothing of other runs."""
         found = report.of(FixedPrefixSection).fixed_prefix
         if found is None:
             return ()
         groups = group_rows(found.rows, "detector", report.detectors)
-        return (build_grouped_table(SIDES, groups, "detector", narrow),)
+        return (GroupedTable(SIDES, groups, by="detector"),)
 
     @classmethod
     def beside(cls, report: RunReport) -> CsvTable | None:

@@ -14,9 +14,9 @@ from hallulab.scenarios.text.wording import NOTHING, format_number, shorten_line
 from hallulab.scenarios.transcript import Conversation, Count, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import CsvTable, Flaws, Metric, RunFacts, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.small_models import Sign, SignCount, find_signs
 from hallulab.simulator.show.columns import Column
-from hallulab.simulator.show.document import RunReport
 
 _SOURCES = {
     "published": "the paper's",

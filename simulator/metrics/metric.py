@@ -31,11 +31,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import GenericAlias
-from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from pydantic import create_model
-from rich.console import RenderableType
-from rich.text import Text
 
 from hallulab.agents.models.abilities import ReadHow
 from hallulab.agents.models.replicas import Answered
@@ -48,12 +46,13 @@ from hallulab.simulator.metrics.annotations import Annotations
 from hallulab.simulator.metrics.blame_counts import Library
 from hallulab.simulator.metrics.corrections import UNKNOWN
 from hallulab.simulator.metrics.hallucinations import ByDetector, Row
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import RunSums
 from hallulab.simulator.records.experiment_json import BranchedFrom
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.records.prices import Prices
-from hallulab.simulator.show.columns import Column, build_terminal_table
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.columns import Column
+from hallulab.simulator.show.document import GAP, GroupedTable, Paragraph, Part, Section
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 READER = 55
@@ -137,58 +136,6 @@ class Tallied:
 
 
 @dataclass(frozen=True)
-class Paragraph:
-    """A paragraph of a section; `Markup` may have tags."""
-
-    text: str
-    style: Literal["hint", "note", ""] = "hint"
-    """Its class in the page's style sheet."""
-    kind: ClassVar[str] = "paragraph"
-
-
-@dataclass(frozen=True)
-class Heading:
-    """A heading within a section."""
-
-    text: str
-    """What it says; a detector's name has its colour before it."""
-    kind: ClassVar[str] = "heading"
-
-
-@dataclass(frozen=True)
-class GroupedTable:
-    """A table with its rows in groups."""
-
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Any]]
-    kind: ClassVar[str] = "table"
-
-
-@dataclass(frozen=True)
-class Figures:
-    """Charts beside each other."""
-
-    figures: Sequence[tuple[str, str]]
-    """Titles, and SVG elements as they shall stand on the page (`Chart.svg`)."""
-    kind: ClassVar[str] = "figures"
-
-
-Part = Paragraph | Heading | GroupedTable | Figures
-
-
-@dataclass(frozen=True)
-class PageSection:
-    """A metric's section of the page."""
-
-    anchor: str
-    link: str
-    """Its name in the page's list of sections."""
-    title: str
-    parts: Sequence[Part]
-    """What it has, from top to bottom."""
-
-
-@dataclass(frozen=True)
 class CsvTable:
     """Rows for a CSV file."""
 
@@ -263,18 +210,13 @@ class Metric(ABC):
         return ()
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection | None:
+    def section(cls, report: RunReport) -> Section | None:
         """Return the section of the page; None: it has nothing to show."""
         return None
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
-        """Return what the terminal shows, from top to bottom.
-
-        Args:
-            report: the report.
-            narrow: whether the terminal has fewer than `NARROW` columns.
-        """
+    def tables(cls, report: RunReport) -> Sequence[Part]:
+        """Return what the terminal shows, from top to bottom."""
         return ()
 
     @classmethod
@@ -335,7 +277,7 @@ class TableMetric(Metric, Generic[TableRow]):
         return ()
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection | None:
+    def section(cls, report: RunReport) -> Section | None:
         """Return a section with the hints and the table; None without rows."""
         if not cls.rows(report):
             return None
@@ -343,15 +285,14 @@ class TableMetric(Metric, Generic[TableRow]):
             *map(Paragraph, cls.hints(report)),
             GroupedTable(cls.COLUMNS, cls.groups(report)),
         ]
-        return PageSection(cls.NAME, cls.LINK or cls.TITLE, cls.TITLE, parts)
+        return Section(cls.NAME, cls.TITLE, parts, cls.LINK)
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+    def tables(cls, report: RunReport) -> Sequence[Part]:
         """Return the table under its heading; nothing without rows."""
         if not cls.rows(report):
             return ()
-        table = build_terminal_table(cls.COLUMNS, cls.groups(report), narrow=narrow)
-        return Text(f"\n{cls.TITLE}:"), table
+        return GAP, GroupedTable(cls.COLUMNS, cls.groups(report), f"{cls.TITLE}:")
 
     @classmethod
     def csv(cls, report: RunReport) -> CsvTable | None:

@@ -12,7 +12,7 @@ from hallulab.agents.models.replicas import Answered
 from hallulab.scenarios.text.wording import format_count, shorten_line
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.metrics.metric import Metric, Tallied
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.metrics.run_report import RunReport
 
 
 class ModelReading(Frozen):

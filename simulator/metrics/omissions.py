@@ -11,7 +11,7 @@ from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Call, Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector, Row
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.metrics.run_report import RunReport
 
 
 class CutReplies(Frozen):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Self
-
-from rich.console import RenderableType
 
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.metrics.hallucinations import Row
 from hallulab.simulator.metrics.metric import CsvTable, Metric, Tallied
-from hallulab.simulator.metrics.self_judging import explain_self_judging, mark
+from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.metrics.self_judging import explain_self_judging, explain_sign
 from hallulab.simulator.show.columns import (
     CHATBOT,
     DETECTOR,
@@ -19,17 +19,16 @@ from hallulab.simulator.show.columns import (
     TWO_DECIMALS,
     Column,
     build_decimal_format,
-    build_grouped_table,
     group_rows,
     is_lacking,
 )
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.document import GroupedTable, Part
 
 HPT = "hallucinations over scored turns, all conversations together"
 TOKACC = "share of the tokens of replies that are outside every flagged span, all conversations together"
 _MEAN = "the same for each conversation, then the mean"
 COLUMNS = (
-    CHATBOT,
+    replace(CHATBOT, sign=explain_sign),
     DETECTOR,
     Column("Calls / reply", "calls_per_reply", "model calls of the chatbot a turn", build_decimal_format(1),
            short="Calls/\nreply"),
@@ -79,11 +78,10 @@ class ResultMetric(Metric):
         return explain_self_judging(report.rows)
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
-        """Return the table, with the sign of self-judging behind a chatbot's name."""
-        marked = [row.model_copy(update={"chatbot": f"{row.chatbot}{mark(row)}"}) for row in report.rows]
-        groups = group_rows(marked, "detector", report.detectors)
-        return (build_grouped_table(COLUMNS, groups, "detector", narrow),)
+    def tables(cls, report: RunReport) -> Sequence[Part]:
+        """Return the table."""
+        groups = group_rows(report.rows, "detector", report.detectors)
+        return (GroupedTable(COLUMNS, groups, by="detector"),)
 
     @classmethod
     def beside(cls, report: RunReport) -> CsvTable:

@@ -9,9 +9,9 @@ from typing import Self
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector, count_verdicts
 from hallulab.simulator.metrics.metric import CsvTable, Flaws, RunFacts, TableMetric, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.journals import derive_first_try
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, TWO_DECIMALS, Column
-from hallulab.simulator.show.document import RunReport
 from hallulab.simulator.statistics.intervals import Interval, Ratio, compute_intervals, compute_ratio_of_sums
 from hallulab.simulator.statistics.sums import PersonSums
 

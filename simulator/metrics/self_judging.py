@@ -59,6 +59,11 @@ def mark(row: Row) -> str:
     return SIGNS.get(row.self_judged_degree or "", "")
 
 
+def explain_sign(row: Row) -> tuple[str, str]:
+    """Return the sign of a row and its reason; empty where it has none."""
+    return mark(row), row.self_judged_reason or ""
+
+
 def explain_self_judging(rows: Sequence[Row]) -> list[str]:
     """Explain the sign of each chatbot that has one."""
     judges: dict[tuple[str, str], list[str]] = {}

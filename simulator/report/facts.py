@@ -1,4 +1,4 @@
-"""What metrics are told of a run before they count it, and who finds the simulated user's flaws."""
+"""Facts of a run that metrics need before they count it, and the finder of the simulated user's flaws."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def build_library(experiment: Experiment, scenario: Scenario) -> Library | None:
 
 
 def derive_detector_errors(judged: Iterable[tuple[str, str]]) -> dict[str, DetectorErrors]:
-    """Return what calibrations tell of the detectors that judged, each in a single version.
+    """Return the error rates that calibrations measured of the detectors that judged in a single version.
 
     Args:
         judged: names and versions.

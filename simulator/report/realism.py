@@ -34,9 +34,10 @@ from hallulab.simulator.metrics.realism import (
 )
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.facts import get_personas
-from hallulab.simulator.report.terminal import build_console
-from hallulab.simulator.show.columns import NARROW, Column, build_decimal_format, build_terminal_table
+from hallulab.simulator.show.columns import Column, build_decimal_format
+from hallulab.simulator.show.document import GroupedTable
 from hallulab.simulator.show.html import load_asset, render
+from hallulab.simulator.show.terminal import NARROW, build_console, build_table
 
 if TYPE_CHECKING:
     from hallulab.agents.retrieval.embeddings import Embedder
@@ -223,7 +224,7 @@ def print_realism(found: Realism, console: Console | None = None) -> None:
     console = console or build_console()
     for warning in found.warnings:
         console.print(Text(render_one_line(warning)))
-    console.print(build_terminal_table(REALISM, [found.rows], narrow=console.width < NARROW))
+    console.print(build_table(GroupedTable(REALISM, [found.rows]), narrow=console.width < NARROW))
     for line in describe_realism(found):
         console.print(Text(render_one_line(line)))
 
@@ -253,7 +254,7 @@ def render_page(found: Realism) -> str:
     return render(
         "hallulab.simulator.report",
         "realism.html",
-        load_asset("hallulab.simulator.show", "page.css") + load_asset("hallulab.simulator.show", "plot.css"),
+        load_asset("hallulab.simulator.show", "page.css"),
         found=found,
         notes=describe_realism(found),
         columns=REALISM,

@@ -16,11 +16,12 @@ from hallulab.simulator.metrics.annotators_counts import compare_annotators
 from hallulab.simulator.metrics.corrections import UNKNOWN, UNMEASURED
 from hallulab.simulator.metrics.hallucinations import ByDetector, index_by_detector
 from hallulab.simulator.metrics.metric import Flaws, RunFacts
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.records.shards import LARGEST, SHARDS
-from hallulab.simulator.report.build import RunCounts, is_mergeable
-from hallulab.simulator.report.extensions import load_metrics
+from hallulab.simulator.report.build import RunCounts, is_mergeable, load_metrics
+from hallulab.simulator.report.document import build_page, render_report_page
 from hallulab.simulator.report.facts import (
     build_facts,
     build_flaw_finder,
@@ -29,12 +30,11 @@ from hallulab.simulator.report.facts import (
     load_pack,
     order_names,
 )
-from hallulab.simulator.report.page import PageView, build_view, render_page
 from hallulab.simulator.report.parts import count_shards
 from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
 from hallulab.simulator.report.sample import choose_cases
 from hallulab.simulator.show.columns import Column, format_csv
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.document import Document
 from hallulab.simulator.statistics.prevalence import (
     Accuracy,
     DetectorErrors,
@@ -45,7 +45,7 @@ from hallulab.simulator.statistics.prevalence import (
 
 @dataclass(frozen=True)
 class CorrectionData:
-    """What a run's numbers are corrected by."""
+    """Data that a run's numbers are corrected by."""
 
     accuracies: Mapping[str, Accuracy] | None = None
     """The detectors on planted errors, by name; None: they were not given."""
@@ -115,8 +115,8 @@ def report_of(folder: RunFolder, journals: Journals) -> RunReport:
     return run.count(journals.current(run.saved), lambda conversation, verdicts, flaws: None).report()
 
 
-def view_run(folder: RunFolder) -> PageView:
-    """Return what pages show of a folder's report. Nothing is written.
+def view_run(folder: RunFolder) -> Document:
+    """Return the page of a folder's report without its conversations. Nothing is written.
 
     Raises:
         UsageError: experiment.json or the journals are wrong.
@@ -124,7 +124,7 @@ def view_run(folder: RunFolder) -> PageView:
     run = _RunReporter(folder)
     journals = folder.read_journals().current(run.saved)
     counts = run.count(journals, lambda conversation, verdicts, flaws: None)
-    return build_view(counts.report(), counts, run.saved.text() if run.saved else None)
+    return build_page(counts.report(), counts, run.saved.text() if run.saved else None)
 
 
 class _RunReporter:
@@ -224,7 +224,7 @@ class _RunReporter:
         judged: Collection[tuple[str, str]],
         annotations: Annotations,
     ) -> RunFacts:
-        """Return what the metrics are told of the run.
+        """Return the facts that the metrics need.
 
         Args:
             chatbots: their names.
@@ -275,7 +275,7 @@ class _RunReporter:
         texts = {
             folder.report: report.text(),
             folder.table: render_report_csv(report),
-            folder.page: render_page(report, counts, shown, reader.pages, experiment),
+            folder.page: render_report_page(report, counts, shown, reader.pages, experiment),
         }
         for metric in load_metrics():
             table = metric.csv(report)

@@ -1,4 +1,4 @@
-"""Lines and tables on a terminal, as bench, calibrate and stress print them."""
+"""Tables on a terminal of commands that make no `Document` yet: it goes when the last of them does."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
-from hallulab.scenarios.text.wording import render_one_line
-from hallulab.simulator.show.columns import NARROW, Column, Format, build_terminal_table
-
-
-def print_line(console: Console, text: str) -> None:
-    """Print a text as one line, without what a terminal would obey."""
-    console.print(Text(render_one_line(text)))
+from hallulab.simulator.show.columns import Column, Format
+from hallulab.simulator.show.document import Document, GroupedTable
+from hallulab.simulator.show.terminal import print_document
+from hallulab.simulator.show.terminal import print_line as print_line
 
 
 def print_table(
@@ -24,10 +20,5 @@ def print_table(
     groups: Sequence[Sequence[Any]],
     bound: Format | None = None,
 ) -> None:
-    """Print a table under its heading; columns and groups as for `build_terminal_table`.
-
-    Args:
-        bound: format of intervals' bounds; None: that of the values.
-    """
-    print_line(console, heading)
-    console.print(build_terminal_table(columns, groups, narrow=console.width < NARROW, bound=bound))
+    """Print a table under its heading."""
+    print_document(Document("", "", lead=[GroupedTable(columns, groups, heading, bound=bound)]), console)

@@ -8,7 +8,6 @@ from itertools import product
 
 from rich.console import Console
 
-from hallulab.simulator.report.terminal import build_console
 from hallulab.simulator.show.columns import (
     Column,
     Format,
@@ -27,6 +26,7 @@ from hallulab.simulator.show.plot import (
     scale_y,
 )
 from hallulab.simulator.show.printing import print_line, print_table
+from hallulab.simulator.show.terminal import build_console
 from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, Dimension
 from hallulab.simulator.stress.rag_trust.report import StressReport
 

@@ -21,7 +21,8 @@ from hallulab.simulator.bench.page import render_page
 from hallulab.simulator.bench.results import BenchData, measure
 from hallulab.simulator.bench.sweep import Sweep, SweepReport, build_sweep_report
 from hallulab.simulator.metrics.spending import find_pareto_front
-from hallulab.simulator.show.plot import BOX, get_style_classes
+from hallulab.simulator.show.html import get_style_classes
+from hallulab.simulator.show.plot import BOX
 from hallulab.simulator.statistics.detection import Sample
 from tests.builders import labelled
 from tests.simulator.bench.material import evaluation, judged, known

@@ -59,7 +59,7 @@ def versions() -> dict[str, str]:
         ("hallulab.agents.serving.catalogue", set()),
         ("hallulab.scenarios.transcript", set()),
         ("hallulab.chatbots.registry", set()),
-        ("hallulab.simulator.show.document", set()),
+        ("hallulab.simulator.metrics.run_report", set()),
     ],
 )
 def test_an_edited_module_makes_stale_what_it_decides(module: str, stale: set[str], edit_code: Edit) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from hallulab.simulator.metrics.fixed_prefix import describe_fixed_prefix
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.report.write import render_report_csv
-from hallulab.simulator.show.document import RunReport
 from tests.builders import branched, conversation
 from tests.simulator.counted import browser_data, build_report, render_page
 from tests.simulator.metrics.test_fixed_prefix import SOURCE, fixedly, freely

@@ -16,8 +16,8 @@ from hallulab.simulator.metrics.failures_counts import Failure
 from hallulab.simulator.metrics.flagged import Example, Flagged
 from hallulab.simulator.metrics.hallucinations import Row
 from hallulab.simulator.metrics.rows import build_row
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.report.build import render_headlines
-from hallulab.simulator.show.document import RunReport
 from tests.simulator.counted import build_report
 
 

@@ -238,7 +238,7 @@ def test_markup_in_any_text_is_shown_as_text(chromium: webdriver.Chrome, tmp_pat
 @in_browser
 def test_markup_that_came_through_could_not_run(chromium: webdriver.Chrome, tmp_path: Path) -> None:
     show(chromium, tmp_path, page().replace("</main>", "<script>document.title = 'taken'</script></main>"))
-    assert chromium.title == "hallulab: consumer-grievance-india"
+    assert chromium.title == "hallulab report: consumer-grievance-india"
     assert any("Content Security Policy" in entry["message"] for entry in chromium.get_log("browser"))
 
 

@@ -20,8 +20,7 @@ from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.records.shards import LARGEST, list_shards
 from hallulab.simulator.report import parts
 from hallulab.simulator.report import sample as sampling
-from hallulab.simulator.report.build import read_report
-from hallulab.simulator.report.extensions import load_metrics
+from hallulab.simulator.report.build import load_metrics, read_report
 from hallulab.simulator.report.parts import Counted, ShardTask, count_part
 from hallulab.simulator.report.write import write_reports
 from tests.builders import conversation
