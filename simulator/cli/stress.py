@@ -17,8 +17,8 @@ def stress(options: StressOptions, as_json: AsJson = False) -> None:
 
     What stands after `--` is passed on to the model server.
     """
-    from hallulab.simulator.stress.rag_trust.command import stress_from_options
-    from hallulab.simulator.stress.rag_trust.tables import print_stress
+    from hallulab.simulator.rag_trust.command import stress_from_options
+    from hallulab.simulator.rag_trust.tables import print_stress
 
     folder, report = run_until_stopped(stress_from_options(options))
     if as_json:
@@ -39,7 +39,7 @@ def plant(options: PlantOptions) -> None:
     """
     from hallulab.scenarios.text.wording import format_count
     from hallulab.simulator.bench.planted import FILE
-    from hallulab.simulator.stress.command import plant_from_options
+    from hallulab.simulator.planting.command import plant_from_options
 
     done = run_until_stopped(plant_from_options(options))
     file = Path(options.out) / FILE
@@ -57,8 +57,8 @@ def calibrate(options: CalibrateOptions, as_json: AsJson = False) -> None:
     The fits are kept, and used wherever the same model is asked the same. What stands after `--` is passed
     on to the model server.
     """
-    from hallulab.simulator.stress.calibrate.policy import PolicyFit, calibrate_from_options
-    from hallulab.simulator.stress.calibrate.tables import print_calibration, print_policy
+    from hallulab.simulator.calibration.policy import PolicyFit, calibrate_from_options
+    from hallulab.simulator.calibration.tables import print_calibration, print_policy
 
     report = run_until_stopped(calibrate_from_options(options))
     if as_json:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.stress.rag_trust.config import Dimension, MeasuredAnswer, Weights
-from hallulab.simulator.stress.rag_trust.scores import (
+from hallulab.simulator.rag_trust.config import Dimension, MeasuredAnswer, Weights
+from hallulab.simulator.rag_trust.scores import (
     Scored,
     find_cited,
     remove_citations,

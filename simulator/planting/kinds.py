@@ -15,7 +15,7 @@ from hallulab.scenarios.text.edits import Edit, SentenceBank, find_whole_sentenc
 from hallulab.scenarios.text.items import Item, find_items
 from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.scenarios.transcript import Message
-from hallulab.simulator.stress.material import Clean, strip_title
+from hallulab.simulator.planting.material import Clean, strip_title
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,9 @@ from hallulab.simulator.engine.models import RunSettings, open_pool, open_record
 from hallulab.simulator.engine.staffing import configure_workers, start_workers
 from hallulab.simulator.options.commands import PlantOptions
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.records.experiment_file import load_experiment
-from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.outputs import check_outputs
-from hallulab.simulator.stress.fluent import RewriteExecutor, RewriteWork, plant_fluently
-from hallulab.simulator.stress.kinds import KINDS
-from hallulab.simulator.stress.material import (
+from hallulab.simulator.planting.fluent import RewriteExecutor, RewriteWork, plant_fluently
+from hallulab.simulator.planting.kinds import KINDS
+from hallulab.simulator.planting.material import (
     Clean,
     build_grounded_streams,
     build_sentence_bank,
@@ -34,8 +31,11 @@ from hallulab.simulator.stress.material import (
     generate_quoting_replies,
     load_turns,
 )
-from hallulab.simulator.stress.plant import Planting, plant
-from hallulab.simulator.stress.rewrite import ORDERS
+from hallulab.simulator.planting.plant import Planting, plant
+from hallulab.simulator.planting.rewrite import ORDERS
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import check_outputs
 
 Material = tuple[Sequence[Iterator[Clean]], SentenceBank]
 """Replies to plant into, and the sentences that errors are taken from."""

@@ -14,11 +14,11 @@ from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.text.edits import find_whole_sentences
 from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.simulator.engine.executors import SingleEventTask, TaskExecutor, perform_single
+from hallulab.simulator.planting.kinds import PlantedError, ask_again
+from hallulab.simulator.planting.material import Clean
+from hallulab.simulator.planting.plant import TRIES, Planting, build_labelled_pair, take_turns
+from hallulab.simulator.planting.rewrite import NO_ANSWER, RewritePlace, generate_error
 from hallulab.simulator.records.config import Experiment
-from hallulab.simulator.stress.kinds import PlantedError, ask_again
-from hallulab.simulator.stress.material import Clean
-from hallulab.simulator.stress.plant import TRIES, Planting, build_labelled_pair, take_turns
-from hallulab.simulator.stress.rewrite import NO_ANSWER, RewritePlace, generate_error
 
 
 @dataclass(frozen=True)

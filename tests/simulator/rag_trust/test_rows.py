@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hallulab.simulator.stress.rag_trust.config import MeasuredAnswer, StressConfig
-from hallulab.simulator.stress.rag_trust.report import Models, StressRow, build_stress_report
-from tests.simulator.stress.rag_trust.test_scoring import answer
+from hallulab.simulator.rag_trust.config import MeasuredAnswer, StressConfig
+from hallulab.simulator.rag_trust.report import Models, StressRow, build_stress_report
+from tests.simulator.rag_trust.test_scoring import answer
 
 MODELS = Models(chatbots={"default": "m"}, judge="m")
 

@@ -14,7 +14,7 @@ from hallulab.detectors.base.thresholds import GroupCounts, UnitCounts
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.stress.calibrate.fit import (
+from hallulab.simulator.calibration.fit import (
     FittedThreshold,
     count_groups,
     find_best_cut,

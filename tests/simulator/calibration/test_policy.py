@@ -12,7 +12,7 @@ from hallulab.chatbots.guarded.policy import Policy
 from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.split import split_into_folds
-from hallulab.simulator.stress.calibrate.policy import apply_thresholds, build_topic_rows, raise_threshold
+from hallulab.simulator.calibration.policy import apply_thresholds, build_topic_rows, raise_threshold
 from tests.builders import labelled
 
 

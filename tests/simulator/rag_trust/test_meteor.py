@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.simulator.metrics.tokens import compute_token_f1
-from hallulab.simulator.stress.rag_trust.meteor import compute_meteor, find_synonyms, stem
+from hallulab.simulator.rag_trust.meteor import compute_meteor, find_synonyms, stem
 from tests.places import RECORDINGS
 
 PAIRS = json.loads((RECORDINGS / "rag_trust" / "meteor.json").read_text(encoding="utf-8"))

@@ -14,14 +14,14 @@ from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
 from hallulab.scenarios.text.edits import collect_sentences
 from hallulab.scenarios.text.spans import normalize_text, split_sentences
-from hallulab.simulator.stress.kinds import KINDS, PlantedError
-from hallulab.simulator.stress.material import (
+from hallulab.simulator.planting.kinds import KINDS, PlantedError
+from hallulab.simulator.planting.material import (
     Clean,
     build_grounded_streams,
     build_sentence_bank,
     clean_replies,
 )
-from hallulab.simulator.stress.plant import is_sound, plant
+from hallulab.simulator.planting.plant import is_sound, plant
 from tests.builders import EVIDENCE, labelled
 
 FEE = "A complaint costs 200 rupees at the office."

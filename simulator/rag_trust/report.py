@@ -13,6 +13,8 @@ from hallulab.chatbots.pipeline import DECLINED, Strategy
 from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_line
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.metrics.failures_counts import MUCH, Reasons, capitalise, format_reason
+from hallulab.simulator.rag_trust.config import DIMENSIONS, Dimension, MeasuredAnswer, StressConfig
+from hallulab.simulator.rag_trust.scores import PARTS, Scored, score
 from hallulab.simulator.statistics.intervals import (
     LEAST_FOR_INTERVAL,
     RESAMPLES,
@@ -24,8 +26,6 @@ from hallulab.simulator.statistics.intervals import (
     draw_cluster_weights,
     explain_no_interval,
 )
-from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, Dimension, MeasuredAnswer, StressConfig
-from hallulab.simulator.stress.rag_trust.scores import PARTS, Scored, score
 
 
 class StressRow(Frozen):

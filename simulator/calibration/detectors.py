@@ -16,14 +16,14 @@ from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.evaluate import evaluate
+from hallulab.simulator.calibration.fit import FittedThreshold, count_groups, fit_threshold
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
 from hallulab.simulator.options.commands import CalibrateOptions
+from hallulab.simulator.planting.command import Material, is_of_replies, load_material, plant_material
+from hallulab.simulator.planting.kinds import KINDS
 from hallulab.simulator.records.config import Experiment
 from hallulab.simulator.statistics.intervals import Rounded
-from hallulab.simulator.stress.calibrate.fit import FittedThreshold, count_groups, fit_threshold
-from hallulab.simulator.stress.command import Material, is_of_replies, load_material, plant_material
-from hallulab.simulator.stress.kinds import KINDS
 
 TURNS = (0, 2, 4)
 CONTEXTS = (1, 4, 8)

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from hallulab.scenarios.errors import OperationalError
-from hallulab.simulator.stress.fluent import RewriteExecutor, RewriteTask, SentenceRewritten, plant_fluently
-from hallulab.simulator.stress.material import clean_replies
+from hallulab.simulator.planting.fluent import RewriteExecutor, RewriteTask, SentenceRewritten, plant_fluently
+from hallulab.simulator.planting.material import clean_replies
 from hallulab.testing.scripted import last_user, scripted_pool
 from tests.builders import EVIDENCE, labelled
 

@@ -8,6 +8,8 @@ from itertools import product
 
 from rich.console import Console
 
+from hallulab.simulator.rag_trust.config import DIMENSIONS, Dimension
+from hallulab.simulator.rag_trust.report import StressReport
 from hallulab.simulator.show.columns import (
     Column,
     Format,
@@ -27,8 +29,6 @@ from hallulab.simulator.show.plot import (
 )
 from hallulab.simulator.show.printing import print_line, print_table
 from hallulab.simulator.show.terminal import build_console
-from hallulab.simulator.stress.rag_trust.config import DIMENSIONS, Dimension
-from hallulab.simulator.stress.rag_trust.report import StressReport
 
 _PERCENT = build_decimal_format(0, 100)
 _SCORE = build_decimal_format(1, 100)

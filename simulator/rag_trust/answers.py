@@ -22,10 +22,10 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import LineWriter, digest, read_lines
 from hallulab.scenarios.packs.pack import Document, Persona, Scenario, Specialist
 from hallulab.scenarios.transcript import Message, Passage
+from hallulab.simulator.rag_trust import scores as judging
+from hallulab.simulator.rag_trust.config import MeasuredAnswer, StressConfig, Task
+from hallulab.simulator.rag_trust.scores import remove_citations
 from hallulab.simulator.records.experiment_file import describe
-from hallulab.simulator.stress.rag_trust import scores as judging
-from hallulab.simulator.stress.rag_trust.config import MeasuredAnswer, StressConfig, Task
-from hallulab.simulator.stress.rag_trust.scores import remove_citations
 
 _WORD = re.compile(r"\w+")
 

@@ -12,8 +12,8 @@ import pytest
 
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.options.commands import PlantOptions
-from hallulab.simulator.stress.command import plant_from_options
-from hallulab.simulator.stress.plant import Planting
+from hallulab.simulator.planting.command import plant_from_options
+from hallulab.simulator.planting.plant import Planting
 from tests.places import RECORDINGS
 from tests.simulator.engine.dying_workers import die_in
 from tests.simulator.engine.worker_places import PLACES, WorkerPlace, open_place
@@ -40,7 +40,7 @@ def plant_recorded(out: Path, place: WorkerPlace | None, died: Path | None) -> P
     )
     if place is not None:
         options = replace(options, workers=2, ray=place.ray)
-    prepare = None if died is None else partial(die_in, "stress.fluent.generate_error", died)
+    prepare = None if died is None else partial(die_in, "planting.fluent.generate_error", died)
     with pytest.MonkeyPatch.context() as patched:
         settings = replace(RunSettings.from_options(options), prepare_worker=prepare)
         patched.setattr(RunSettings, "from_options", lambda _: settings)

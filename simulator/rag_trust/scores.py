@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.session import Session
 from hallulab.simulator.metrics.tokens import compute_token_f1, normalize_squad_text
-from hallulab.simulator.stress.rag_trust.config import Dimension, MeasuredAnswer, Weights
-from hallulab.simulator.stress.rag_trust.meteor import compute_meteor
+from hallulab.simulator.rag_trust.config import Dimension, MeasuredAnswer, Weights
+from hallulab.simulator.rag_trust.meteor import compute_meteor
 
 _BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\]")
 _NUMBERS = re.compile(r"\s*\d{1,6}(?:\s*[,;]\s*\d{1,6})*\s*")

@@ -17,9 +17,9 @@ from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.session import Session
 from hallulab.scenarios.text.edits import find_whole_sentences
 from hallulab.scenarios.text.spans import Region, normalize_text, split_sentences, split_words
-from hallulab.simulator.stress.kinds import PlantedError
-from hallulab.simulator.stress.material import Clean
-from hallulab.simulator.stress.plant import collect_items, is_sound
+from hallulab.simulator.planting.kinds import PlantedError
+from hallulab.simulator.planting.material import Clean
+from hallulab.simulator.planting.plant import collect_items, is_sound
 
 _LENGTHS = (0.5, 2.0)
 """Least and most words of a rewriting, as a share of the sentence's."""
@@ -202,9 +202,7 @@ async def generate_error(place: RewritePlace, session: Session) -> PlantedError 
         try:
             answer = await session.text(
                 "rewrite",
-                load_prompt("hallulab.simulator.stress", "rewriting").fill(
-                    order=ORDERS[place.kind].text, sentence=sentence
-                ),
+                load_prompt(__package__, "rewriting").fill(order=ORDERS[place.kind].text, sentence=sentence),
                 temperature=temperature,
                 max_tokens=_MAX_TOKENS,
                 sample=sample,

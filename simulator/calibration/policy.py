@@ -31,23 +31,23 @@ from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.planted import TWIN
 from hallulab.simulator.bench.split import Split, split_into_folds
-from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
-from hallulab.simulator.engine.participants import is_model_needed, make_detectors
-from hallulab.simulator.options.commands import CalibrateOptions
-from hallulab.simulator.options.groups import Chosen
-from hallulab.simulator.records.config import Component, Experiment
-from hallulab.simulator.records.experiment_file import load_experiment
-from hallulab.simulator.records.outputs import check_outputs
-from hallulab.simulator.statistics.intervals import Rounded
-from hallulab.simulator.stress.calibrate.detectors import (
+from hallulab.simulator.calibration.detectors import (
     CONTEXTS,
     TURNS,
     CalibrationReport,
     calibrate_detectors,
 )
-from hallulab.simulator.stress.calibrate.fit import PARTS, TOO_FEW_GROUPS
-from hallulab.simulator.stress.command import Material, load_material, load_topic_thresholds, plant_material
-from hallulab.simulator.stress.kinds import KINDS
+from hallulab.simulator.calibration.fit import PARTS, TOO_FEW_GROUPS
+from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
+from hallulab.simulator.engine.participants import is_model_needed, make_detectors
+from hallulab.simulator.options.commands import CalibrateOptions
+from hallulab.simulator.options.groups import Chosen
+from hallulab.simulator.planting.command import Material, load_material, load_topic_thresholds, plant_material
+from hallulab.simulator.planting.kinds import KINDS
+from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.outputs import check_outputs
+from hallulab.simulator.statistics.intervals import Rounded
 
 MOST_FLAGGED = 0.1
 """Share of the grounded controls that may be flagged."""

@@ -17,19 +17,19 @@ from hallulab.simulator.bench.build import require_unique_ids
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.options.commands import StressOptions
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
-from hallulab.simulator.records.outputs import check_outputs
-from hallulab.simulator.show.columns import Column, format_csv
-from hallulab.simulator.stress.rag_trust.answers import AnswerCollector, ask_all
-from hallulab.simulator.stress.rag_trust.config import (
+from hallulab.simulator.rag_trust.answers import AnswerCollector, ask_all
+from hallulab.simulator.rag_trust.config import (
     DIMENSIONS,
     MeasuredAnswer,
     StressConfig,
     list_tasks,
     load_stress,
 )
-from hallulab.simulator.stress.rag_trust.report import Models, StressReport, build_stress_report
-from hallulab.simulator.stress.rag_trust.tables import COLUMNS, render_page
+from hallulab.simulator.rag_trust.report import Models, StressReport, build_stress_report
+from hallulab.simulator.rag_trust.tables import COLUMNS, render_page
+from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
+from hallulab.simulator.records.outputs import check_outputs
+from hallulab.simulator.show.columns import Column, format_csv
 
 
 class StressFolder(RunFolder):

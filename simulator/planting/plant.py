@@ -12,8 +12,8 @@ from hallulab.scenarios.labelled import GoldSpan, LabelledReply
 from hallulab.scenarios.text.edits import SentenceBank, is_clean_edit
 from hallulab.scenarios.text.items import find_items
 from hallulab.scenarios.text.spans import normalize_text
-from hallulab.simulator.stress.kinds import KINDS, PlantedError
-from hallulab.simulator.stress.material import Clean
+from hallulab.simulator.planting.kinds import KINDS, PlantedError
+from hallulab.simulator.planting.material import Clean
 
 TRIES = 100
 """Clean replies of a stream that are tried for one error."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from rich.console import Console
 
 from hallulab.scenarios.text.wording import format_count
+from hallulab.simulator.calibration.detectors import CalibrationReport
+from hallulab.simulator.calibration.policy import MOST_FLAGGED, PolicyFit
 from hallulab.simulator.show.columns import Column, build_decimal_format
 from hallulab.simulator.show.printing import print_line, print_table
 from hallulab.simulator.show.terminal import build_console
-from hallulab.simulator.stress.calibrate.detectors import CalibrationReport
-from hallulab.simulator.stress.calibrate.policy import MOST_FLAGGED, PolicyFit
 
 _THREE = build_decimal_format(3)
 _PERCENT = build_decimal_format(0, 100)

@@ -18,11 +18,11 @@ from rich.console import Console
 from hallulab.chatbots.pipeline import DECLINED
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.engine.models import RunSettings
-from hallulab.simulator.stress.rag_trust import command
-from hallulab.simulator.stress.rag_trust.command import StressFolder, run_stress
-from hallulab.simulator.stress.rag_trust.config import StressConfig, load_stress
-from hallulab.simulator.stress.rag_trust.report import StressReport
-from hallulab.simulator.stress.rag_trust.tables import print_stress
+from hallulab.simulator.rag_trust import command
+from hallulab.simulator.rag_trust.command import StressFolder, run_stress
+from hallulab.simulator.rag_trust.config import StressConfig, load_stress
+from hallulab.simulator.rag_trust.report import StressReport
+from hallulab.simulator.rag_trust.tables import print_stress
 from hallulab.testing.scripted import PROBES, Script, ScriptedTransport, last_user
 from tests.places import RECORDINGS
 
