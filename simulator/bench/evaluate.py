@@ -11,12 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from hallulab.agents.concurrency import gather_results
 from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Frozen, Judgement, Outcome, TurnView
 from hallulab.simulator.engine.replies import Jury, RepliesJudged, ReplyExecutor
+from hallulab.simulator.metrics.spending import sum_calls
+from hallulab.simulator.statistics.intervals import Rounded
 
 _BATCH = 256
 """Replies given at once to a detector that judges in batches, so that progress shows."""
@@ -195,3 +199,85 @@ def count_reasons(judgements: Sequence[Judgement]) -> tuple[Missing, ...]:
     return tuple(
         Missing(outcome=outcome, reason=reason, n=n) for (outcome, reason), n in counts.most_common(SHOWN)
     )
+
+
+class Costs(Frozen):
+    """Costs and failures of judging, the same at each level; docs/bench.md explains the fields."""
+
+    abstained: int
+    failed: int
+    parse_failures: int
+    reasons: tuple[Missing, ...]
+    truncated: int
+    truncated_scored: int
+    truncated_abstained: int
+    calls: int
+    replayed_calls: int
+    tokens: int | None
+    """Tokens read and written; None: the server did not tell those of an answered call."""
+    calls_per_reply: Rounded | None
+    tokens_per_reply: Rounded | None
+    computed_tokens_per_reply: Rounded | None
+    seconds: Rounded
+    train_s: Rounded | None
+    cold_s: Rounded | None
+    p50_ms: Rounded | None
+    p95_ms: Rounded | None
+    batched: bool
+    told_origin: bool
+
+
+def compute_costs(evaluation: Evaluation) -> Costs:
+    """Compute the costs and failures of judging."""
+    judgements = evaluation.judgements
+    number = len(judgements)
+    calls = [call for judgement in judgements for call in judgement.calls]
+    tokens = sum_calls(calls).all_tokens
+    times = _collect_times(evaluation)
+    p50, p95 = np.quantile(times, [0.5, 0.95]) * 1000 if times else (None, None)
+    return Costs(
+        abstained=sum(judgement.outcome == "abstained" for judgement in judgements),
+        failed=sum(judgement.outcome == "failed" for judgement in judgements),
+        parse_failures=sum(map(_is_unparseable, judgements)),
+        reasons=count_reasons(judgements),
+        truncated=sum(judgement.truncated for judgement in judgements),
+        truncated_scored=sum(one.truncated and one.outcome == "scored" for one in judgements),
+        truncated_abstained=sum(one.truncated and one.outcome == "abstained" for one in judgements),
+        calls=len(calls),
+        replayed_calls=sum(call.replayed for call in calls),
+        tokens=tokens,
+        calls_per_reply=len(calls) / number if number else None,
+        tokens_per_reply=tokens / number if number and tokens is not None else None,
+        computed_tokens_per_reply=_compute_mean_tokens(judgements),
+        seconds=round(evaluation.seconds, 3),
+        train_s=evaluation.train_s,
+        cold_s=evaluation.cold_s,
+        p50_ms=None if p50 is None else float(p50),
+        p95_ms=None if p95 is None else float(p95),
+        batched=evaluation.batched,
+        told_origin=evaluation.told_origin,
+    )
+
+
+def _compute_mean_tokens(judgements: Sequence[Judgement]) -> float | None:
+    """Return the mean of tokens that the server computed for a reply; None if a call lacks them."""
+    counts = [call.computed_tokens for one in judgements for call in one.calls if call.error is None]
+    told = [count for count in counts if count is not None]
+    return sum(told) / len(judgements) if judgements and len(told) == len(counts) else None
+
+
+def _collect_times(evaluation: Evaluation) -> list[float]:
+    """Return the seconds of scored judgements, without those with a replayed answer, which takes no time."""
+    return [
+        seconds
+        for seconds, judgement in zip(evaluation.latencies_s, evaluation.judgements, strict=False)
+        if seconds is not None
+        and judgement.outcome == "scored"
+        and not any(call.replayed for call in judgement.calls)
+    ]
+
+
+def _is_unparseable(judgement: Judgement) -> bool:
+    """Return whether the judgement failed although every request was answered: in another form than asked."""
+    calls = judgement.calls
+    return judgement.outcome == "failed" and bool(calls) and all(call.error is None for call in calls)

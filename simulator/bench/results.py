@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -36,24 +35,28 @@ from hallulab.simulator.bench.rows import (
     AnyRow,
     ItemCounts,
     LevelRow,
+    Thresholds,
     build_level_row,
     build_span_row,
     count_items,
 )
-from hallulab.simulator.bench.significance import SourceTest, run_friedman_test
+from hallulab.simulator.bench.significance import (
+    DetectorDifference,
+    Resamples,
+    SourceTest,
+    compute_differences,
+    run_friedman_test,
+)
 from hallulab.simulator.bench.sweep import SweepReport
-from hallulab.simulator.bench.thresholds import Thresholds
 from hallulab.simulator.metrics.failures_counts import find_failed_judgements
 from hallulab.simulator.statistics.detection import (
     Booleans,
-    Replicates,
     Sample,
     compute_auroc,
     compute_average_precision,
     compute_flag_scores,
-    compute_replicates,
 )
-from hallulab.simulator.statistics.intervals import Interval, Rounded, compute_percentile_interval
+from hallulab.simulator.statistics.intervals import Rounded
 from hallulab.simulator.statistics.prevalence import Accuracy
 
 if TYPE_CHECKING:
@@ -165,10 +168,6 @@ def _build_row(evaluation: Evaluation, level: Level, by: str, name: str, items: 
     )
 
 
-Metric = Literal["auroc", "auprc", "f1"]
-_COMPARED: tuple[Metric, ...] = ("auroc", "auprc", "f1")
-
-
 class BenchData(Frozen):
     """The data behind the numbers."""
 
@@ -201,18 +200,6 @@ class BenchData(Frozen):
     def part(self) -> str:
         """The share of the replies that is measured on, such as `200 of 400 replies`; empty: all of them."""
         return "" if self.tested_on >= self.replies else f"{self.tested_on:,} of {self.replies:,} replies"
-
-
-class DetectorDifference(Frozen):
-    """Two detectors on the items that both scored."""
-
-    level: Level
-    metric: Metric
-    a: str
-    b: str
-    n: int
-    difference: Rounded | None
-    ci95: Interval
 
 
 class BenchReport(Frozen):
@@ -298,7 +285,7 @@ def measure(
     differences: list[DetectorDifference] = []
     samples: dict[tuple[str, Level], Sample] = {}
     for level in LEVELS:
-        resamples = _Resamples(len(groups))
+        resamples = Resamples(len(groups))
         floors = (flag_all(replies), predict_majority(replies, level))
         measured = {one.detector: collect_items(one, level, groups) for one in (*floors, *evaluations)}
         if not any(items.n for items in measured.values()):
@@ -306,7 +293,7 @@ def measure(
         for one in (*floors, *evaluations):
             items = measured[one.detector]
             row = build_level_row(
-                one, data.dataset, level, items, resamples(one.detector, items), len(groups)
+                one, data.dataset, level, items, resamples.draw(one.detector, items), len(groups)
             )
             if one in floors:  # another threshold would only make another floor of it
                 row = row.model_copy(update={"thresholds": Thresholds(default=row.thresholds.default)})
@@ -315,7 +302,7 @@ def measure(
             parts += build_part_rows(one, level, measured[one.detector], fields)
             samples[one.detector, level] = measured[one.detector].sample
         compared = {one.detector: measured[one.detector] for one in evaluations}
-        differences += _compute_differences(level, compared, resamples)
+        differences += compute_differences(level, compared, resamples)
     for one in (flag_all(replies), predict_majority(replies, "word"), *evaluations):
         spans = build_span_row(one, data.dataset, groups)
         rows += [spans] if spans is not None else []
@@ -337,52 +324,3 @@ def measure(
         sweep=sweep,
     )
     return Results(report, samples)
-
-
-class _Resamples:
-    """Bootstraps of a level's samples, each computed once."""
-
-    def __init__(self, groups: int) -> None:
-        self._groups = groups
-        self._made: dict[tuple[str, bytes], Replicates] = {}
-
-    def __call__(self, detector: str, items: Items) -> Replicates:
-        key = (detector, items.places.tobytes())
-        if key not in self._made:
-            self._made[key] = compute_replicates(items.sample, self._groups)
-        return self._made[key]
-
-
-def _compute_differences(
-    level: Level, measured: Mapping[str, Items], resamples: _Resamples
-) -> list[DetectorDifference]:
-    """Compute first minus second for every two detectors, paired over groups, on items that both scored."""
-    found = []
-    for a, b in combinations(measured, 2):
-        shared = measured[a].scored & measured[b].scored
-        one, two = measured[a].only(shared), measured[b].only(shared)
-        first, second = _compute_metrics(one.sample), _compute_metrics(two.sample)
-        for metric in _COMPARED:
-            x, y = first[metric], second[metric]
-            found.append(
-                DetectorDifference(
-                    level=level,
-                    metric=metric,
-                    a=a,
-                    b=b,
-                    n=len(one.sample.labels),
-                    difference=None if x is None or y is None else x - y,
-                    ci95=None
-                    if x is None or y is None
-                    else compute_percentile_interval(resamples(a, one)[metric] - resamples(b, two)[metric]),
-                )
-            )
-    return found
-
-
-def _compute_metrics(sample: Sample) -> dict[Metric, float | None]:
-    return {
-        "auroc": compute_auroc(sample),
-        "auprc": compute_average_precision(sample),
-        "f1": compute_flag_scores(sample)["f1"],
-    }

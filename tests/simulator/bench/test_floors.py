@@ -11,8 +11,7 @@ from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.lexical.detector import LexicalDetector
 from hallulab.detectors.registry import DETECTORS
 from hallulab.simulator.bench.results import measure
-from hallulab.simulator.bench.rows import LevelRow
-from hallulab.simulator.bench.thresholds import Decided
+from hallulab.simulator.bench.rows import Decided, LevelRow
 from tests.simulator.bench.material import DATA, evaluation, judged, reply
 from tests.simulator.command_line import CommandLine
 

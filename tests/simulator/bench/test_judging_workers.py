@@ -66,7 +66,7 @@ def swept(place: WorkerPlace, folder: Path, tmp_path_factory: pytest.TempPathFac
     recording, died = made / "recording.jsonl", made / "died"
     fields = {"sweep": str(folder / "sweep.yaml"), "model": MODEL, "concurrency": 2}
     with serve_stub(doubting_less_and_less()) as url:
-        prepare = partial(die_in, "experiment.replies.run_detector", died)
+        prepare = partial(die_in, "engine.replies.run_detector", died)
         by_two = judge(folder, place, prepare, base_url=url, record=recording, **fields)
         assert died.exists()
         here = judge(folder, None, None, base_url=url, replay=recording, **fields)
@@ -118,7 +118,7 @@ def test_the_first_answer_to_a_question_counts_for_all_workers(swept: list[Any])
 @pytest.fixture(scope="module")
 def killing(place: WorkerPlace, folder: Path) -> BenchReport:
     """What workers find that a reply kills."""
-    prepare = partial(die_in, "experiment.replies.run_detector", only="It costs 7 rupees")
+    prepare = partial(die_in, "engine.replies.run_detector", only="It costs 7 rupees")
     return judge(folder, place, prepare, detectors=["lexical"])
 
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from hallulab.detectors.base.protocol import Detector, Traits
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Call, Judgement, TurnView
-from hallulab.simulator.bench.evaluate import evaluate
+from hallulab.simulator.bench.evaluate import compute_costs, evaluate
 from hallulab.simulator.bench.levels import collect_items, group_numbers
 from hallulab.simulator.bench.results import measure
-from hallulab.simulator.bench.rows import build_level_row, compute_costs
+from hallulab.simulator.bench.rows import build_level_row
 from hallulab.simulator.statistics.detection import compute_replicates
 from tests.builders import call, labelled
 from tests.simulator.bench.material import DATA, evaluation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hallulab.simulator.bench.thresholds import Decided, decide_by_protocols, draw_dev_half
+from hallulab.simulator.bench.rows import Decided, decide_by_protocols, draw_dev_half
 from hallulab.simulator.statistics.detection import Sample
 
 
