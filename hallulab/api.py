@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
     from hallulab.scenarios.transcript import Judgement
     from hallulab.simulator.bench.results import BenchReport
-    from hallulab.simulator.calibration.detectors import CalibrationReport
+    from hallulab.simulator.calibration.fit import CalibrationReport
     from hallulab.simulator.calibration.policy import PolicyFit
     from hallulab.simulator.planting.plant import Planting
     from hallulab.simulator.records.config import Experiment

@@ -31,19 +31,21 @@ from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.planted import TWIN
 from hallulab.simulator.bench.split import Split, split_into_folds
-from hallulab.simulator.calibration.detectors import (
+from hallulab.simulator.calibration.fit import (
     CONTEXTS,
+    PARTS,
+    TOO_FEW_GROUPS,
     TURNS,
     CalibrationReport,
     calibrate_detectors,
 )
-from hallulab.simulator.calibration.fit import PARTS, TOO_FEW_GROUPS
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
 from hallulab.simulator.options.commands import CalibrateOptions
 from hallulab.simulator.options.groups import Chosen
-from hallulab.simulator.planting.command import Material, load_material, load_topic_thresholds, plant_material
+from hallulab.simulator.planting.command import plant_material
 from hallulab.simulator.planting.kinds import KINDS
+from hallulab.simulator.planting.material import Material, load_material, load_topic_thresholds
 from hallulab.simulator.records.config import Component, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.outputs import check_outputs

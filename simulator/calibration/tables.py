@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from hallulab.scenarios.text.wording import format_count
-from hallulab.simulator.calibration.detectors import CalibrationReport
+from hallulab.simulator.calibration.fit import CalibrationReport
 from hallulab.simulator.calibration.policy import MOST_FLAGGED, PolicyFit
 from hallulab.simulator.show.columns import Column, build_decimal_format
 from hallulab.simulator.show.printing import print_line, print_table

@@ -1,44 +1,26 @@
-"""What `hallulab plant` does: find clean replies, plant errors into them, write both."""
+"""Plant errors into clean replies, and write both: `hallulab plant`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hallulab.agents.progress import bars
-from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder, is_there
-from hallulab.scenarios.packs.documents import Boundary, read_documents
-from hallulab.scenarios.packs.labels import DocumentDefaults
-from hallulab.scenarios.packs.pack import Document, TopicThreshold
-from hallulab.scenarios.packs.pack_files import SCENARIO_FILE, list_built_in_packs, load_scenario
-from hallulab.scenarios.text.edits import SentenceBank, collect_sentences
+from hallulab.scenarios.files.data_files import expand_home
 from hallulab.simulator.bench.build import write_labelled
 from hallulab.simulator.bench.planted import FILE
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.engine.staffing import configure_workers, start_workers
 from hallulab.simulator.options.commands import PlantOptions
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.planting.fluent import RewriteExecutor, RewriteWork, plant_fluently
+from hallulab.simulator.planting.fluent import ORDERS, RewriteExecutor, RewriteWork, plant_fluently
 from hallulab.simulator.planting.kinds import KINDS
-from hallulab.simulator.planting.material import (
-    Clean,
-    build_grounded_streams,
-    build_sentence_bank,
-    clean_replies,
-    generate_quoting_replies,
-    load_turns,
-)
+from hallulab.simulator.planting.material import Material, load_material
 from hallulab.simulator.planting.plant import Planting, plant
-from hallulab.simulator.planting.rewrite import ORDERS
 from hallulab.simulator.records.experiment_file import load_experiment
-from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.outputs import check_outputs
-
-Material = tuple[Sequence[Iterator[Clean]], SentenceBank]
-"""Replies to plant into, and the sentences that errors are taken from."""
 
 
 async def plant_from_options(options: PlantOptions) -> Planting:
@@ -128,59 +110,3 @@ def _check_planted(source: str, done: Planting) -> Planting:
             f"{source}: no error found a place in these texts. Give other --kinds, or longer texts."
         )
     return done
-
-
-def is_of_replies(source: str, read: Material) -> bool:
-    """Return whether errors are planted into replies of chatbots, and not into sentences of documents alone.
-
-    Args:
-        source: its path.
-        read: what `load_material` read of it; of a run without a clean reply it is quotations alone.
-    """
-    path = expand_home(source)
-    is_run = is_folder(path) and RunFolder(path).has_journal
-    return is_file(path) or (is_run and len(read[0]) > 1)
-
-
-def load_material(source: str, turns: Sequence[int], contexts: Sequence[int], seed: int) -> Material:
-    """Read a source. Arguments as in `PlantOptions`.
-
-    Raises:
-        UsageError: the source does not exist, or is wrong.
-    """
-    path = expand_home(source)
-    if is_folder(path) and RunFolder(path).has_journal:
-        said = load_turns(RunFolder(path))
-        clean = any(turn.label is False for turn in said)
-        streams = [clean_replies(said, seed)] if clean else []
-        return [*streams, generate_quoting_replies(said, seed)], build_sentence_bank(said)
-    if is_file(path):
-        replies = list(load_labelled(source))
-        return [clean_replies(replies, seed)], build_sentence_bank(replies)
-    documents = _load_documents(source, path)
-    return build_grounded_streams(documents, turns, contexts, seed), collect_sentences(documents)
-
-
-def load_topic_thresholds(source: str) -> dict[str, TopicThreshold]:
-    """Return the stricter thresholds of a scenario pack by topic; none of any other source.
-
-    Raises:
-        UsageError: the pack is wrong.
-    """
-    path = expand_home(source)
-    if source in list_built_in_packs() or (is_folder(path) and is_there(path / SCENARIO_FILE)):
-        return load_scenario(source).identity_thresholds
-    return {}
-
-
-def _load_documents(source: str, path: Path) -> Sequence[Document]:
-    """Return the documents of a pack, or of a folder that is none."""
-    packs = list_built_in_packs()
-    if source in packs or is_there(path / SCENARIO_FILE):
-        return load_scenario(source).documents
-    if not is_folder(path):
-        raise UsageError(
-            f"{source}: no such scenario pack, folder of documents, run folder or labelled file. The packs "
-            f"that come with hallulab: {', '.join(packs)}."
-        )
-    return read_documents(path, DocumentDefaults(), Boundary(path))

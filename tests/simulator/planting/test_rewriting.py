@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hallulab.simulator.planting.fluent import find_difference, find_flaw
 from hallulab.simulator.planting.material import Clean
-from hallulab.simulator.planting.rewrite import find_difference, find_flaw
 from tests.builders import EVIDENCE
 
 SENTENCE = "A complaint can be filed within two years if the fee is paid."
