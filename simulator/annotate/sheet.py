@@ -263,7 +263,10 @@ def draw_turns(folder: RunFolder, options: DrawOptions) -> DrawnSheet:
         OperationalError: no conversation was held, a detector failed on every reply and none scored any, or
             the sheet cannot be written.
     """
-    _require_name(options.annotator)
+    try:
+        require_annotator(options.annotator)
+    except ValueError as error:
+        raise UsageError(f"--annotator: {error}.") from error
     guideline = None if options.guideline is None else read_text(options.guideline)
     find_late_evidence(folder)
     saved = folder.read_experiment()
@@ -293,13 +296,6 @@ def draw_turns(folder: RunFolder, options: DrawOptions) -> DrawnSheet:
     # The guideline first: where the sheet is, the command is refused, so nothing may be lacking then.
     write_together({**({} if guideline is None else {kept: guideline}), path: sheet})
     return DrawnSheet(path, detector, _count(turns, [at for _, at in drawn]), plan)
-
-
-def _require_name(annotator: str) -> None:
-    try:
-        require_annotator(annotator)
-    except ValueError as error:
-        raise UsageError(f"--annotator: {error}.") from error
 
 
 def _find_scored(

@@ -94,27 +94,26 @@ def build_chat_report(evaluations: Sequence[Evaluation]) -> ChatReport | None:
         return None
     counted: Counted = "turns" if any(reply.spans is None for reply in chats) else "spans"
     values = {evaluation.detector: score_conversations(evaluation, counted) for evaluation in evaluations}
+    conversations = len({_get_conversation(reply) for reply in chats})
+    rows = []
+    for name, found in values.items():
+        precision, recall = (compute_mean(list(found[metric].values())) for metric in METRICS)
+        rows.append(
+            ChatRow(
+                detector=name,
+                conversations=conversations,
+                precision=precision,
+                precision_over=len(found["precision"]),
+                recall=recall,
+                recall_over=len(found["recall"]),
+                f1=compute_harmonic_mean(precision, recall),
+            )
+        )
     return ChatReport(
         counted=counted,
-        rows=tuple(
-            _build_chat_row(name, len({_get_conversation(reply) for reply in chats}), found)
-            for name, found in values.items()
-        ),
+        rows=tuple(rows),
         friedman=tuple(test for metric in METRICS for test in _run_friedman_test(values, metric)),
         tests=tuple(test for metric in METRICS for test in _test_pairs(values, metric)),
-    )
-
-
-def _build_chat_row(detector: str, conversations: int, found: Values) -> ChatRow:
-    precision, recall = (compute_mean(list(found[metric].values())) for metric in METRICS)
-    return ChatRow(
-        detector=detector,
-        conversations=conversations,
-        precision=precision,
-        precision_over=len(found["precision"]),
-        recall=recall,
-        recall_over=len(found["recall"]),
-        f1=compute_harmonic_mean(precision, recall),
     )
 
 
@@ -280,21 +279,19 @@ def collect_annotated(evaluations: Sequence[Evaluation]) -> tuple[list[Conversat
     These are by the labels, as a detector named `LABELS`, and by each detector.
     """
     replies = evaluations[0].replies if evaluations else ()
-    told = [place for place, reply in enumerate(replies) if reply.turns and reply.spans is not None]
+    annotated = [place for place, reply in enumerate(replies) if reply.turns and reply.spans is not None]
     verdicts = [
-        *(
-            verdict
-            for place in told
-            for verdict in _build_verdicts(replies[place], _build_gold_judgement(replies[place]), LABELS)
-        ),
-        *(
-            verdict
-            for one in evaluations
-            for place in told
-            for verdict in _build_verdicts(replies[place], one.judgements[place], one.detector)
-        ),
+        verdict
+        for place in annotated
+        for verdict in _build_verdicts(replies[place], _build_gold_judgement(replies[place]), LABELS)
     ]
-    return _group_turns([replies[place] for place in told]), verdicts
+    verdicts += [
+        verdict
+        for one in evaluations
+        for place in annotated
+        for verdict in _build_verdicts(replies[place], one.judgements[place], one.detector)
+    ]
+    return _group_turns([replies[place] for place in annotated]), verdicts
 
 
 def _group_turns(replies: Sequence[LabelledReply]) -> list[Conversation]:

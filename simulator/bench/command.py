@@ -1,4 +1,4 @@
-"""What `hallulab bench` does: load, judge, count, write."""
+"""Measure detectors on labelled data: `hallulab bench`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ from hallulab.simulator.engine.models import RunSettings, open_pool, open_record
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
 from hallulab.simulator.engine.replies import Jury, ReplyWork
 from hallulab.simulator.engine.staffing import configure_workers, start_workers
-from hallulab.simulator.engine.workers import WorkerExecutor
 from hallulab.simulator.options.commands import BenchOptions, Gold
 from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.records.config import Component, Experiment
@@ -92,7 +91,11 @@ async def run_bench(options: BenchOptions) -> Results:
                 # The first answer to a question counts for all workers, as it does in one process.
                 work = ReplyWork(tuple(rounds))
                 configure_workers(workers, settings, experiment, pool, work, asks_model, recorded=True)
-                juries = _seat_juries(rounds, workers)
+                # Workers number the detectors through all rounds, as `ReplyWork` does.
+                numbers = itertools.count()
+                juries = [
+                    [Jury(workers, next(numbers), workers.number) for _ in one.detectors] for one in rounds
+                ]
             made = [detectors, *(make_detectors(one, pool, {}) for one in rounds[1:])]
             found = [
                 await validation.evaluate(judges, one.seed, seated)
@@ -110,12 +113,6 @@ def _list_rounds(experiment: Experiment, sweep: Sweep | None) -> list[Experiment
     swept = experiment.detectors[1:]
     again = ({"seed": experiment.seed + repeat, "detectors": swept} for repeat in repeats)
     return [experiment, *(experiment.model_copy(update=update) for update in again)]
-
-
-def _seat_juries(rounds: Sequence[Experiment], workers: WorkerExecutor) -> list[list[Jury]]:
-    """Return who judges for each detector of each round; workers count through all (`ReplyWork`)."""
-    numbers = itertools.count()
-    return [[Jury(workers, next(numbers), workers.number) for _ in one.detectors] for one in rounds]
 
 
 def write_results(options: BenchOptions, results: Results) -> None:

@@ -65,7 +65,7 @@ _WRAPPERS = tuple(
         r"[\"“„«'‘]([^\"“”„«»]*)[\"”“»'’]",
     )
 )
-"""What models put around an answer: a list's or heading's mark, `Answer:`, emphasis, quotation marks."""
+"""Decoration that models put around an answer: a list's or heading's mark, `Answer:`, emphasis, quotes."""
 _TALK = re.compile(
     r"\b(?:answers?|incorrect|hallucinat\w*|sorry|unknown|not (?:given|known|mentioned|specified|stated))\b"
     r"|\A(?:it|this|that|he|she|they|there)(?: is| are| was| were|['’]s)\b"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 """The part that is the whole data set, beside the parts by a field of `meta`."""
-_UNTOLD = "not told"
+_MISSING = "not told"
 """The part of replies whose `meta` lacks the field."""
 
 
@@ -101,7 +102,7 @@ def build_part_rows(
     namers: list[tuple[str, Callable[[LabelledReply], str]]] = [
         ("task", lambda reply: reply.task),
         ("length", _build_length_namer(replies)),
-        *((f"meta.{field}", _build_field_namer(field)) for field in fields),
+        *((f"meta.{field}", partial(_get_field, field)) for field in fields),
     ]
     for by, name_of in namers:
         names = [name_of(reply) for reply in replies]
@@ -115,12 +116,9 @@ def build_part_rows(
     return [row for row in found if row.n]
 
 
-def _build_field_namer(field: str) -> Callable[[LabelledReply], str]:
-    def name(reply: LabelledReply) -> str:
-        value = reply.meta.get(field)
-        return _UNTOLD if value is None else f"{value}"
-
-    return name
+def _get_field(field: str, reply: LabelledReply) -> str:
+    value = reply.meta.get(field)
+    return _MISSING if value is None else f"{value}"
 
 
 def _build_length_namer(replies: Sequence[LabelledReply]) -> Callable[[LabelledReply], str]:
@@ -143,15 +141,11 @@ def _group_by_error_type(
 ) -> Iterable[tuple[str, Booleans]]:
     """Yield each kind with the mask of its items and all clean ones."""
     kinds = sorted({span.label for reply in replies for span in reply.spans or ()})
-    owners = np.unique(items.owners)
+    unlabelled = np.zeros(1, dtype=bool)
     for kind in kinds:
-        here = np.concatenate([_mark_kind(replies[place], level, kind) for place in owners])
+        found = (get_gold_labels(replies[place], level, kind) for place in np.unique(items.owners))
+        here = np.concatenate([unlabelled if one is None else one for one in found])
         yield kind, here | ~items.gold
-
-
-def _mark_kind(reply: LabelledReply, level: Level, kind: str) -> Booleans:
-    found = get_gold_labels(reply, level, kind)
-    return np.zeros(1, dtype=bool) if found is None else found
 
 
 def _build_row(evaluation: Evaluation, level: Level, by: str, name: str, items: Items) -> PartRow:

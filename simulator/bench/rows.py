@@ -36,7 +36,7 @@ from hallulab.detectors.base.protocol import ThresholdProtocol
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Costs, Evaluation, compute_costs
-from hallulab.simulator.bench.levels import Ends, Items, Level, list_located_ends, mark_characters
+from hallulab.simulator.bench.levels import Items, Level, list_located_ends, mark_characters
 from hallulab.simulator.metrics.hallucinations import compute_mean
 from hallulab.simulator.statistics.detection import (
     Booleans,
@@ -90,12 +90,14 @@ def count_spans(reply: LabelledReply, judgement: Judgement) -> SpanCounts | None
     flagged = [(start, min(end, length)) for start, end in list_located_ends(judgement) if start < length]
     unlocated = len(judgement.spans) - len(flagged)
     gold = [(span.start, span.end) for span in reply.spans]
-    characters = _count_characters(length, flagged, gold)
+    found, wanted = mark_characters(length, flagged), mark_characters(length, gold)
+    characters = HitCounts(int((found & wanted).sum()), int(found.sum()), int(wanted.sum()))
+    overlap = sum(max(0, min(a[1], b[1]) - max(a[0], b[0])) for a in flagged for b in gold)
     union = characters.flagged + characters.gold - characters.hits
     once, gold_once = set(flagged), set(gold)
     return SpanCounts(
         characters=characters,
-        pairwise=_count_pairwise(flagged, gold),
+        pairwise=HitCounts(overlap, sum(b - a for a, b in flagged), sum(b - a for a, b in gold)),
         iou=characters.hits / union if union else None,
         exact=HitCounts(len(once & gold_once), len(once) + unlocated, len(gold_once)),
         unlocated=unlocated,
@@ -110,16 +112,6 @@ def compute_span_numbers(counted: Sequence[SpanCounts]) -> dict[str, float | Non
         "iou": compute_mean([item.iou for item in counted if item.iou is not None]),
         **_compute_numbers("exact_", [item.exact for item in counted]),
     }
-
-
-def _count_characters(length: int, flagged: Sequence[Ends], gold: Sequence[Ends]) -> HitCounts:
-    found, wanted = mark_characters(length, flagged), mark_characters(length, gold)
-    return HitCounts(int((found & wanted).sum()), int(found.sum()), int(wanted.sum()))
-
-
-def _count_pairwise(flagged: Sequence[Ends], gold: Sequence[Ends]) -> HitCounts:
-    overlap = sum(max(0, min(a[1], b[1]) - max(a[0], b[0])) for a in flagged for b in gold)
-    return HitCounts(overlap, sum(end - start for start, end in flagged), sum(b - a for a, b in gold))
 
 
 def _compute_numbers(prefix: str, counts: Sequence[HitCounts]) -> dict[str, float | None]:

@@ -1,4 +1,4 @@
-"""What `hallulab calibrate --policy` does: fit a safeguard's threshold for each sensitive topic.
+"""Fit a safeguard's threshold for each sensitive topic: `hallulab calibrate --policy`.
 
 A safeguard must not flag the truth. A grounded control is a reply in the documents' own words: the clean
 twin of a planted error. The threshold of a topic stays as it is if at most `MOST_FLAGGED` of the controls
@@ -20,7 +20,6 @@ import yaml
 from hallulab.agents.progress import bars
 from hallulab.chatbots.guarded.policy import GuardedOptions, Policy, Topic, load_policy
 from hallulab.chatbots.guarded.topics import TopicSubject, match_topics_by_rules
-from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import expand_home
@@ -142,12 +141,12 @@ def _build_row(
         }
     )
     if row.controls < LEAST_CONTROLS:
-        told = f"{row.controls} grounded controls, and {LEAST_CONTROLS} are needed (--count plants more)"
-        return row.model_copy(update={"not_fitted": told})
+        reason = f"{row.controls} grounded controls, and {LEAST_CONTROLS} are needed (--count plants more)"
+        return row.model_copy(update={"not_fitted": reason})
     threshold = raise_threshold([score for _, score in scored.controls], before)
     if threshold is None:
-        told = f"more than {MOST_FLAGGED:.0%} of the grounded controls have the highest score"
-        return row.model_copy(update={"not_fitted": told})
+        reason = f"more than {MOST_FLAGGED:.0%} of the grounded controls have the highest score"
+        return row.model_copy(update={"not_fitted": reason})
     flagged, recall = _test_held_out(scored, before, folds)
     return row.model_copy(
         update={
@@ -221,7 +220,7 @@ _PLANTED_FOR_ONE = 4
 
 
 class PolicyFit(Frozen):
-    """What `hallulab calibrate --policy` prints."""
+    """The result of `hallulab calibrate --policy`."""
 
     detector: str
     """The detector whose scores the thresholds are for."""
@@ -274,13 +273,20 @@ async def _calibrate_policy(
     read = load_material(source, TURNS, CONTEXTS, experiment.seed)
     async with open_pool(experiment, open_recording(settings)) as pool:
         [detector] = make_detectors(experiment, pool, {})
-        _require_probabilities(detector)
+        if not detector.traits.probabilities:
+            raise UsageError(
+                f"detector {detector.name}: its scores are not from 0 to 1, as thresholds of policies are. "
+                "Give it a policy with `thresholds: {general: detector, sensitive: detector}`."
+            )
         replies = _plant_pairs(source, options.count, read, experiment.seed)
-        folds = _split_folds(replies, experiment.seed)
+        try:
+            folds = split_into_folds(replies, PARTS, experiment.seed)
+        except UsageError as error:
+            raise UsageError(f"{TOO_FEW_GROUPS}. Give more.") from error
         async with serve_models(pool, settings, is_model_needed([detector])):
             with bars(options.quiet) as shown:
-                told = partial(shown.advance, shown.add_task(detector.name, total=len(replies)))
-                judged = await evaluate(detector, replies, experiment.measured_at_once, told)
+                advance = partial(shown.advance, shown.add_task(detector.name, total=len(replies)))
+                judged = await evaluate(detector, replies, experiment.measured_at_once, advance)
     _require_coverage(judged)
     # A fit is for one detector with one model: the other reading's thresholds are of no use to it.
     wanted = wanted.resolve(detector.reading)
@@ -314,22 +320,6 @@ def _plant_pairs(source: str, count: int, read: Material, seed: int) -> list[Lab
         seen[twin.reply] += 1
     chosen = sorted(pairs, key=lambda pair: pair[0])[:count]
     return [reply for _, error, twin in chosen for reply in (error, twin)]
-
-
-def _split_folds(replies: Sequence[LabelledReply], seed: int) -> list[Split]:
-    try:
-        return split_into_folds(replies, PARTS, seed)
-    except UsageError as error:
-        raise UsageError(f"{TOO_FEW_GROUPS}. Give more.") from error
-
-
-def _require_probabilities(detector: Detector) -> None:
-    """Raise UsageError if the detector's scores are on another scale than thresholds of policies."""
-    if not detector.traits.probabilities:
-        raise UsageError(
-            f"detector {detector.name}: its scores are not from 0 to 1, as thresholds of policies are. Give "
-            "it a policy with `thresholds: {general: detector, sensitive: detector}`."
-        )
 
 
 def _require_coverage(judged: Evaluation) -> None:

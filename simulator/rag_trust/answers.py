@@ -137,7 +137,16 @@ class AnswerCollector:
         measured: dict[str, float | None] = {}
         error = reply = None
         try:
-            bot = make_chatbot(task.chatbot.kind, self._build_context(task))
+            context = ChatbotContext(
+                models=self._pool,
+                knowledge=GivenPassages(composition.passages),
+                scenario=build_scenario(composition.passages),
+                model=task.model,
+                seed=self._config.seed,
+                top_k=len(composition.passages),
+                options=self.build_options(task),
+            )
+            bot = make_chatbot(task.chatbot.kind, context)
             said = await bot.reply([Message(role="user", text=question.question.strip())])
             reply, session.calls = said.text, [*said.calls]
             if not is_refusal(reply):
@@ -170,18 +179,6 @@ class AnswerCollector:
             error=error,
             calls=tuple(session.calls),
             **measured,
-        )
-
-    def _build_context(self, task: Task) -> ChatbotContext:
-        passages = task.composition.passages
-        return ChatbotContext(
-            models=self._pool,
-            knowledge=GivenPassages(passages),
-            scenario=build_scenario(passages),
-            model=task.model,
-            seed=self._config.seed,
-            top_k=len(passages),
-            options=self.build_options(task),
         )
 
     async def _compute_similarity(self, expected: str, reply: str) -> float:

@@ -9,7 +9,7 @@ from hallulab.agents.retrieval.embeddings import SentenceEmbedder
 from hallulab.agents.retrieval.knowledge import DEFAULT_EMBEDDING_MODEL
 from hallulab.agents.served_model import identify_model
 from hallulab.chatbots.registry import read_chatbot_options
-from hallulab.scenarios.datasets.hotpotqa import FILE, OFFICIAL, HotpotQuestion, read_hotpotqa
+from hallulab.scenarios.datasets.hotpotqa import FILE, OFFICIAL, read_hotpotqa
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.text.wording import shorten_line
@@ -20,7 +20,6 @@ from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.rag_trust.answers import AnswerCollector, ask_all
 from hallulab.simulator.rag_trust.config import (
     DIMENSIONS,
-    MeasuredAnswer,
     StressConfig,
     list_tasks,
     load_stress,
@@ -68,7 +67,10 @@ async def run_stress(config: StressConfig, folder: StressFolder, settings: RunSe
     """
     data = Path(config.data or "")
     check_outputs({}, (data / FILE, data / OFFICIAL), {"--out": folder.path})
-    everything = _read(data)
+    everything = read_hotpotqa(data)
+    if not everything:
+        raise UsageError(f"{data}: there is no question in it. Give HotpotQA's distractor setting.")
+    require_unique_ids(everything, data)
     wanted = list(list_tasks(config, everything[: config.questions], everything))
     async with open_pool(config.experiment, open_recording(settings), settings.transport) as pool:
         asking = AnswerCollector(config, pool, SentenceEmbedder(DEFAULT_EMBEDDING_MODEL))
@@ -87,26 +89,12 @@ async def run_stress(config: StressConfig, folder: StressFolder, settings: RunSe
                     answers = await ask_all(
                         asking, wanted, folder.answers, config.experiment.at_once, lambda: shown.advance(bar)
                     )
-            _require_an_answer(answers)
+            if all(answer.reply is None for answer in answers):
+                first = shorten_line(answers[0].error or "")
+                raise OperationalError(f"no question was answered. The first error: {first}")
             report = build_stress_report(config, models, answers)
             _write(folder, report)
     return report
-
-
-def _read(data: Path) -> tuple[HotpotQuestion, ...]:
-    questions = read_hotpotqa(data)
-    if not questions:
-        raise UsageError(f"{data}: there is no question in it. Give HotpotQA's distractor setting.")
-    require_unique_ids(questions, data)
-    return questions
-
-
-def _require_an_answer(answers: list[MeasuredAnswer]) -> None:
-    failed = [answer for answer in answers if answer.reply is None]
-    if len(failed) == len(answers):
-        raise OperationalError(
-            f"no question was answered. The first error: {shorten_line(failed[0].error or '')}"
-        )
 
 
 def _write(folder: StressFolder, report: StressReport) -> None:

@@ -291,7 +291,12 @@ def _render_notes(models: Models, answers: Sequence[MeasuredAnswer], rows: Seque
     failed = Counter(shorten_line(answer.error) for answer in answers if answer.error is not None)
     for reason, times in failed.most_common(3):
         found.append(f"{format_count(times, 'answer')} not or not fully measured: {reason}")
-    cut = [answer for answer in answers if _is_cut(answer)]
+    steps = ("chatbot.generate", "chatbot.answer", "chatbot.process")
+    cut = [
+        answer
+        for answer in answers
+        if any(call.purpose in steps and call.finish_reason == "length" for call in answer.calls)
+    ]
     if cut:
         found.append(
             f"{len(cut)} of {format_count(len(answers), 'answer')} {choose_noun(len(cut), 'was', 'were')} "
@@ -305,8 +310,3 @@ def _is_interval_missing(row: StressRow) -> bool:
     """Return whether a mean has no interval."""
     names = ("score", "score_answered", "score_refusals_0", "change")
     return any(getattr(row, name) is not None and getattr(row, f"{name}_ci95") is None for name in names)
-
-
-def _is_cut(answer: MeasuredAnswer) -> bool:
-    steps = ("chatbot.generate", "chatbot.answer", "chatbot.process")
-    return any(call.purpose in steps and call.finish_reason == "length" for call in answer.calls)
