@@ -19,7 +19,7 @@ from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder
 from hallulab.scenarios.files.yaml_text import read_value
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.simulator.bench.baselines import FLAG_ALL, MAJORITY, compute_rater_agreement
-from hallulab.simulator.bench.page import render_page
+from hallulab.simulator.bench.document import build_document
 from hallulab.simulator.bench.planted import FILE as PLANTED
 from hallulab.simulator.bench.planted import is_planted
 from hallulab.simulator.bench.results import BenchData, Results, measure
@@ -42,6 +42,7 @@ from hallulab.simulator.records.config import Component, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.outputs import check_outputs
 from hallulab.simulator.show.columns import format_csv
+from hallulab.simulator.show.html import render_page
 
 ANNOTATED = "gold"
 """The data set of annotated runs."""
@@ -128,7 +129,7 @@ def write_results(options: BenchOptions, results: Results) -> None:
     if options.csv is not None:
         texts[Path(options.csv)] = format_csv(ROWS, report.rows)
     if options.html is not None:
-        texts[Path(options.html)] = render_page(report, results.samples)
+        texts[Path(options.html)] = render_page(build_document(report, results.samples))
     if texts:
         write_together(texts)
 

@@ -67,6 +67,30 @@ def plot_reliability(level: str, rows: Sequence[LevelRow], detectors: Sequence[s
     return build_plot(title, "Mean score", "Share hallucinated", lines, marks)
 
 
+_COSTS = {"p50_ms": "milliseconds a reply (p50)", "tokens_per_reply": "tokens a reply"}
+
+
+def plot_frontiers(
+    rows: Mapping[str, LevelRow | SweepRow], detectors: Sequence[str], quality: str, costs: Sequence[str]
+) -> list[Plot]:
+    """Plot a chart for each cost, which is a field of the rows, that any row has.
+
+    Args:
+        rows: by the name of the detector or configuration.
+        quality: field with the quality.
+    """
+    found = []
+    for cost in costs:
+        priced = [
+            Priced(name, getattr(row, quality), getattr(row, cost), row.coverage)
+            for name, row in rows.items()
+        ]
+        plot = plot_frontier(priced, _COSTS[cost], detectors, quality.upper())
+        if plot is not None:
+            found.append(plot)
+    return found
+
+
 class Priced(NamedTuple):
     """Numbers that detectors, or configurations, are compared by."""
 

@@ -192,7 +192,8 @@ PARTS = (
 def build_sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
     """Return the columns for `sweep`. The terminal has one for all varied options, the page one for each."""
     return (
-        Column("Configuration", "name", "name of the configuration", kind="name", short="ID"),
+        Column("Configuration", "name", "name of the configuration", kind="name"),
+        Column("", "name", "its number", lambda name: name.rsplit("-", 1)[-1], kind="name", short="ID"),
         Column("", "config", "the options that vary", _format_config, kind="long", short="Config"),
         *(Column(name, f"config.{name}", "an option", format_option, kind="text") for name in options),
         Column("Coverage %", "coverage", "share of the replies that were scored", _PERCENT),

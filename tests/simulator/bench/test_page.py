@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from hallulab.scenarios.labelled import GoldSpan
 from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.curves import POINTS, Priced, plot_frontier, plot_precision_recall
+from hallulab.simulator.bench.document import build_document
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.bench.page import render_page
 from hallulab.simulator.bench.results import BenchData, measure
 from hallulab.simulator.bench.sweep import Sweep, SweepReport, build_sweep_report
 from hallulab.simulator.metrics.spending import find_pareto_front
-from hallulab.simulator.show.html import get_style_classes
+from hallulab.simulator.show.html import get_style_classes, render_page
 from hallulab.simulator.show.plot import BOX
 from hallulab.simulator.statistics.detection import Sample
 from tests.builders import labelled
@@ -56,7 +56,7 @@ DATA = BenchData(
 
 def page(evaluations: Sequence[Evaluation] = (EVALUATION,), sweep: SweepReport | None = None) -> str:
     results = measure(evaluations, DATA, sweep)
-    return render_page(results.report, results.samples)
+    return render_page(build_document(results.report, results.samples))
 
 
 class Tags(HTMLParser):

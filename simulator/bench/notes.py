@@ -1,10 +1,8 @@
-"""The numbers as tables on the terminal, at most 80 columns wide: one for each level, and costs."""
+"""Sentences on the results of a benchmark: what they leave out, what flatters them, and tests."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from rich.console import Console
 
 from hallulab.scenarios.text.wording import (
     NOTHING,
@@ -19,59 +17,7 @@ from hallulab.simulator.bench.chats import ChatFriedman, ChatReport
 from hallulab.simulator.bench.results import BenchData, BenchReport
 from hallulab.simulator.bench.rows import AnyRow, LevelRow, SpanRow
 from hallulab.simulator.bench.significance import RankTest, SourceTest
-from hallulab.simulator.bench.sweep import SweepReport
-from hallulab.simulator.bench.tables import (
-    CHATBOTS,
-    CHATS,
-    COSTS,
-    LEVELS,
-    PARTS,
-    PLANTED,
-    SPANS,
-    build_sweep_columns,
-)
-from hallulab.simulator.show.printing import print_line, print_table
-from hallulab.simulator.show.terminal import build_console
 from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL, UNDEFINED, explain_no_interval
-
-_HOW_TUNED = (
-    "F1 tun.: threshold tuned on the other half of the groups; F1 max: the best single threshold on these "
-    "scores, chosen on these very items."
-)
-_NOUNS = {"response": "replies", "sentence": "sentences", "word": "words", "span": "replies with gold spans"}
-
-
-def print_report(report: BenchReport, console: Console | None = None) -> None:
-    """Print what failed, what is measured on, and the tables. An undefined number is a dash."""
-    console = console or build_console()
-    part = report.data.part
-    for line in render_headlines(report):
-        print_line(console, line)
-    for level in report.levels:
-        rows = report.at(level)
-        columns = SPANS if level == "span" else LEVELS
-        print_table(console, _render_heading(rows[0], part), columns, [rows], format_bound)
-    print_table(console, _add_part("Cost and failures", part), COSTS, [report.replies])
-    if report.parts_by_meta:
-        print_table(console, "Replies by fields of meta", PARTS, [report.parts_by_meta])
-    if report.friedman is not None:
-        print_line(console, render_friedman_line(report.friedman))
-    if report.chats is not None:
-        _print_chats(report.chats, console)
-    if report.chatbots is not None:
-        heading = "Hallucinations per turn (HPT-1) of each chatbot, by the labels and by detectors"
-        print_table(console, heading, CHATBOTS, [report.chatbots])
-    if report.planted is not None:
-        by_detector = [
-            [row for row in report.planted_margins if row.detector == name]
-            for name in dict.fromkeys(row.detector for row in report.planted)
-        ]
-        heading = "Planted errors, by kind, turns before the reply, and passages of the evidence"
-        print_table(console, heading, PLANTED, by_detector, format_bound)
-    for note in (_HOW_TUNED, *report_notes(report), *render_reason_lines(report.replies)):
-        print_line(console, note)
-    if report.sweep is not None:
-        print_sweep(report.sweep, console, part)
 
 
 def render_headlines(report: BenchReport) -> list[str]:
@@ -136,10 +82,9 @@ def render_interval_notes(report: BenchReport) -> list[str]:
             found.append(f"{level} level: {too_few}.")
         elif lacking:
             found.append(
-                f"{level} level, {', '.join(lacking)}: what fewer than {LEAST_FOR_INTERVAL} groups bear out "
-                "(for AUROC and balanced accuracy: groups with positives, and with negatives) has no "
-                f"interval, nor has what more than {UNDEFINED:.0%} of the resamples of the groups leave "
-                "undefined, or what is the same in all of them."
+                f"{level} level, {', '.join(lacking)}: no interval with fewer than {LEAST_FOR_INTERVAL} "
+                "groups (for AUROC and balanced accuracy: of positives, and of negatives), if over "
+                f"{UNDEFINED:.0%} of the resamples are undefined, or if all are equal."
             )
     return found
 
@@ -260,52 +205,3 @@ def render_reason_lines(costs: Sequence[LevelRow]) -> list[str]:
     return [
         f"{row.detector}: {found.n} {found.outcome}: {found.reason}" for row in costs for found in row.reasons
     ]
-
-
-def _add_part(heading: str, part: str) -> str:
-    return f"{heading} ({part})" if part else heading
-
-
-def _render_heading(row: AnyRow, part: str) -> str:
-    groups = f"{row.groups:,} {choose_noun(row.groups, 'group')}"
-    if part and row.level == "response":
-        words = f"response level: {part} in {groups}"
-    else:
-        words = f"{_add_part(f'{row.level} level', part)}: {row.n:,} {_NOUNS[row.level]} in {groups}"
-    if isinstance(row, SpanRow):
-        return f"{words}, {row.positives:,} gold spans"
-    share = format_number(row.positives / row.n if row.n else None, 1, 100)
-    return f"{words}, {share}% hallucinated"
-
-
-def _print_chats(chats: ChatReport, console: Console) -> None:
-    print_table(console, f"Means over conversations. {explain_chats_counted(chats)}", CHATS, [chats.rows])
-    tests = [
-        f"{test.metric}, {test.a} − {test.b}: {format_number(test.difference, 3)} over {test.conversations} "
-        f"chats, {format_p_value(test.p_holm)} (Wilcoxon, Holm)"
-        for test in chats.tests
-    ]
-    for line in (*render_chat_friedman_lines(chats.friedman), *tests):
-        print_line(console, line)
-
-
-def print_sweep(sweep: SweepReport, console: Console, part: str = "") -> None:
-    """Print the configurations, highest F1 first: the columns of MetaRAG's tables 2 and 3.
-
-    Args:
-        sweep: they.
-        console: where.
-        part: the share of the replies that they are measured on; empty: all.
-    """
-    rows = [row.model_copy(update={"name": row.name.rsplit("-", 1)[-1]}) for row in sweep.best_first]
-    varied = sweep.file.varied
-    title = _add_part(f"Sweep of {sweep.file.detector}", part)
-    heading = f"{title}, {sweep.file.repeats} seeds each. Config: {' / '.join(varied)}"
-    print_table(console, heading, build_sweep_columns(varied), [rows])
-    print_line(
-        console,
-        "Front: none is as good, as cheap, and covers as much; F1 and T tokens, L latency; P: P and R.",
-    )
-    print_line(
-        console, "p50: of what the requests of a reply took, added up; without requests, by the clock."
-    )

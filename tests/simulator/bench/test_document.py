@@ -7,13 +7,10 @@ from rich.console import Console
 
 from hallulab.simulator.bench.baselines import RaterAgreement, RatingNumbers
 from hallulab.simulator.bench.chats import ChatFriedman, ChatReport, Counted
+from hallulab.simulator.bench.document import build_document
 from hallulab.simulator.bench.evaluate import Evaluation, Missing
-from hallulab.simulator.bench.results import BenchData, measure
-from hallulab.simulator.bench.rows import SpanRow
-from hallulab.simulator.bench.significance import SourceTest
-from hallulab.simulator.bench.terminal import (
+from hallulab.simulator.bench.notes import (
     explain_chats_counted,
-    print_report,
     render_caveats,
     render_chat_friedman_lines,
     render_data_notes,
@@ -22,6 +19,10 @@ from hallulab.simulator.bench.terminal import (
     render_notes,
     render_reason_lines,
 )
+from hallulab.simulator.bench.results import BenchData, measure
+from hallulab.simulator.bench.rows import SpanRow
+from hallulab.simulator.bench.significance import SourceTest
+from hallulab.simulator.show.terminal import print_document
 from tests.simulator.bench.material import DATA, FAILED, evaluation, judged, reply
 
 REPORT = measure([evaluation([reply()], judged())], DATA).report
@@ -42,8 +43,9 @@ def printed(name: str, groups: int = 12) -> list[str]:
 
 def lines_of(one: Evaluation, data: BenchData = DATA) -> list[str]:
     console = Console(width=80, no_color=True)
+    results = measure([one], data)
     with console.capture() as capture:
-        print_report(measure([one], data).report, console)
+        print_document(build_document(results.report, results.samples), console)
     return [line.rstrip() for line in capture.get().splitlines()]
 
 
@@ -97,9 +99,8 @@ def test_too_few_groups_of_a_class_are_told_of_the_detectors_they_concern() -> N
         SPANS.model_copy(update={"groups": 40, "detector": "d", "f1": 0.5, "f1_ci95": None}),
     )
     reason = (
-        "what fewer than 6 groups bear out (for AUROC and balanced accuracy: groups with positives, and with "
-        "negatives) has no interval, nor has what more than 5% of the resamples of the groups leave "
-        "undefined, or what is the same in all of them."
+        "no interval with fewer than 6 groups (for AUROC and balanced accuracy: of positives, and of "
+        "negatives), if over 5% of the resamples are undefined, or if all are equal."
     )
     assert render_interval_notes(REPORT.model_copy(update={"rows": rows})) == [
         f"response level, b: {reason}",
