@@ -18,13 +18,14 @@ def stress(options: StressOptions, as_json: AsJson = False) -> None:
     What stands after `--` is passed on to the model server.
     """
     from hallulab.simulator.rag_trust.command import stress_from_options
-    from hallulab.simulator.rag_trust.tables import print_stress
+    from hallulab.simulator.rag_trust.document import build_document
+    from hallulab.simulator.show.terminal import print_document
 
     folder, report = run_until_stopped(stress_from_options(options))
     if as_json:
         print_json(report.text())
     else:
-        print_stress(report)
+        print_document(build_document(report))
         print_lines(f"\nreport: {folder.page}")
     if report.failed is not None:
         raise OperationalError(report.failed)
@@ -57,17 +58,18 @@ def calibrate(options: CalibrateOptions, as_json: AsJson = False) -> None:
     The fits are kept, and used wherever the same model is asked the same. What stands after `--` is passed
     on to the model server.
     """
+    from hallulab.simulator.calibration.document import build_calibration_document, build_policy_document
     from hallulab.simulator.calibration.policy import PolicyFit, calibrate_from_options
-    from hallulab.simulator.calibration.tables import print_calibration, print_policy
+    from hallulab.simulator.show.terminal import print_document
 
     report = run_until_stopped(calibrate_from_options(options))
     if as_json:
         print_json(report.model_dump_json(indent=2) + "\n")
     elif isinstance(report, PolicyFit):
-        print_policy(report)
+        print_document(build_policy_document(report))
         print_lines(f"\nwritten to {options.out}")
     else:
-        print_calibration(report)
+        print_document(build_calibration_document(report))
         print_lines(f"\nkept in {report.kept_in}")
 
 

@@ -24,11 +24,12 @@ from hallulab.simulator.rag_trust.config import (
     list_tasks,
     load_stress,
 )
+from hallulab.simulator.rag_trust.document import COLUMNS, build_document
 from hallulab.simulator.rag_trust.report import Models, StressReport, build_stress_report
-from hallulab.simulator.rag_trust.tables import COLUMNS, render_page
 from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
 from hallulab.simulator.records.outputs import check_outputs
 from hallulab.simulator.show.columns import Column, format_csv
+from hallulab.simulator.show.html import render_page
 
 
 class StressFolder(RunFolder):
@@ -104,6 +105,6 @@ def _write(folder: StressFolder, report: StressReport) -> None:
         {
             folder.report: report.text(),
             folder.table: format_csv(columns, report.rows),
-            folder.page: render_page(report),
+            folder.page: render_page(build_document(report)),
         }
     )

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import ConfigDict
-from rich.console import Console
-from rich.text import Text
 
 from hallulab.scenarios.attacks.attack import remove_user_orders
 from hallulab.scenarios.chats.formats import format_of, read_chats
@@ -21,7 +19,7 @@ from hallulab.scenarios.chats.values import read_json_values
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import check_record
 from hallulab.scenarios.files.json_text import parse_lines
-from hallulab.scenarios.text.wording import NOTHING, render_one_line
+from hallulab.scenarios.text.wording import NOTHING
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.metrics.failures_counts import find_failed_conversations
 from hallulab.simulator.metrics.message_sample import MessageSample
@@ -35,9 +33,17 @@ from hallulab.simulator.metrics.realism import (
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.facts import get_personas
 from hallulab.simulator.show.columns import Column, build_decimal_format
-from hallulab.simulator.show.document import GroupedTable
-from hallulab.simulator.show.html import load_asset, render
-from hallulab.simulator.show.terminal import NARROW, build_console, build_table
+from hallulab.simulator.show.document import (
+    FILES,
+    PAGE,
+    TERMINAL,
+    Document,
+    Figures,
+    GroupedTable,
+    Paragraph,
+    Section,
+)
+from hallulab.simulator.show.html import render_part
 
 if TYPE_CHECKING:
     from hallulab.agents.retrieval.embeddings import Embedder
@@ -219,16 +225,6 @@ def _explain_missing(who: str, sides: Mapping[str, Side]) -> list[str]:
     ]
 
 
-def print_realism(found: Realism, console: Console | None = None) -> None:
-    """Print what failed, the table, what it rests on, and why numbers are missing."""
-    console = console or build_console()
-    for warning in found.warnings:
-        console.print(Text(render_one_line(warning)))
-    console.print(build_table(GroupedTable(REALISM, [found.rows]), narrow=console.width < NARROW))
-    for line in describe_realism(found):
-        console.print(Text(render_one_line(line)))
-
-
 WIDTH, HEIGHT, FLOOR, LEFT = 560.0, 220.0, 180.0, 40.0
 """Size of a chart of bars in the SVG's units, the height of its axis, and the margin for its labels."""
 _TOP = 10.0
@@ -249,15 +245,28 @@ def place_bar(share: float, place: int, side: int, bins: int) -> tuple[float, fl
     return round(x, 2), round(FLOOR - height, 2), round(0.38 * pitch, 2), round(height, 2)
 
 
-def render_page(found: Realism) -> str:
-    """Return the page as HTML: it needs no network, runs no script, and escapes everything."""
-    return render(
-        "hallulab.simulator.report",
-        "realism.html",
-        load_asset("hallulab.simulator.show", "page.css"),
-        found=found,
-        notes=describe_realism(found),
-        columns=REALISM,
-        bar=place_bar,
-        box={"width": WIDTH, "height": HEIGHT, "floor": FLOOR, "left": LEFT, "top": _TOP},
+def build_document(found: Realism) -> Document:
+    """Return the measures, the distributions behind them, and how far they can be trusted."""
+    notes = describe_realism(found)
+    box = {"width": WIDTH, "height": HEIGHT, "floor": FLOOR, "left": LEFT, "top": _TOP}
+    charts = [
+        (
+            f"{bars.label}: share of the messages",
+            render_part(__package__, "bars.html", bars=bars, bar=place_bar, box=box),
+        )
+        for bars in found.bars
+    ]
+    return Document(
+        "realism",
+        found.run,
+        lead=[
+            *(Paragraph(warning, "note") for warning in found.warnings),
+            *(Paragraph(note, on=FILES) for note in notes),
+        ],
+        sections=[
+            Section("distributions", "Distributions", [Figures(charts, legend=())], on=PAGE),
+            Section("measures", "Measures", [GroupedTable(REALISM, [found.rows], dense=True)]),
+            Section("", "", [Paragraph(note, on=TERMINAL) for note in notes]),
+        ],
+        names=("simulated", "people"),
     )

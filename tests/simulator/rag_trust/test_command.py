@@ -21,8 +21,9 @@ from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.rag_trust import command
 from hallulab.simulator.rag_trust.command import StressFolder, run_stress
 from hallulab.simulator.rag_trust.config import StressConfig, load_stress
+from hallulab.simulator.rag_trust.document import build_document
 from hallulab.simulator.rag_trust.report import StressReport
-from hallulab.simulator.rag_trust.tables import print_stress
+from hallulab.simulator.show.terminal import print_document
 from hallulab.testing.scripted import PROBES, Script, ScriptedTransport, last_user
 from tests.places import RECORDINGS
 
@@ -157,7 +158,7 @@ async def test_several_models_answer_in_rows_of_their_own(tmp_path: Path) -> Non
         "big. `judge` names another model.",
     )
     console = Console(width=120, file=io.StringIO())
-    print_stress(report, console)
+    print_document(build_document(report), console)
     assert "Model" in console.file.getvalue()  # type: ignore[attr-defined]
     page = (tmp_path / "stress.html").read_text()
     assert "<b>scripted</b> default" in page

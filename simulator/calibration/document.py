@@ -1,15 +1,14 @@
-"""The tables of `hallulab calibrate`, on the terminal."""
+"""The fitted thresholds as a document: `hallulab calibrate`."""
 
 from __future__ import annotations
 
-from rich.console import Console
+from collections.abc import Sequence
 
 from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.calibration.fit import CalibrationReport
 from hallulab.simulator.calibration.policy import MOST_FLAGGED, PolicyFit
 from hallulab.simulator.show.columns import Column, build_decimal_format
-from hallulab.simulator.show.printing import print_line, print_table
-from hallulab.simulator.show.terminal import build_console
+from hallulab.simulator.show.document import Document, GroupedTable, Paragraph, Section
 
 _THREE = build_decimal_format(3)
 _PERCENT = build_decimal_format(0, 100)
@@ -53,28 +52,32 @@ TABLES = {"Thresholds": COLUMNS, "Thresholds of topics": TOPICS}
 """Heading of docs/metrics.md → the columns of a table."""
 
 
-def print_calibration(report: CalibrationReport, console: Console | None = None) -> None:
-    """Print the thresholds, what they were fitted to, and why some are missing."""
-    console = console or build_console()
-    print_table(console, f"Thresholds fitted to {report.measured_on}", COLUMNS, [report.detectors])
-    for row in report.detectors:
-        if row.not_fitted is not None:
-            print_line(console, f"{row.detector}: keeps its threshold, as {row.not_fitted}.")
-    for note in report.notes:
-        print_line(console, f"Note: {note}.")
+def build_calibration_document(report: CalibrationReport) -> Document:
+    """Return the thresholds, what they were fitted to, and why some are missing."""
+    lines = [
+        f"{row.detector}: keeps its threshold, as {row.not_fitted}."
+        for row in report.detectors
+        if row.not_fitted is not None
+    ]
+    lines += [f"Note: {note}." for note in report.notes]
+    heading = f"Thresholds fitted to {report.measured_on}"
+    return _build_document(GroupedTable(COLUMNS, [report.detectors], heading), lines)
 
 
-def print_policy(found: PolicyFit, console: Console | None = None) -> None:
-    """Print the topics' thresholds, and why some are missing."""
-    console = console or build_console()
+def build_policy_document(found: PolicyFit) -> Document:
+    """Return the topics' thresholds, and why some are missing."""
+    lines = [
+        f"{row.topic}: stays as it is: {row.not_fitted}." for row in found.rows if row.not_fitted is not None
+    ]
+    lines.append(
+        f"Note: τ is as before where at most {MOST_FLAGGED:.0%} of the controls reach it, else the lowest "
+        "with that."
+    )
     pairs = format_count(found.pairs, "error")
     heading = f"Thresholds of {found.detector} on {pairs} planted into {found.source}, with clean twins"
-    print_table(console, heading, TOPICS, [found.rows])
-    for row in found.rows:
-        if row.not_fitted is not None:
-            print_line(console, f"{row.topic}: stays as it is: {row.not_fitted}.")
-    print_line(
-        console,
-        f"Note: τ is as before where at most {MOST_FLAGGED:.0%} of the controls reach it, else the lowest "
-        "with that.",
-    )
+    return _build_document(GroupedTable(TOPICS, [found.rows], heading), lines)
+
+
+def _build_document(table: GroupedTable, lines: Sequence[str]) -> Document:
+    section = Section("thresholds", "Thresholds", [table, *map(Paragraph, lines)])
+    return Document("calibrate", "Fitted thresholds", sections=[section])

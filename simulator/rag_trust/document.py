@@ -1,4 +1,4 @@
-"""Tables 2, 3 and 4 of the paper, with what refusals do to them, and its figures, for terminal and page."""
+"""The report as a document: tables 2, 3 and 4 of the paper, with the effect of refusals, and its figures."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from rich.console import Console
-
+from hallulab.scenarios.text.wording import choose_noun
 from hallulab.simulator.rag_trust.config import DIMENSIONS, Dimension
 from hallulab.simulator.rag_trust.report import StressReport
 from hallulab.simulator.show.columns import (
@@ -17,18 +16,28 @@ from hallulab.simulator.show.columns import (
     build_grouped_format,
     is_lacking,
 )
+from hallulab.simulator.show.document import (
+    FILES,
+    GAP,
+    PAGE,
+    TERMINAL,
+    Document,
+    Figures,
+    GroupedTable,
+    Paragraph,
+    Part,
+    Section,
+)
 from hallulab.simulator.show.plot import (
     CurveLine,
     CurvePoint,
     Plot,
     build_plot,
+    draw_plots,
     format_path,
-    render_page_with_plots,
     scale_x,
     scale_y,
 )
-from hallulab.simulator.show.printing import print_line, print_table
-from hallulab.simulator.show.terminal import build_console
 
 _PERCENT = build_decimal_format(0, 100)
 _SCORE = build_decimal_format(1, 100)
@@ -136,6 +145,12 @@ COLUMNS: dict[Dimension, Sequence[Column]] = {
 """Dimension → its columns."""
 
 
+_HOW_MEASURED = (
+    "Intervals: 95% bootstrap over questions. Judge, METEOR and the other parts are means over the answers "
+    "that are no refusals."
+)
+
+
 def choose_columns(dimension: Dimension, models: Sequence[str]) -> Sequence[Column]:
     """Return a dimension's columns; the terminal names the models only if there are several."""
     several = replace(_MODEL, short="Model")
@@ -153,31 +168,39 @@ TABLES = {heading: COLUMNS[dimension] for dimension, heading in HEADINGS.items()
 """Heading of docs/metrics.md → the columns of a table."""
 
 
-def print_stress(report: StressReport, console: Console | None = None) -> None:
-    """Print what failed, the tables with a section for each attack, and the notes."""
-    console = console or build_console()
-    for warning in report.warnings:
-        print_line(console, warning)
-    for dimension in DIMENSIONS:
-        columns = choose_columns(dimension, report.config.answering)
-        print_table(console, HEADINGS[dimension], columns, report.group_rows(dimension))
-        console.print()
-    for note in report.notes:
-        print_line(console, note)
-
-
-def render_page(report: StressReport) -> str:
-    """Return the page as HTML: it needs no network and runs no script."""
-    return render_page_with_plots(
-        __package__,
-        report=report,
-        dimensions=DIMENSIONS,
-        headings=HEADINGS,
-        columns=COLUMNS,
-        groups={dimension: report.group_rows(dimension) for dimension in DIMENSIONS},
-        strategies=list(report.config.strategies),
-        plots={dimension: list(_plot_scores(report, dimension)) for dimension in DIMENSIONS},
+def build_document(report: StressReport) -> Document:
+    """Return the tables with a section for each attack, the paper's figures, and the notes."""
+    chatbots = report.models.chatbots
+    notes = [Paragraph(note, "note", FILES) for note in report.notes]
+    return Document(
+        "rag-trust",
+        "Prompt strategies against wrong documents",
+        [
+            *((model, "model" if len(chatbots) == 1 else name) for name, model in chatbots.items()),
+            (report.models.judge, "judge"),
+            (report.questions, choose_noun(report.questions, "question")),
+            (len(report.config.chatbots), choose_noun(len(report.config.chatbots), "chatbot")),
+        ],
+        [*(Paragraph(warning, "note") for warning in report.warnings), *notes],
+        [
+            *(_build_section(report, dimension) for dimension in DIMENSIONS),
+            Section("", "", [Paragraph(_HOW_MEASURED, on=PAGE)]),
+            Section("", "", [replace(note, on=TERMINAL) for note in notes]),
+        ],
+        report.config.strategies,
+        ("strategy",),
     )
+
+
+def _build_section(report: StressReport, dimension: Dimension) -> Section:
+    columns = choose_columns(dimension, report.config.answering)
+    parts: list[Part] = []
+    plots = list(_plot_scores(report, dimension))
+    if plots:
+        parts.append(Figures(draw_plots(plots), legend=()))
+    parts.append(GroupedTable(columns, report.group_rows(dimension), HEADINGS[dimension], dense=True))
+    parts.append(GAP)
+    return Section(dimension, HEADINGS[dimension], parts, dimension.capitalize())
 
 
 def _plot_scores(report: StressReport, dimension: Dimension) -> Iterator[Plot]:
