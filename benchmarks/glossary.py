@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from hallulab.simulator.bench.tables import TABLES as BENCH
 from hallulab.simulator.calibration.document import TABLES as CALIBRATE
-from hallulab.simulator.rag_trust.document import TABLES as STRESS
+from hallulab.simulator.rag_trust.document import TABLES as RAG_TRUST
 from hallulab.simulator.report.build import load_metrics
 from hallulab.simulator.report.realism import TABLES as REALISM
 from hallulab.simulator.show.columns import Column
@@ -14,7 +14,7 @@ from hallulab.simulator.show.markdown import render_glossary
 
 _HEAD = """# What the columns mean
 
-Each table of a run, of `hallulab realism`, `bench`, `calibrate` and `stress`: the heading on the page, the
+Each table of a run, of `hallulab realism`, `bench`, `calibrate` and `rag-trust`: the heading on the page, the
 field of the row (in JSON and CSV), the meaning. The page shows the meaning when the pointer is on a heading.
 The terminal has the columns that fit, in the same order, under shorter headings.
 
@@ -33,7 +33,7 @@ def page() -> str:
         *_tables("`hallulab realism`", REALISM),
         *_tables("`hallulab bench`", BENCH),
         *_tables("`hallulab calibrate`", CALIBRATE),
-        *_tables("`hallulab stress`", STRESS),
+        *_tables("`hallulab rag-trust`", RAG_TRUST),
     )
     return "\n".join((_HEAD, *parts))
 

@@ -26,7 +26,7 @@ USUAL_SEVERITY = 3
 """Severity of a flag whose detector gives none."""
 
 MarkKind = Literal["right", "wrong", "missed", "clean", "done", "unknown", "take", "undo"]
-"""What an annotator says: of a flag, of words that none covers, of the turn, or of the mark before.
+"""Meaning of a mark: on a flag, on words that none covers, on the turn, or on the mark before.
 
 `take` is for an adjudicator, and takes an annotator's labels.
 """
@@ -36,7 +36,7 @@ Labeller = tuple[str, str | None]
 
 
 class MarkedFlag(NamedTuple):
-    """What identifies a flag: equal ones of a detector are one."""
+    """Identity of a flag: equal flags of a detector are one."""
 
     detector: str
     start: int | None
@@ -47,7 +47,7 @@ class MarkedFlag(NamedTuple):
 
     @property
     def id(self) -> str:
-        """What pages call it. Another flag in its place has another one."""
+        """Its name on pages. Another flag in its place has another one."""
         return digest([*self])[:16]
 
 
@@ -59,7 +59,7 @@ class FlagMark(Frozen):
     turn: Count
     """Index of the turn."""
     kind: MarkKind
-    """What is said. `undo` takes back the annotator's last mark that was not taken back."""
+    """`undo` takes back the annotator's last mark that was not taken back."""
     detector: str | None = None
     """Whose flag it is about; None: it is about none."""
     start: Count | None = None
@@ -147,17 +147,17 @@ def list_flags(verdicts: Iterable[Verdict], turn: int) -> list[MarkedFlag]:
 
 
 def identify_flag(detector: str, span: Span) -> MarkedFlag:
-    """Return what identifies a flag."""
+    """Return the identity of a flag."""
     return MarkedFlag(detector, span.start, span.end, span.text)
 
 
 @dataclass(frozen=True)
 class Found:
-    """What an annotator says of a turn."""
+    """An annotator's labels of a turn."""
 
     spans: tuple[Quotation, ...]
     unknown: bool = False
-    """Whether the annotator could not tell."""
+    """Whether the annotator does not know."""
 
 
 @dataclass(frozen=True)

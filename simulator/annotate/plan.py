@@ -72,7 +72,7 @@ class DrawPlan:
     cells: tuple[Cell, ...]
     """Every turn that nobody annotated is in one of them."""
     width: float | None
-    """Expected width of the 95% interval of this run's HPT-1, all chatbots; None: cannot be told."""
+    """Expected width of the 95% interval of this run's HPT-1, all chatbots; None: unknown."""
     random_width: float | None
     """Likewise, were as many turns drawn with equal probability."""
 

@@ -85,7 +85,7 @@ class Sheet(Frozen):
 
 @dataclass(frozen=True)
 class Added:
-    """What came of a sheet's turns."""
+    """The result of adding a sheet."""
 
     added: int
     """Lines added to annotations.jsonl."""
@@ -166,14 +166,14 @@ def add_sheet(folder: RunFolder, path: Path) -> Added:
         there = {line.slot: line for _, line in known}
         filled = [(at, turn) for at, turn in enumerate(sheet.turns) if turn.spans is not None]
         replies = find_replies({turn.place for _, turn in filled}, folder.read_conversations())
-        held = folder.find_held({turn.place for _, turn in filled} - replies.keys())
+        replaced = folder.find_held({turn.place for _, turn in filled} - replies.keys())
         lines: dict[TurnPlace, Annotation] = {}
         for at, turn in filled:
             line = _build_line(sheet, turn)
             place = text.place(("turns", at))
             if line.place in lines:
                 raise UsageError(f"{place}: the sheet has this turn twice. Delete one of them.")
-            if line.place in held:
+            if line.place in replaced:
                 raise UsageError(
                     f"{place}: conversation {line.conversation} does not count any more: its next try "
                     "replaced it. Delete the turn here."
@@ -230,7 +230,7 @@ def collect_scored_turns(journals: Journals, detector: str, annotations: Annotat
 
 @dataclass(frozen=True)
 class DrawOptions:
-    """What `hallulab annotate --next` is asked for."""
+    """Options of `hallulab annotate --next`."""
 
     number: int
     detector: str | None = None
@@ -244,7 +244,7 @@ class DrawOptions:
 
 @dataclass(frozen=True)
 class DrawnSheet:
-    """What came of a draw."""
+    """The result of a draw."""
 
     path: Path
     detector: str
@@ -260,8 +260,8 @@ def draw_turns(folder: RunFolder, options: DrawOptions) -> DrawnSheet:
     Raises:
         UsageError: there is nothing to draw from, the sheet of this draw is there already, or an option or a
             file of the run is wrong.
-        OperationalError: no conversation was held, a detector failed on every reply and none scored any, or
-            the sheet cannot be written.
+        OperationalError: the run has no conversation, a detector failed on every reply and none scored any,
+            or the sheet cannot be written.
     """
     try:
         require_annotator(options.annotator)

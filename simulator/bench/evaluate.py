@@ -49,7 +49,7 @@ class Evaluation:
     batched: bool = False
     """Whether it judged in batches."""
     told_origin: bool = False
-    """Whether it was told who wrote the replies."""
+    """Whether it was given the authors of the replies."""
     train_s: float | None = None
     """Seconds of training here; None without training here."""
     probabilities: bool = True
@@ -150,10 +150,10 @@ async def _judge_part(
     """Judge a part: the first reply alone, then the others, in batches if the detector judges so."""
     size, places = (_BATCH, 1) if detector.traits.batch else (1, concurrency)
     batches = [replies[:1], *(replies[at : at + size] for at in range(1, len(replies), size))]
-    bench = asyncio.Semaphore(places)
+    at_once = asyncio.Semaphore(places)
 
     async def judge(batch: Sequence[LabelledReply]) -> RepliesJudged:
-        async with bench:
+        async with at_once:
             judged = await jury.judge([_get_view(detector, reply) for reply in batch], part, len(batches))
         on_judged(len(batch))
         return judged
@@ -214,7 +214,7 @@ class Costs(Frozen):
     calls: int
     replayed_calls: int
     tokens: int | None
-    """Tokens read and written; None: the server did not tell those of an answered call."""
+    """Tokens read and written; None: unknown for an answered call."""
     calls_per_reply: Rounded | None
     tokens_per_reply: Rounded | None
     computed_tokens_per_reply: Rounded | None
@@ -262,8 +262,8 @@ def compute_costs(evaluation: Evaluation) -> Costs:
 def _compute_mean_tokens(judgements: Sequence[Judgement]) -> float | None:
     """Return the mean of tokens that the server computed for a reply; None if a call lacks them."""
     counts = [call.computed_tokens for one in judgements for call in one.calls if call.error is None]
-    told = [count for count in counts if count is not None]
-    return sum(told) / len(judgements) if judgements and len(told) == len(counts) else None
+    known = [count for count in counts if count is not None]
+    return sum(known) / len(judgements) if judgements and len(known) == len(counts) else None
 
 
 def _collect_times(evaluation: Evaluation) -> list[float]:

@@ -134,9 +134,9 @@ def render_notes(costs: Sequence[LevelRow]) -> list[str]:
         found.append(
             f"Judged in batches (time of a reply is its batch's over its size): {', '.join(batched)}."
         )
-    told = [row.detector for row in costs if row.told_origin]
-    if told:
-        found.append(f"Told who wrote each reply, which nobody knows of a new chatbot: {', '.join(told)}.")
+    informed = [row.detector for row in costs if row.told_origin]
+    if informed:
+        found.append(f"Given each reply's author, unknown for a new chatbot: {', '.join(informed)}.")
     replayed = [row.detector for row in costs if row.replayed_calls]
     if replayed:
         found.append(

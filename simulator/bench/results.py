@@ -206,7 +206,7 @@ class BenchReport(Frozen):
     chats: ChatReport | None
     chatbots: ChatbotRows | None
     warnings: tuple[str, ...] = ()
-    """What of the judgements failed, where it is much."""
+    """Failed judgements, if there are many."""
     failed: str | None = None
     """Why `hallulab bench` exits with 1: a detector failed on every reply; None: it does not."""
     planted: tuple[PlantedRow, ...] | None = None

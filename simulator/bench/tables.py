@@ -1,4 +1,4 @@
-"""The columns of a benchmark's tables. docs/metrics.md is made from them."""
+"""The columns of a benchmark's tables; docs/metrics.md is generated from them."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ COSTS = (
     Column("Cut to fit", "truncated", "replies with a cut in reply or evidence",
            short="Cut"),
     Column("Calls / reply", "calls_per_reply", "model calls", build_decimal_format(1), short="Calls\n/reply"),
-    Column("Tokens / reply", "tokens_per_reply", "tokens read and written; a dash where the server did not "
-           "tell", build_decimal_format(0), short="Tokens\n/reply"),
+    Column("Tokens / reply", "tokens_per_reply", "tokens read and written; a dash if the server reports none",
+           build_decimal_format(0), short="Tokens\n/reply"),
     Column("Training s", "train_s", "seconds of training here", build_decimal_format(1)),
     Column("First reply s", "cold_s", "seconds of the first reply, judged alone", build_decimal_format(2),
            short="Cold\ns"),
@@ -207,8 +207,9 @@ def build_sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
         Column("Accuracy", "accuracy", "share of the replies that are decided rightly", _THREE,
                beside="accuracy_sd", short="Acc", brief=True),
         Column("AUROC", "auroc", _AUROC.hint, _THREE, beside="auroc_sd"),
-        Column("Tokens / reply", "tokens_per_reply", "tokens read and written; a dash where the server did "
-               "not tell", build_decimal_format(0), beside="tokens_per_reply_sd", short="Tokens\n/reply",
+        Column("Tokens / reply", "tokens_per_reply",
+               "tokens read and written; a dash if the server reports none", build_decimal_format(0),
+               beside="tokens_per_reply_sd", short="Tokens\n/reply",
                brief=True),
         Column("p50 ms", "p50_ms", "median time of a reply: its requests, added up", build_decimal_format(1),
                beside="p50_ms_sd", short="p50\nms", brief=True),

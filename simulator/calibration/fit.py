@@ -100,10 +100,11 @@ def fit_threshold(evaluation: Evaluation, seed: int) -> FittedThreshold | str:
     flags = np.zeros(len(labels), dtype=bool)
     for part in parts:
         groups = part.tested_groups
-        held = np.array([reply.group in groups for reply in replies])
-        if labels[~held].all() or not labels[~held].any():
+        inside = np.array([reply.group in groups for reply in replies])
+        if labels[~inside].all() or not labels[~inside].any():
             return "the replies outside a part of the groups are all hallucinated, or all clean"
-        flags[held] = scores[held] >= find_best_cut(labels[~held], scores[~held], weights[~held])
+        cut = find_best_cut(labels[~inside], scores[~inside], weights[~inside])
+        flags[inside] = scores[inside] >= cut
     sensitivity = float((weights * flags)[labels].sum() / weights[labels].sum())
     specificity = float((weights * ~flags)[~labels].sum() / weights[~labels].sum())
     return FittedThreshold(
@@ -200,7 +201,7 @@ QUOTED = (
 
 
 class Calibrated(Frozen):
-    """What became of a detector."""
+    """The result for a detector."""
 
     detector: str
     scored: int
@@ -224,14 +225,14 @@ class Calibrated(Frozen):
 
 
 class CalibrationReport(Frozen):
-    """What `hallulab calibrate` prints."""
+    """The result of `hallulab calibrate`."""
 
     measured_on: str
     kept_in: str
     detectors: tuple[Calibrated, ...]
     """In the experiment's order."""
     notes: tuple[str, ...] = ()
-    """What to know of the replies."""
+    """Caveats about the replies."""
 
 
 async def calibrate_detectors(options: CalibrateOptions, experiment: Experiment) -> CalibrationReport:
@@ -286,11 +287,11 @@ def _collect_replies(
 ) -> tuple[list[LabelledReply], str]:
     """Return the replies to judge, planted ones and those of files, and what they are in words."""
     replies = list(plant_material(read, source, tuple(KINDS), count, seed).replies)
-    told = [f"{format_count(len(replies) // 2, 'error')} planted into {source}, with clean twins"]
+    sources = [f"{format_count(len(replies) // 2, 'error')} planted into {source}, with clean twins"]
     for name, labelled in given:
-        told.append(f"{len(labelled)} {choose_noun(len(labelled), 'reply', 'replies')} of {name}")
+        sources.append(f"{len(labelled)} {choose_noun(len(labelled), 'reply', 'replies')} of {name}")
         replies += labelled
-    return replies, "; ".join(told)
+    return replies, "; ".join(sources)
 
 
 def _load_replies(name: str) -> list[LabelledReply]:

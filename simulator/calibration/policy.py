@@ -225,7 +225,7 @@ class PolicyFit(Frozen):
     detector: str
     """The detector whose scores the thresholds are for."""
     source: str
-    """What errors were planted into."""
+    """Material of the errors."""
     pairs: int
     """Errors, each with a clean twin."""
     rows: tuple[TopicRow, ...]

@@ -2,7 +2,7 @@
 
 A small model often only rewords the sentence, or changes nothing that matters. So each kind has a mark that
 the rewriting must bear and the sentence does not: another condition word, a negation more or less, a new
-amount. What bears none, or stands in the evidence, is dropped.
+amount. A rewriting without it, or one that stands in the evidence, is dropped.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class RewriteInstruction:
     """A kind of error that a model writes."""
 
     text: str
-    """What the model is told to do."""
+    """Instruction for the model."""
     marked: Callable[[str, str, Clean], bool]
     """Whether a rewriting of a sentence bears the kind's mark."""
 
@@ -116,7 +116,7 @@ ORDERS: Mapping[str, RewriteInstruction] = {
         "Say that it holds always, for everybody or everywhere, although it does not.", _is_generalized
     ),
 }
-"""Kind → what the model is told, and how its answer is checked."""
+"""Kind → the model's instruction, and the check of its answer."""
 
 
 def find_flaw(kind: str, sentence: str, rewritten: str, clean: Clean) -> str | None:
@@ -304,7 +304,7 @@ async def plant_fluently(
 ) -> Planting:
     """Let a model write errors of the kinds in turn, into the streams in turn.
 
-    What fails its checks is written once more with another seed, and then dropped.
+    A rewriting that fails its checks is tried once more with another seed, and then dropped.
 
     Args:
         streams: endless replies to plant into.

@@ -38,7 +38,7 @@ class Clean:
     passages: tuple[Passage, ...]
     reply: str
     group: str
-    """What it shares with others: the document, or the group of the labelled data."""
+    """The document, or the group of the labelled data."""
 
     @property
     def turn(self) -> int:

@@ -131,7 +131,7 @@ def build_labelled_pair(
         by: who planted it, `rules` or `model`.
     """
     clean = planted.clean
-    told: dict[str, str | int] = {
+    meta: dict[str, str | int] = {
         "kind": kind,
         "turn": clean.turn,
         "context": len(clean.passages),
@@ -150,7 +150,7 @@ def build_labelled_pair(
         label=True,
         spans=(GoldSpan(start=planted.start, end=planted.end, label=kind),),
         group=clean.group,
-        meta={**told, "twin": twin},
+        meta={**meta, "twin": twin},
     )
-    right = {"id": twin, "reply": clean.reply, "label": False, "spans": (), "meta": {**told, "twin": name}}
+    right = {"id": twin, "reply": clean.reply, "label": False, "spans": (), "meta": {**meta, "twin": name}}
     return wrong, wrong.model_copy(update=right)

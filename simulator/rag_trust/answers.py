@@ -23,7 +23,7 @@ from hallulab.scenarios.files.json_text import LineWriter, digest, read_lines
 from hallulab.scenarios.packs.pack import Document, Persona, Scenario, Specialist
 from hallulab.scenarios.transcript import Message, Passage
 from hallulab.simulator.rag_trust import scores as judging
-from hallulab.simulator.rag_trust.config import MeasuredAnswer, StressConfig, Task
+from hallulab.simulator.rag_trust.config import MeasuredAnswer, RagTrustConfig, Task
 from hallulab.simulator.rag_trust.scores import remove_citations
 from hallulab.simulator.records.experiment_file import describe
 
@@ -94,7 +94,7 @@ class AnswerCollector:
         embedder: for the similarity of answers.
     """
 
-    def __init__(self, config: StressConfig, pool: ModelPool, embedder: Embedder) -> None:
+    def __init__(self, config: RagTrustConfig, pool: ModelPool, embedder: Embedder) -> None:
         self._config = config
         self._pool = pool
         self._embedder = embedder
@@ -198,7 +198,7 @@ async def ask_all(
     concurrency: int,
     on_done: Callable[[], object] = lambda: None,
 ) -> list[MeasuredAnswer]:
-    """Return the answers to all tasks, in order; those that the journal holds are not asked for again.
+    """Return the answers to all tasks, in order; those in the journal are not asked for again.
 
     Answers with a failure are. Each new answer is written as soon as it is there.
 
@@ -209,24 +209,24 @@ async def ask_all(
     Raises:
         UsageError: the journal is damaged.
         OperationalError: the journal cannot be written.
-        ReplayMiss: the recording that is replayed does not hold an answer.
+        ReplayMiss: the recording that is replayed lacks an answer.
     """
-    held = read_answers(journal)
-    stage = asyncio.Semaphore(concurrency)
+    known = read_answers(journal)
+    places = asyncio.Semaphore(concurrency)
 
-    async def have(task: Task) -> MeasuredAnswer:
+    async def get_answer(task: Task) -> MeasuredAnswer:
         key = asking.compute_identity(task)
-        if key not in held or held[key].error is not None:
-            async with stage:
+        if key not in known or known[key].error is not None:
+            async with places:
                 answer = await asking.answer(task)
-            if key not in held or held[key].error != answer.error:
+            if key not in known or known[key].error != answer.error:
                 answers.append(answer.model_dump_json())
-            held[key] = answer
+            known[key] = answer
         on_done()
-        return held[key]
+        return known[key]
 
     with LineWriter(journal) as answers:
-        return await gather_results(map(have, tasks))
+        return await gather_results(map(get_answer, tasks))
 
 
 def read_answers(journal: Path) -> dict[str, MeasuredAnswer]:

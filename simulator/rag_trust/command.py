@@ -1,4 +1,4 @@
-"""What `hallulab stress` does: compose, ask, judge, count, write."""
+"""Ask chatbots about poisoned and distracting documents, and report: `hallulab rag-trust`."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.rag_trust.answers import AnswerCollector, ask_all
 from hallulab.simulator.rag_trust.config import (
     DIMENSIONS,
-    StressConfig,
+    RagTrustConfig,
     list_tasks,
-    load_stress,
+    load_config,
 )
 from hallulab.simulator.rag_trust.document import COLUMNS, build_document
-from hallulab.simulator.rag_trust.report import Models, StressReport, build_stress_report
+from hallulab.simulator.rag_trust.report import Models, RagTrustReport, build_report
 from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
 from hallulab.simulator.records.outputs import check_outputs
 from hallulab.simulator.show.columns import Column, format_csv
 from hallulab.simulator.show.html import render_page
 
 
-class StressFolder(RunFolder):
+class RagTrustFolder(RunFolder):
     """The folder of a stress test: a journal of answers, and the reports made from it."""
 
     def __init__(self, path: Path) -> None:
@@ -45,7 +45,7 @@ class StressFolder(RunFolder):
         self.files = (*self.derived, self.answers)
 
 
-async def stress_from_options(options: StressOptions) -> tuple[StressFolder, StressReport]:
+async def rag_trust_from_options(options: StressOptions) -> tuple[RagTrustFolder, RagTrustReport]:
     """Get the answers that the folder of the options lacks, and write the reports.
 
     Raises:
@@ -54,12 +54,14 @@ async def stress_from_options(options: StressOptions) -> tuple[StressFolder, Str
     """
     data = None if options.data is None else str(options.data)
     fields = {"data": data, "questions": options.questions, "seed": options.seed}
-    config = load_stress(options.config_path, {**options.collect_model_fields(), **fields})
-    folder = StressFolder(to_path(options.out) or name_folder_by_time())
-    return folder, await run_stress(config, folder, RunSettings.from_options(options, options.fresh))
+    config = load_config(options.config_path, {**options.collect_model_fields(), **fields})
+    folder = RagTrustFolder(to_path(options.out) or name_folder_by_time())
+    return folder, await run_rag_trust(config, folder, RunSettings.from_options(options, options.fresh))
 
 
-async def run_stress(config: StressConfig, folder: StressFolder, settings: RunSettings) -> StressReport:
+async def run_rag_trust(
+    config: RagTrustConfig, folder: RagTrustFolder, settings: RunSettings
+) -> RagTrustReport:
     """Get the answers that the folder lacks, and write the reports.
 
     Raises:
@@ -93,12 +95,12 @@ async def run_stress(config: StressConfig, folder: StressFolder, settings: RunSe
             if all(answer.reply is None for answer in answers):
                 first = shorten_line(answers[0].error or "")
                 raise OperationalError(f"no question was answered. The first error: {first}")
-            report = build_stress_report(config, models, answers)
+            report = build_report(config, models, answers)
             _write(folder, report)
     return report
 
 
-def _write(folder: StressFolder, report: StressReport) -> None:
+def _write(folder: RagTrustFolder, report: RagTrustReport) -> None:
     every = {column.value: column for dimension in DIMENSIONS for column in COLUMNS[dimension]}
     columns = [Column("Dimension", "dimension", "what is scored", kind="text"), *every.values()]
     write_together(

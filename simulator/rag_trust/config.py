@@ -34,7 +34,7 @@ from hallulab.simulator.records.recipients import UserWords, find_run_folder, li
 Dimension = Literal["factuality", "robustness", "accountability"]
 
 DIMENSIONS: tuple[Dimension, ...] = ("factuality", "robustness", "accountability")
-"""What is scored, in the paper's order."""
+"""In the paper's order."""
 
 _SCHEMA = "docs/rag-trust.md"
 
@@ -103,7 +103,7 @@ class Weights(Frozen):
     """Those of robustness; accountability is citation F1 alone."""
 
 
-class StressConfig(Frozen):
+class RagTrustConfig(Frozen):
     """A stress test, resolved. The defaults are the paper's grid."""
 
     data: str | None = None
@@ -167,7 +167,7 @@ class StressConfig(Frozen):
 
     @property
     def experiment(self) -> Experiment:
-        """What of it is an experiment: models and chatbots."""
+        """Its models and chatbots, as an experiment."""
         return Experiment(
             chatbots=self.chatbots,
             model=self.model,
@@ -187,7 +187,7 @@ class StressConfig(Frozen):
         return grids[dimension]
 
 
-def load_stress(path: Path | None, flags: Mapping[str, Any]) -> StressConfig:
+def load_config(path: Path | None, flags: Mapping[str, Any]) -> RagTrustConfig:
     """Read a stress file and put the flags that were given (not None) over it.
 
     Raises:
@@ -198,12 +198,12 @@ def load_stress(path: Path | None, flags: Mapping[str, Any]) -> StressConfig:
     given = {name: value for name, value in flags.items() if value is not None}
     values = {**(text.data if text else {}), **given}
     try:
-        config = StressConfig.model_validate(values)
+        config = RagTrustConfig.model_validate(values)
     except ValidationError as error:
         raise place_error(error, text, path, given, _SCHEMA) from error
     if path is not None and find_run_folder(path) is not None:
-        told = StressConfig.model_validate(given).experiment
-        UserWords(told, path).require(config.experiment, list_recipients(config.experiment))
+        named = RagTrustConfig.model_validate(given).experiment
+        UserWords(named, path).require(config.experiment, list_recipients(config.experiment))
     if config.data is None:
         raise UsageError("no data: give HotpotQA's folder with --data, or as `data` in the stress file.")
     folder = expand_home(config.data)
@@ -224,9 +224,8 @@ class Task:
     model: str
     """The name of the model that it asks."""
     strategy: Strategy
-    """How it is told to deal with wrong documents."""
+    """Its prompt for wrong documents."""
     dimensions: tuple[Dimension, ...]
-    """What the answer is scored for."""
 
 
 class MeasuredAnswer(Frozen):
@@ -254,7 +253,7 @@ class MeasuredAnswer(Frozen):
     gold: tuple[Count, ...]
     """Numbers of the true documents that matter."""
     reply: str | None
-    """What the chatbot said; None: it failed."""
+    """None: the chatbot failed."""
     factual: Number | None = None
     """Judge: P(the reply is factually correct), given the question; None: not asked, or it failed."""
     matching: Number | None = None
@@ -273,7 +272,7 @@ class MeasuredAnswer(Frozen):
 
 
 def list_tasks(
-    config: StressConfig, questions: Sequence[HotpotQuestion], everything: Sequence[HotpotQuestion]
+    config: RagTrustConfig, questions: Sequence[HotpotQuestion], everything: Sequence[HotpotQuestion]
 ) -> Iterator[Task]:
     """Yield the answers to be had. Those that share documents follow each other, for the server's cache.
 

@@ -8,7 +8,7 @@ from itertools import product
 
 from hallulab.scenarios.text.wording import choose_noun
 from hallulab.simulator.rag_trust.config import DIMENSIONS, Dimension
-from hallulab.simulator.rag_trust.report import StressReport
+from hallulab.simulator.rag_trust.report import RagTrustReport
 from hallulab.simulator.show.columns import (
     Column,
     Format,
@@ -168,7 +168,7 @@ TABLES = {heading: COLUMNS[dimension] for dimension, heading in HEADINGS.items()
 """Heading of docs/metrics.md → the columns of a table."""
 
 
-def build_document(report: StressReport) -> Document:
+def build_document(report: RagTrustReport) -> Document:
     """Return the tables with a section for each attack, the paper's figures, and the notes."""
     chatbots = report.models.chatbots
     notes = [Paragraph(note, "note", FILES) for note in report.notes]
@@ -192,7 +192,7 @@ def build_document(report: StressReport) -> Document:
     )
 
 
-def _build_section(report: StressReport, dimension: Dimension) -> Section:
+def _build_section(report: RagTrustReport, dimension: Dimension) -> Section:
     columns = choose_columns(dimension, report.config.answering)
     parts: list[Part] = []
     plots = list(_plot_scores(report, dimension))
@@ -203,7 +203,7 @@ def _build_section(report: StressReport, dimension: Dimension) -> Section:
     return Section(dimension, HEADINGS[dimension], parts, dimension.capitalize())
 
 
-def _plot_scores(report: StressReport, dimension: Dimension) -> Iterator[Plot]:
+def _plot_scores(report: RagTrustReport, dimension: Dimension) -> Iterator[Plot]:
     """Yield a chart for each chatbot, model and level of the other attack: scores over levels of the one.
 
     These are the paper's figures 1 and 2. A grid with a single level has no chart.

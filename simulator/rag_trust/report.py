@@ -1,4 +1,4 @@
-"""The report of a stress test: rows of mean scores with intervals for each dimension, refusals told apart."""
+"""The report of a stress test: rows of mean scores with intervals for each dimension, refusals apart."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hallulab.chatbots.pipeline import DECLINED, Strategy
 from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_line
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.metrics.failures_counts import MUCH, Reasons, capitalise, format_reason
-from hallulab.simulator.rag_trust.config import DIMENSIONS, Dimension, MeasuredAnswer, StressConfig
+from hallulab.simulator.rag_trust.config import DIMENSIONS, Dimension, MeasuredAnswer, RagTrustConfig
 from hallulab.simulator.rag_trust.scores import PARTS, Scored, score
 from hallulab.simulator.statistics.intervals import (
     LEAST_FOR_INTERVAL,
@@ -28,7 +28,7 @@ from hallulab.simulator.statistics.intervals import (
 )
 
 
-class StressRow(Frozen):
+class RagTrustRow(Frozen):
     """A cell of a dimension: a chatbot with a strategy under an attack."""
 
     dimension: Dimension
@@ -77,9 +77,9 @@ class StressRow(Frozen):
     """Mean recall of the citations of the answered."""
 
 
-def build_stress_rows(
-    config: StressConfig, answers: Sequence[MeasuredAnswer], dimension: Dimension
-) -> Iterator[StressRow]:
+def build_rows(
+    config: RagTrustConfig, answers: Sequence[MeasuredAnswer], dimension: Dimension
+) -> Iterator[RagTrustRow]:
     """Yield the rows of a dimension: by attack, then model, then chatbot, then strategy."""
     questions = list(dict.fromkeys(answer.question_id for answer in answers))
     weights = (
@@ -96,7 +96,7 @@ def build_stress_rows(
         for model, chatbot, strategy in product(config.answering, config.chatbots, config.strategies):
             who = (model, chatbot.name, strategy)
             cell = cells[poison, distractors, *who]
-            yield StressRow(
+            yield RagTrustRow(
                 dimension=dimension,
                 chatbot=chatbot.name,
                 model=model,
@@ -189,28 +189,26 @@ class Models(Frozen):
     judge: str
 
 
-class StressReport(Frozen):
+class RagTrustReport(Frozen):
     """The content of `stress.json`."""
 
     schema_version: int = SCHEMA
-    config: StressConfig
-    """What was run."""
+    config: RagTrustConfig
     models: Models
-    """Who answered and who judged."""
     questions: int
-    rows: tuple[StressRow, ...]
+    rows: tuple[RagTrustRow, ...]
     notes: tuple[str, ...]
     """Sentences on what the numbers leave out and on what flatters them."""
     warnings: tuple[str, ...] = ()
-    """What failed, where it is much."""
+    """Failures, if there are many."""
     failed: str | None = None
-    """Why `hallulab stress` exits with 1: the judge failed on every answer; None: it does not."""
+    """Why `hallulab rag-trust` exits with 1: the judge failed on every answer; None: it does not."""
 
-    def get_rows(self, dimension: Dimension) -> tuple[StressRow, ...]:
+    def get_rows(self, dimension: Dimension) -> tuple[RagTrustRow, ...]:
         """Return the rows of a dimension."""
         return tuple(row for row in self.rows if row.dimension == dimension)
 
-    def group_rows(self, dimension: Dimension) -> list[list[StressRow]]:
+    def group_rows(self, dimension: Dimension) -> list[list[RagTrustRow]]:
         """Return the rows of a dimension, in a group for each attack."""
         found = groupby(self.get_rows(dimension), lambda row: (row.poison, row.distractors))
         return [list(rows) for _, rows in found]
@@ -220,14 +218,12 @@ class StressReport(Frozen):
         return f"{self.model_dump_json(indent=2)}\n"
 
 
-def build_stress_report(
-    config: StressConfig, models: Models, answers: Sequence[MeasuredAnswer]
-) -> StressReport:
+def build_report(config: RagTrustConfig, models: Models, answers: Sequence[MeasuredAnswer]) -> RagTrustReport:
     """Count all answers of a stress test."""
-    rows = tuple(row for dimension in DIMENSIONS for row in build_stress_rows(config, answers, dimension))
+    rows = tuple(row for dimension in DIMENSIONS for row in build_rows(config, answers, dimension))
     questions = len({answer.question_id for answer in answers})
     warnings, failed = _find_failures(answers)
-    return StressReport(
+    return RagTrustReport(
         config=config,
         warnings=warnings,
         failed=failed,
@@ -266,7 +262,9 @@ def _describe_share(what: str, errors: Sequence[str], whole: int, noun: str) -> 
     return f"{what} {part} of {format_count(whole, noun)} ({part / whole:.0%}).{why}"
 
 
-def _render_notes(models: Models, answers: Sequence[MeasuredAnswer], rows: Sequence[StressRow]) -> list[str]:
+def _render_notes(
+    models: Models, answers: Sequence[MeasuredAnswer], rows: Sequence[RagTrustRow]
+) -> list[str]:
     found = [
         f"A refusal is a reply that begins with {DECLINED}. `score` gives it 1, as the paper does, which "
         "flatters whoever refuses; beside it stand the score of the answers alone, and with refusals as 0."
@@ -306,7 +304,7 @@ def _render_notes(models: Models, answers: Sequence[MeasuredAnswer], rows: Seque
     return found
 
 
-def _is_interval_missing(row: StressRow) -> bool:
+def _is_interval_missing(row: RagTrustRow) -> bool:
     """Return whether a mean has no interval."""
     names = ("score", "score_answered", "score_refusals_0", "change")
     return any(getattr(row, name) is not None and getattr(row, f"{name}_ci95") is None for name in names)

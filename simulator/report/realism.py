@@ -144,11 +144,11 @@ def measure_realism(run: RunFolder, reference: Path | None, embedder: Embedder) 
     Raises:
         UsageError: a file is wrong, or the run branches off from another one, whose messages it repeats.
     """
-    held, people = run_messages(run), read_reference(reference)
-    texts = sorted({one.texts[0] for one in (*held, *people) if one.texts})
+    simulated, people = run_messages(run), read_reference(reference)
+    texts = sorted({one.texts[0] for one in (*simulated, *people) if one.texts})
     vectors = _embed_texts(texts, embedder)
-    sides = MessageSample(held, vectors), MessageSample(people, vectors)
-    sample, told, rows = compare_messages(*sides)
+    sides = MessageSample(simulated, vectors), MessageSample(people, vectors)
+    sample, halves, rows = compare_messages(*sides)
     failures = find_failed_conversations(run)
     return Realism(
         run=str(run.path),
@@ -156,7 +156,7 @@ def measure_realism(run: RunFolder, reference: Path | None, embedder: Embedder) 
         failed=failures.failed,
         reference=OURS if reference is None else str(reference),
         sample=sample,
-        halves=told,
+        halves=halves,
         rows=rows,
         bars=compute_distributions(*sides),
     )

@@ -157,7 +157,7 @@ def test_leaks_and_replays_are_told() -> None:
     assert render_notes([RESPONSE.model_copy(update=said)]) == [
         "d: in no number but coverage: 1 abstention, 2 failures (1 by an unreadable answer).",
         "Judged in batches (time of a reply is its batch's over its size): d.",
-        "Told who wrote each reply, which nobody knows of a new chatbot: d.",
+        "Given each reply's author, unknown for a new chatbot: d.",
         "Answers known before (recorded, or asked for already) take no time, so p50 and p95 are of the "
         "replies without any: d.",
     ]

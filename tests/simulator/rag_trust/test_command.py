@@ -19,10 +19,10 @@ from hallulab.chatbots.pipeline import DECLINED
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.rag_trust import command
-from hallulab.simulator.rag_trust.command import StressFolder, run_stress
-from hallulab.simulator.rag_trust.config import StressConfig, load_stress
+from hallulab.simulator.rag_trust.command import RagTrustFolder, run_rag_trust
+from hallulab.simulator.rag_trust.config import RagTrustConfig, load_config
 from hallulab.simulator.rag_trust.document import build_document
-from hallulab.simulator.rag_trust.report import StressReport
+from hallulab.simulator.rag_trust.report import RagTrustReport
 from hallulab.simulator.show.terminal import print_document
 from hallulab.testing.scripted import PROBES, Script, ScriptedTransport, last_user
 from tests.places import RECORDINGS
@@ -60,9 +60,9 @@ def script(body: dict[str, Any]) -> Any:
     return DECLINED if f"write only {DECLINED}" in system else "Virginia <b>[1]</b> [1]"
 
 
-def config(**fields: Any) -> StressConfig:
+def config(**fields: Any) -> RagTrustConfig:
     one = {"distractors": [0]}
-    return StressConfig.model_validate(
+    return RagTrustConfig.model_validate(
         {
             "data": str(DATA),
             "questions": 2,
@@ -78,10 +78,10 @@ def config(**fields: Any) -> StressConfig:
 
 async def stressed(
     folder: Path, answer: Script = script, fresh: bool = False, **fields: Any
-) -> tuple[StressReport, ScriptedTransport]:
+) -> tuple[RagTrustReport, ScriptedTransport]:
     transport = ScriptedTransport(answer, fields.get("model", "scripted"))
     settings = RunSettings(quiet=True, transport=transport, fresh=fresh)
-    return await run_stress(config(**fields), StressFolder(folder), settings), transport
+    return await run_rag_trust(config(**fields), RagTrustFolder(folder), settings), transport
 
 
 async def test_the_grid_is_asked_and_the_reports_are_written(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def differing(body: dict[str, Any]) -> Any:
 async def test_several_models_answer_in_rows_of_their_own(tmp_path: Path) -> None:
     settings = RunSettings(quiet=True, transport=TwoModels(differing))
     wanted = config(models=BIG, answering=["default", "big"], strategies=["baseline"], judge="big")
-    report = await run_stress(wanted, StressFolder(tmp_path), settings)
+    report = await run_rag_trust(wanted, RagTrustFolder(tmp_path), settings)
     rows = [(row.poison, row.model, row.refused) for row in report.get_rows("factuality")]
     assert rows == [(0.0, "default", 0.0), (0.0, "big", 1.0), (0.3, "default", 0.0), (0.3, "big", 1.0)]
     assert report.models.chatbots == {"default": "scripted", "big": "big"}
@@ -228,8 +228,8 @@ async def test_an_unknown_option_is_refused_before_anything_is_asked(tmp_path: P
 
 
 def test_the_example_is_the_papers_grid() -> None:
-    read = load_stress(DATA.parents[2] / "examples" / "rag_trust.yaml", {"data": str(DATA)})
-    defaults = StressConfig(data=str(DATA), questions=30, model="qwen2.5-coder-1.5b")
+    read = load_config(DATA.parents[2] / "examples" / "rag_trust.yaml", {"data": str(DATA)})
+    defaults = RagTrustConfig(data=str(DATA), questions=30, model="qwen2.5-coder-1.5b")
     assert read == defaults
 
 
@@ -252,11 +252,11 @@ def test_a_wrong_file_is_refused_with_place_and_reason(tmp_path: Path, text: str
     file = tmp_path / "stress.yaml"
     file.write_text(text)
     with pytest.raises(UsageError, match=said):
-        load_stress(file, {})
+        load_config(file, {})
 
 
 def test_a_files_folder_begins_at_the_file_and_a_flags_at_the_working_directory(tmp_path: Path) -> None:
     file = tmp_path / "stress.yaml"
     file.write_text("data: hotpotqa")
-    assert load_stress(file, {}).data == str(tmp_path / "hotpotqa")
-    assert load_stress(file, {"data": "there"}).data == "there"
+    assert load_config(file, {}).data == str(tmp_path / "hotpotqa")
+    assert load_config(file, {"data": "there"}).data == "there"

@@ -2,16 +2,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from hallulab.simulator.rag_trust.config import MeasuredAnswer, StressConfig
-from hallulab.simulator.rag_trust.report import Models, StressRow, build_stress_report
+from hallulab.simulator.rag_trust.config import MeasuredAnswer, RagTrustConfig
+from hallulab.simulator.rag_trust.report import Models, RagTrustRow, build_report
 from tests.simulator.rag_trust.test_scoring import answer
 
 MODELS = Models(chatbots={"default": "m"}, judge="m")
 
 
-def config(**fields: Any) -> StressConfig:
+def config(**fields: Any) -> RagTrustConfig:
     one = {"poison": [0.0], "distractors": [0]}
-    return StressConfig.model_validate(
+    return RagTrustConfig.model_validate(
         {
             "strategies": ["hedge"],
             "factuality": one,
@@ -29,9 +29,9 @@ def cell(replies: list[str | None], distractors: int, **fields: Any) -> list[Mea
     ]
 
 
-def rows(*cells: list[MeasuredAnswer], **fields: Any) -> list[StressRow]:
+def rows(*cells: list[MeasuredAnswer], **fields: Any) -> list[RagTrustRow]:
     answers = [one for each in cells for one in each]
-    return list(build_stress_report(config(**fields), MODELS, answers).get_rows("accountability"))
+    return list(build_report(config(**fields), MODELS, answers).get_rows("accountability"))
 
 
 GOOD, BAD, NO = "It is. [1][2]", "It is. [3]", "I_DECLINE_TO_ANSWER"
@@ -71,8 +71,8 @@ def test_only_refusals_leave_no_score_of_answers() -> None:
 
 def test_the_report_says_who_judges_and_that_refusals_flatter() -> None:
     answers = [*cell([GOOD], 0), *cell([GOOD], 8)]
-    same = build_stress_report(config(), MODELS, answers).notes
-    other = build_stress_report(config(), Models(chatbots={"default": "m"}, judge="j"), answers).notes
+    same = build_report(config(), MODELS, answers).notes
+    other = build_report(config(), Models(chatbots={"default": "m"}, judge="j"), answers).notes
     assert "which flatters whoever refuses" in same[0]
     assert same[1] == "The judge is m."
     assert "m judges its own answers" in same[2]
@@ -82,7 +82,7 @@ def test_the_report_says_who_judges_and_that_refusals_flatter() -> None:
 
 def test_questions_with_the_same_score_have_no_interval_and_the_report_says_so() -> None:
     equal, mixed = [GOOD] * 6, [GOOD, BAD] * 3
-    made = build_stress_report(config(), MODELS, [*cell(equal, 0), *cell(mixed, 8)])
+    made = build_report(config(), MODELS, [*cell(equal, 0), *cell(mixed, 8)])
     row, other = made.get_rows("accountability")
     assert (row.score, row.score_ci95, other.score_ci95 is None) == (1.0, None, False)
     assert (
@@ -92,14 +92,14 @@ def test_questions_with_the_same_score_have_no_interval_and_the_report_says_so()
 
 def test_a_judge_that_failed_on_every_answer_stands_first_and_fails_the_command() -> None:
     answers = [*cell([GOOD], 0, error="the judge: timed out"), *cell([BAD], 8, error="the judge: timed out")]
-    made = build_stress_report(config(), MODELS, answers)
+    made = build_report(config(), MODELS, answers)
     said = "he judge failed on 2 of 2 answers (100%). Reason: the judge: timed out."
     assert (made.warnings, made.failed) == ((f"T{said}",), f"t{said}")
 
 
 def test_a_chatbot_that_did_not_answer_more_than_a_tenth_of_the_questions_is_a_warning() -> None:
     answers = [*cell([GOOD] * 8, 0), *cell([None, None], 8, error="no answer in 30 s")]
-    made = build_stress_report(config(), MODELS, answers)
+    made = build_report(config(), MODELS, answers)
     [warning] = made.warnings
     assert warning.endswith("gave no answer to 2 of 10 questions (20%). Reason: no answer in 30 s.")
     assert made.failed is None
@@ -107,4 +107,4 @@ def test_a_chatbot_that_did_not_answer_more_than_a_tenth_of_the_questions_is_a_w
 
 def test_a_few_failures_are_no_warning() -> None:
     answers = [*cell([GOOD] * 10, 0), *cell([None], 8, error="no answer")]
-    assert build_stress_report(config(), MODELS, answers).warnings == ()
+    assert build_report(config(), MODELS, answers).warnings == ()
