@@ -4,7 +4,7 @@ from typing import Any
 
 from hallulab.simulator.rag_trust.config import MeasuredAnswer, RagTrustConfig
 from hallulab.simulator.rag_trust.report import Models, RagTrustRow, build_report
-from tests.simulator.rag_trust.test_scoring import answer
+from tests.simulator.rag_trust.test_scores import answer
 
 MODELS = Models(chatbots={"default": "m"}, judge="m")
 
