@@ -48,10 +48,8 @@ class DrawnTurn:
     """A turn of a sheet: to be labelled, and drawn with a known probability."""
 
     place: TurnPlace
-    """The turn."""
     key: str
     drawn: Draw | None
-    """How it was drawn."""
 
 
 class Desk:
@@ -126,8 +124,11 @@ class Desk:
         Raises:
             UsageError: a line is wrong.
         """
-        found = [line for line in read_standing_lines(self._folder) if self._is_own(line)]
-        return {line.place: line for line in found}
+        return {
+            line.place: line
+            for line in read_standing_lines(self._folder)
+            if (line.annotator, line.guideline) == self._labeller and not line.adjudicates
+        }
 
     def read_decisions(self) -> dict[TurnPlace, AnnotationLine]:
         """Return the lines that settle turns under the desk's guideline, whoever wrote them.
@@ -271,9 +272,6 @@ class Desk:
                 "adjudicates": names,
             }
         )
-
-    def _is_own(self, line: AnnotationLine) -> bool:
-        return (line.annotator, line.guideline) == self._labeller and not line.adjudicates
 
 
 def _stands(mark: FlagMark, reply: str) -> bool:

@@ -55,22 +55,17 @@ class FlagMark(Frozen):
     """A line of the file of marks."""
 
     conversation: str
-    """Identifier of the conversation."""
     turn: Count
-    """Index of the turn."""
     kind: MarkKind
     """`undo` takes back the annotator's last mark that was not taken back."""
     detector: str | None = None
     """Whose flag it is about; None: it is about none."""
     start: Count | None = None
-    """First character of the flag or of the missed words."""
     end: Count | None = None
-    """One past the last character."""
     text: str = ""
     severity: int | None = Field(None, ge=1, le=5)
     """1 (harmless) to 5 (critical); of flags that are right, and of missed words."""
     reason: str = ""
-    """Why they are hallucinated."""
     adjudicates: tuple[str, ...] = ()
     """Annotators whose different labels are settled; none: it is about the annotator's own labels."""
     takes: str | None = None
@@ -79,9 +74,7 @@ class FlagMark(Frozen):
     """These labels, with their starts."""
     annotator: str = PERSON
     guideline: str | None = None
-    """Hash of the guideline; None: not known."""
     time: AwareDatetime | None = None
-    """When."""
 
     @model_validator(mode="after")
     def _require_fields(self) -> FlagMark:
@@ -157,7 +150,6 @@ class Found:
 
     spans: tuple[Quotation, ...]
     unknown: bool = False
-    """Whether the annotator does not know."""
 
 
 @dataclass(frozen=True)

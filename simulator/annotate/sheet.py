@@ -88,7 +88,6 @@ class Added:
     """The result of adding a sheet."""
 
     added: int
-    """Lines added to annotations.jsonl."""
     known: int
     """Turns that were there already, with the same labels."""
     empty: int
@@ -251,7 +250,6 @@ class DrawnSheet:
     turns: Mapping[str, tuple[int, int, int]]
     """Chatbot → turns that were scored, annotated before, and drawn now."""
     plan: DrawPlan
-    """How they were drawn."""
 
 
 def draw_turns(folder: RunFolder, options: DrawOptions) -> DrawnSheet:

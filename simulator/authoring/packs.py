@@ -69,7 +69,6 @@ class Written:
     """Result of writing a pack."""
 
     making: PersonaBatch
-    """The personas, and what failed."""
     topics: int | None
     """Topics found; None: none were looked for."""
     notes: tuple[str, ...]

@@ -62,9 +62,7 @@ class Goal:
     """A goal that passed its checks."""
 
     text: str
-    """The goal, as personas have it."""
     kind: Kind
-    """Answer of the documents to it."""
     passage: Passage | None
     """The passage that it was written from; of a chat's goal, the nearest one. None: none tells of it."""
     ours: bool = False

@@ -223,7 +223,6 @@ class ChatbotRow(_Rates):
 
     chatbot: str
     hpt_1_ci95: Interval
-    """Interval of `hpt_1`."""
 
     @property
     def title(self) -> str:

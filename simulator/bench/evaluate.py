@@ -34,7 +34,6 @@ class Evaluation:
     threshold: float | None
     """Its threshold for replies, if any. `judgements` are already decided by it."""
     threshold_protocol: ThresholdProtocol
-    """Source of that threshold."""
     replies: tuple[LabelledReply, ...]
     judgements: tuple[Judgement, ...]
     """One judgement a reply, in the same order."""
@@ -47,9 +46,7 @@ class Evaluation:
     first (with workers: of each), which is made alone, and where nobody could judge. Empty where not
     measured."""
     batched: bool = False
-    """Whether it judged in batches."""
     told_origin: bool = False
-    """Whether it was given the authors of the replies."""
     train_s: float | None = None
     """Seconds of training here; None without training here."""
     probabilities: bool = True
@@ -83,7 +80,9 @@ async def evaluate(
     """
     jury = jury or Jury(ReplyExecutor([detector]))
     started = time.perf_counter()
-    parts = [part for part in _cut_evenly(replies, jury.parts) if part]
+    # Neighbours, which may share answers of models, stay in one part.
+    ends = [len(replies) * number // jury.parts for number in range(jury.parts + 1)]
+    parts = [replies[start:end] for start, end in pairwise(ends) if start < end]
     judged = await gather_results(
         _judge_part(detector, part, number, jury, concurrency, on_judged) for number, part in enumerate(parts)
     )
@@ -133,12 +132,6 @@ def join_folds(folds: Sequence[Evaluation], places: Sequence[Sequence[int]]) -> 
     )
 
 
-def _cut_evenly(replies: Sequence[LabelledReply], parts: int) -> list[Sequence[LabelledReply]]:
-    """Cut replies into so many parts. Neighbours, which may share answers of models, stay together."""
-    ends = [len(replies) * number // parts for number in range(parts + 1)]
-    return [replies[start:end] for start, end in pairwise(ends)]
-
-
 async def _judge_part(
     detector: Detector,
     replies: Sequence[LabelledReply],
@@ -152,9 +145,13 @@ async def _judge_part(
     batches = [replies[:1], *(replies[at : at + size] for at in range(1, len(replies), size))]
     at_once = asyncio.Semaphore(places)
 
+    def get_view(reply: LabelledReply) -> TurnView:
+        reads_origin = detector.traits.reads_origin
+        return reply.view.model_copy(update={"origin": reply.origin}) if reads_origin else reply.view
+
     async def judge(batch: Sequence[LabelledReply]) -> RepliesJudged:
         async with at_once:
-            judged = await jury.judge([_get_view(detector, reply) for reply in batch], part, len(batches))
+            judged = await jury.judge(list(map(get_view, batch)), part, len(batches))
         on_judged(len(batch))
         return judged
 
@@ -169,12 +166,6 @@ def _spread_seconds(batches: Sequence[RepliesJudged]) -> list[float | None]:
         for batch in batches
         for _ in batch.judgements
     ]
-
-
-def _get_view(detector: Detector, reply: LabelledReply) -> TurnView:
-    if detector.traits.reads_origin:
-        return reply.view.model_copy(update={"origin": reply.origin})
-    return reply.view
 
 
 SHOWN = 5
@@ -233,7 +224,14 @@ def compute_costs(evaluation: Evaluation) -> Costs:
     number = len(judgements)
     calls = [call for judgement in judgements for call in judgement.calls]
     tokens = sum_calls(calls).all_tokens
-    times = _collect_times(evaluation)
+    # Without judgements with a replayed answer, which takes no time.
+    times = [
+        seconds
+        for seconds, judgement in zip(evaluation.latencies_s, judgements, strict=False)
+        if seconds is not None
+        and judgement.outcome == "scored"
+        and not any(call.replayed for call in judgement.calls)
+    ]
     p50, p95 = np.quantile(times, [0.5, 0.95]) * 1000 if times else (None, None)
     return Costs(
         abstained=sum(judgement.outcome == "abstained" for judgement in judgements),
@@ -264,17 +262,6 @@ def _compute_mean_tokens(judgements: Sequence[Judgement]) -> float | None:
     counts = [call.computed_tokens for one in judgements for call in one.calls if call.error is None]
     known = [count for count in counts if count is not None]
     return sum(known) / len(judgements) if judgements and len(known) == len(counts) else None
-
-
-def _collect_times(evaluation: Evaluation) -> list[float]:
-    """Return the seconds of scored judgements, without those with a replayed answer, which takes no time."""
-    return [
-        seconds
-        for seconds, judgement in zip(evaluation.latencies_s, evaluation.judgements, strict=False)
-        if seconds is not None
-        and judgement.outcome == "scored"
-        and not any(call.replayed for call in judgement.calls)
-    ]
 
 
 def _is_unparseable(judgement: Judgement) -> bool:

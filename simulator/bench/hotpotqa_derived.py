@@ -84,7 +84,6 @@ class Derived:
     refused: Mapping[str, int]
     """Reason of a check → number of refused answers, over the questions left out as `NO_VARIANT`."""
     first_error: str | None
-    """Why a request failed; None: none did."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +91,8 @@ class _Tried:
     """Result of asking for a hallucinated answer to one question."""
 
     variant: str | None = None
-    """The answer; None where there is none."""
     refused: tuple[str, ...] = ()
-    """Why each answer was refused, if none passed."""
     error: str | None = None
-    """Why a request failed; None: none did."""
 
 
 async def build_hotpotqa_derived(

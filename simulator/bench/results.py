@@ -168,25 +168,19 @@ class BenchData(Frozen):
     dataset: str
     """Registered data set, or path of a file."""
     replies: int
-    """Number of its labelled replies."""
     left_out: dict[str, int] = Field(default_factory=dict)
     """Lines that no number counts, by reason."""
     notes: tuple[str, ...] = ()
-    """Sentences about how the file was read."""
     split: str
     """How it was cut into training and test parts."""
     folds: int | None = None
-    """Number of folds; None: none."""
     trained_on: int = 0
     """Number of replies in the training part; for folds, the mean."""
     tested_on: int
-    """Number of replies measured on."""
     groups_in_both: int = 0
     """Number of groups both learnt from and measured on."""
     raters: RaterAgreement | None = None
-    """Agreement of the people behind the labels."""
     seed: int = 0
-    """Seed of every random choice."""
     not_trained: dict[str, str] = Field(default_factory=dict)
     """Detectors that learn and were not trained here, with the reason."""
 
@@ -206,7 +200,6 @@ class BenchReport(Frozen):
     chats: ChatReport | None
     chatbots: ChatbotRows | None
     warnings: tuple[str, ...] = ()
-    """Failed judgements, if there are many."""
     failed: str | None = None
     """Why `hallulab bench` exits with 1: a detector failed on every reply; None: it does not."""
     planted: tuple[PlantedRow, ...] | None = None
@@ -258,7 +251,6 @@ class Results:
 
     report: BenchReport
     samples: Mapping[tuple[str, Level], Sample]
-    """Data of the curves, by detector and level."""
 
 
 def measure(

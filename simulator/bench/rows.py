@@ -146,11 +146,8 @@ class Thresholds(Frozen):
     """Decisions under each protocol."""
 
     default: Decided
-    """At the detector's own threshold."""
     tuned: Decided = Decided()
-    """At the threshold of the other half of the groups."""
     oracle: Decided = Decided()
-    """At the best threshold on the very items."""
 
 
 def decide_by_protocols(sample: Sample, clusters: int, threshold: float | None) -> Thresholds:

@@ -29,7 +29,6 @@ class Split:
 
     train: tuple[LabelledReply, ...]
     test: tuple[LabelledReply, ...]
-    """Replies to measure on."""
     how: str
     """Source of the cut, for people."""
 

@@ -19,10 +19,6 @@ def format_option(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _format_config(config: dict[str, Any]) -> str:
-    return "/".join(map(format_option, config.values()))
-
-
 def _build_front_format(words: dict[str, str], between: str) -> Format:
     return lambda fronts: between.join(words[front] for front in fronts)
 
@@ -194,7 +190,8 @@ def build_sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
     return (
         Column("Configuration", "name", "name of the configuration", kind="name"),
         Column("", "name", "its number", lambda name: name.rsplit("-", 1)[-1], kind="name", short="ID"),
-        Column("", "config", "the options that vary", _format_config, kind="long", short="Config"),
+        Column("", "config", "the options that vary",
+               lambda config: "/".join(map(format_option, config.values())), kind="long", short="Config"),
         *(Column(name, f"config.{name}", "an option", format_option, kind="text") for name in options),
         Column("Coverage %", "coverage", "share of the replies that were scored", _PERCENT),
         Column("F1", "f1", "of the flags", _THREE, beside="f1_sd", short="F1 ± sd"),

@@ -201,27 +201,19 @@ QUOTED = (
 
 
 class Calibrated(Frozen):
-    """The result for a detector."""
+    """The result for a detector; docs/metrics.md explains the fields."""
 
     detector: str
     scored: int
     replies: int
-    """Replies that it was given."""
     coverage: Rounded
-    """Scored over given."""
     before: float | None
-    """Its threshold until now."""
     before_protocol: ThresholdProtocol
     threshold: float | None = None
-    """The fitted one; None: there is none."""
     sensitivity: Rounded | None = None
-    """Share of the hallucinated replies that are flagged, see `HeldOutResult`."""
     specificity: Rounded | None = None
-    """Share of the clean replies that are not."""
     balanced_accuracy: Rounded | None = None
-    """Mean of both."""
     not_fitted: str | None = None
-    """Why there is none."""
 
 
 class CalibrationReport(Frozen):

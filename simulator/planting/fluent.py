@@ -204,7 +204,6 @@ class RewritePlace:
     name: str
     kind: str
     clean: Clean
-    """The reply with the sentence."""
     region: Region
 
 
@@ -248,7 +247,6 @@ class SentenceRewritten:
     outcome: PlantedError | str
     """The error, or why there is none."""
     failure: str | None = None
-    """Of a request that failed; None: none did."""
 
 
 @dataclass(frozen=True)

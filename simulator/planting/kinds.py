@@ -28,7 +28,6 @@ class PlantedError:
     start: int
     """First character of the wrong words."""
     end: int
-    """One past their last character."""
 
 
 Rule = Callable[[Clean, SentenceBank, random.Random], PlantedError | None]

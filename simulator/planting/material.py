@@ -31,10 +31,8 @@ class Clean:
     """A reply that says nothing but what its evidence says."""
 
     id: str
-    """Identifier of the reply, or of its passage."""
     question: str
     history: tuple[Message, ...]
-    """The dialogue before, oldest first."""
     passages: tuple[Passage, ...]
     reply: str
     group: str

@@ -216,15 +216,11 @@ class Task:
     """An answer to be had."""
 
     question: HotpotQuestion
-    """The question."""
     composition: Composition
-    """The documents that the chatbot is given."""
     attack: Attack
     chatbot: Component
     model: str
-    """The name of the model that it asks."""
     strategy: Strategy
-    """Its prompt for wrong documents."""
     dimensions: tuple[Dimension, ...]
 
 
@@ -234,20 +230,14 @@ class MeasuredAnswer(Frozen):
     id: str
     """Hash of everything that decides it; the key for resuming."""
     question_id: str
-    """The data set's identifier of the question."""
     question: str
-    """The question."""
     expected: str
     fake: str
-    """The false answer of the poisoned documents."""
     chatbot: str
     model: str = DEFAULT_MODEL
-    """Name of the model that it asked."""
     strategy: Strategy
     poison: Number
-    """Share of the documents that matter that are false."""
     distractors: Count
-    """Number of documents beside the point."""
     titles: tuple[str, ...]
     """The documents in their order; [1] cites the first."""
     gold: tuple[Count, ...]
@@ -261,9 +251,7 @@ class MeasuredAnswer(Frozen):
     similarity: Number | None = None
     """Cosine similarity of reply and right answer, at least 0; None: not asked for."""
     error: str | None = None
-    """Why something is missing."""
     calls: tuple[Call, ...] = ()
-    """The model calls, the judge's included."""
 
     @property
     def refused(self) -> bool:

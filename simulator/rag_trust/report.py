@@ -29,52 +29,34 @@ from hallulab.simulator.statistics.intervals import (
 
 
 class RagTrustRow(Frozen):
-    """A cell of a dimension: a chatbot with a strategy under an attack."""
+    """A chatbot with a strategy under an attack, in a dimension; docs/metrics.md explains the fields."""
 
     dimension: Dimension
     chatbot: str
     model: str
-    """Name of the model that it asked."""
     strategy: Strategy
     poison: float
-    """Share of the documents that matter that are false."""
     distractors: int
-    """Number of documents beside the point."""
     answers: int
-    """Answers wanted: one a question."""
     scored: int
-    """Those with a score: neither the chatbot nor the judge failed."""
     coverage: Rounded | None
     refused: Rounded | None
-    """Share of refusals among the scored."""
     score: Rounded | None
-    """Mean score, refusals counted as 1: the paper's number."""
     score_ci95: Interval = None
     answered: int
-    """Scored answers that are no refusals."""
     score_answered: Rounded | None
-    """Mean score of these; None if all are refusals."""
     score_answered_ci95: Interval = None
     score_refusals_0: Rounded | None
-    """Mean score, refusals counted as 0."""
     score_refusals_0_ci95: Interval = None
     change: Rounded | None = None
-    """Score minus that at the lowest level of the attack, over the questions scored in both."""
     change_ci95: Interval = None
     judge: Rounded | None = None
-    """Share of the answered that the judge takes for correct."""
     fake_overlap: Rounded | None = None
-    """Share of the answered without the fake answer."""
     meteor: Rounded | None = None
-    """Mean METEOR of the answered."""
     similarity: Rounded | None = None
-    """Mean similarity of the answered."""
     f1: Rounded | None = None
-    """Mean token F1 of the answered."""
     precision: Rounded | None = None
-    """Mean precision of the citations of the answered."""
     recall: Rounded | None = None
-    """Mean recall of the citations of the answered."""
 
 
 def build_rows(
@@ -185,7 +167,6 @@ class Models(Frozen):
     """The models of a stress test, by what stands for them in identities."""
 
     chatbots: dict[str, str]
-    """The models that answered, by name."""
     judge: str
 
 

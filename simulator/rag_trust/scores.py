@@ -80,7 +80,6 @@ class Scored:
     score: float
     """The weighted sum of the parts, in [0, 1]."""
     parts: dict[str, float]
-    """Name → value in [0, 1]."""
 
 
 PARTS: dict[Dimension, tuple[str, ...]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,15 +96,11 @@ def _has_user_turns(path: Path) -> bool:
 
 
 def _build_messages(values: Iterable[tuple[str, Any]]) -> list[Messages]:
+    found = (check_record(value, HumanTurns, place, _DOCS) for place, value in values)
     return [
         Messages(("", str(number), 0), tuple(text for text in one.user_turns if text.strip()))
-        for number, one in enumerate(_check_records(values))
+        for number, one in enumerate(found)
     ]
-
-
-def _check_records(values: Iterable[tuple[str, Any]]) -> Iterator[HumanTurns]:
-    for place, value in values:
-        yield check_record(value, HumanTurns, place, _DOCS)
 
 
 _log = logging.getLogger(__name__)
