@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -52,24 +51,15 @@ LEAST = 20
 TOO_FEW_GROUPS = f"the replies are of fewer than {PARTS} groups (documents), so none can be held out"
 
 
-class HeldOutResult(Frozen):
-    """How the threshold of the other parts does on each part, over all of them."""
+class FittedThreshold(Frozen):
+    """A threshold, and how the thresholds of the other parts do on each part, over all of them."""
 
+    threshold: float
     sensitivity: Rounded
     """Share of the hallucinated replies that are flagged; each data set counts the same."""
     specificity: Rounded
     """Share of the clean replies that are not, likewise."""
     balanced_accuracy: Rounded
-    """Mean of both."""
-
-
-@dataclass(frozen=True)
-class FittedThreshold:
-    """A fitted threshold."""
-
-    threshold: float
-    """Score from which a reply is flagged."""
-    held_out: HeldOutResult
 
 
 def fit_threshold(evaluation: Evaluation, seed: int) -> FittedThreshold | str:
@@ -109,11 +99,9 @@ def fit_threshold(evaluation: Evaluation, seed: int) -> FittedThreshold | str:
     specificity = float((weights * ~flags)[~labels].sum() / weights[~labels].sum())
     return FittedThreshold(
         threshold=find_best_cut(labels, scores, weights),
-        held_out=HeldOutResult(
-            sensitivity=sensitivity,
-            specificity=specificity,
-            balanced_accuracy=(sensitivity + specificity) / 2,
-        ),
+        sensitivity=sensitivity,
+        specificity=specificity,
+        balanced_accuracy=(sensitivity + specificity) / 2,
     )
 
 
@@ -238,7 +226,12 @@ async def calibrate_detectors(options: CalibrateOptions, experiment: Experiment)
         UsageError: source, data, detectors or models are wrong, or a detector's threshold cannot be fitted.
         OperationalError: server, endpoint or disk failed, or no threshold could be fitted.
     """
-    _require_kinds(experiment)
+    for chosen in experiment.detectors:
+        with experiment.placing_errors(chosen):
+            kind = find_detector(chosen.kind)
+        # Before any detector is made: that may load weights.
+        if isinstance(kind, type):
+            _require_threshold(kind, chosen.name)
     settings, source = RunSettings.from_options(options), options.source or experiment.scenario
     read = load_material(source, TURNS, CONTEXTS, experiment.seed)
     given = [(name, _load_replies(name)) for name in options.data]
@@ -248,11 +241,10 @@ async def calibrate_detectors(options: CalibrateOptions, experiment: Experiment)
             _require_threshold(type(detector), detector.name)
         replies, measured_on = _collect_replies(source, options.count, read, given, experiment.seed)
         async with serve_models(pool, settings, is_model_needed(detectors)):
+            found = []
             with bars(options.quiet) as shown:
-                found = []
                 for detector in detectors:
-                    task = shown.add_task(detector.name, total=len(replies))
-                    judged = partial(shown.advance, task)
+                    judged = partial(shown.advance, shown.add_task(detector.name, total=len(replies)))
                     found.append(
                         await _calibrate_detector(detector, replies, experiment, judged, measured_on)
                     )
@@ -277,7 +269,7 @@ def _collect_replies(
     given: Sequence[tuple[str, Sequence[LabelledReply]]],
     seed: int,
 ) -> tuple[list[LabelledReply], str]:
-    """Return the replies to judge, planted ones and those of files, and what they are in words."""
+    """Return the replies to judge, planted ones and those of files, and a description of them."""
     replies = list(plant_material(read, source, tuple(KINDS), count, seed).replies)
     sources = [f"{format_count(len(replies) // 2, 'error')} planted into {source}, with clean twins"]
     for name, labelled in given:
@@ -294,19 +286,6 @@ def _load_replies(name: str) -> list[LabelledReply]:
     if not found:
         raise UsageError(f"--data {name}: there is no labelled reply in it.")
     return found
-
-
-def _require_kinds(experiment: Experiment) -> None:
-    """Check the detectors as far as it goes without making one: that may load weights.
-
-    Raises:
-        UsageError: one is unknown, or its threshold cannot be fitted.
-    """
-    for chosen in experiment.detectors:
-        with experiment.placing_errors(chosen):
-            factory = find_detector(chosen.kind)
-        if isinstance(factory, type):
-            _require_threshold(factory, chosen.name)
 
 
 def _require_threshold(kind: type, name: str) -> None:
@@ -347,4 +326,4 @@ async def _calibrate_detector(
         measured_on=measured_on,
         groups=count_groups(again),
     )
-    return row.model_copy(update={"threshold": fitted.threshold, **dict(fitted.held_out)}), kept
+    return row.model_copy(update=dict(fitted)), kept
