@@ -189,11 +189,11 @@ class Desk:
     def _build(self, place: TurnPlace, said: Mapping[str, Any]) -> FlagMark:
         mark = self._sign(place, said)
         reply, flags = self._read_turn(place)
-        if mark.kind == "missed" and (not mark.text.strip() or not _stands(mark, reply)):
+        if mark.kind == "missed" and (not mark.text.strip() or not _is_in_reply(mark, reply)):
             raise UsageError("These words do not stand in the reply. Select some of it.")
         if mark.kind in ("right", "wrong") and mark.flag not in flags:
             raise UsageError(f"{mark.detector} does not flag that. Reload the page.")
-        if mark.kind == "right" and not _stands(mark, reply):
+        if mark.kind == "right" and not _is_in_reply(mark, reply):
             raise UsageError(
                 "The flagged words do not stand in the reply. Select the words that are meant and press `a`, "
                 "then mark this flag wrong."
@@ -274,7 +274,7 @@ class Desk:
         )
 
 
-def _stands(mark: FlagMark, reply: str) -> bool:
+def _is_in_reply(mark: FlagMark, reply: str) -> bool:
     return mark.start is not None and bool(mark.text) and reply[mark.start : mark.end] == mark.text
 
 

@@ -27,7 +27,7 @@ from hallulab.scenarios.labelled import ChatbotTurn, LabelledReply
 from hallulab.scenarios.transcript import Conversation, Frozen, Judgement, Span, Turn, Verdict
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import list_located_ends
-from hallulab.simulator.bench.significance import FEWEST, RankTest, compute_wilcoxon_p, rank_test
+from hallulab.simulator.bench.significance import FEWEST, RankTest, compute_wilcoxon_p, run_rank_test
 from hallulab.simulator.metrics.hallucinations import Row, compute_mean
 from hallulab.simulator.metrics.rows import build_rows
 from hallulab.simulator.metrics.run_sums import RunSums, count_all_verdicts
@@ -132,7 +132,7 @@ def score_conversations(evaluation: Evaluation, counted: Counted) -> Values:
     """Compute precision and recall of a detector in each conversation."""
     right: dict[str, list[bool]] = defaultdict(list)
     met: dict[str, list[bool]] = defaultdict(list)
-    count = _match_spans if counted == "spans" else _turn
+    count = _match_spans if counted == "spans" else _match_turn
     for reply, judgement in zip(evaluation.replies, evaluation.judgements, strict=True):
         chat = _get_conversation(reply)
         if chat is not None and judgement.outcome == "scored":
@@ -151,7 +151,7 @@ def _get_conversation(reply: LabelledReply) -> str | None:
     return None if named is None else str(named)
 
 
-def _turn(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits]:
+def _match_turn(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits]:
     """Return whether the turn's flag, if any, is right, and whether its hallucination, if any, is flagged."""
     label, flagged = reply.label, bool(judgement.flagged)
     if label is None:
@@ -179,7 +179,7 @@ def _run_friedman_test(values: Mapping[str, Values], metric: Metric) -> list[Cha
         return []
     # The highest value has rank 1.
     losses = {name: np.array([-found[metric][chat] for chat in shared]) for name, found in values.items()}
-    return [ChatFriedman(metric=metric, conversations=len(shared), **dict(rank_test(losses)))]
+    return [ChatFriedman(metric=metric, conversations=len(shared), **dict(run_rank_test(losses)))]
 
 
 def _test_pairs(values: Mapping[str, Values], metric: Metric) -> list[ChatTest]:

@@ -20,11 +20,11 @@ from hallulab.simulator.bench.notes import (
     explain_chats_counted,
     format_bound,
     format_p_value,
+    list_notes,
     render_chat_friedman_lines,
     render_friedman_line,
     render_headlines,
     render_reason_lines,
-    report_notes,
 )
 from hallulab.simulator.bench.results import BenchReport
 from hallulab.simulator.bench.rows import AnyRow, LevelRow, SpanRow
@@ -76,7 +76,7 @@ Samples = Mapping[tuple[str, Level], Sample]
 def build_document(report: BenchReport, samples: Samples) -> Document:
     """Return the results as a document; only its page has charts."""
     data, names = report.data, list(dict.fromkeys(name for name, _ in samples))
-    notes = report_notes(report)
+    notes = list_notes(report)
     sections = [
         *(_build_level_section(report, level, samples, names) for level in report.levels),
         Section("", "", [Paragraph(_HOW_MEASURED, on=PAGE)]),

@@ -38,7 +38,7 @@ def format_bound(bound: float) -> str:
     return f"{bound:.2f}".removeprefix("0")
 
 
-def report_notes(report: BenchReport) -> list[str]:
+def list_notes(report: BenchReport) -> list[str]:
     """Write sentences on what the numbers leave out, and on what flatters them."""
     return [
         *render_data_notes(report.data),

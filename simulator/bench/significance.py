@@ -74,11 +74,11 @@ def run_friedman_test(measured: Mapping[str, Items]) -> SourceTest | None:
     sources = errors.shape[1]
     if sources < FEWEST:
         return None
-    found = rank_test(dict(zip(compared, errors, strict=True)))
+    found = run_rank_test(dict(zip(compared, errors, strict=True)))
     return SourceTest(n=len(shared), groups=sources, **dict(found))
 
 
-def rank_test(losses: Mapping[str, Floats]) -> RankTest:
+def run_rank_test(losses: Mapping[str, Floats]) -> RankTest:
     """Run Friedman's test.
 
     Args:

@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from hallulab.simulator.show.columns import Column, Format, build_decimal_format, is_lacking
+from hallulab.simulator.show.columns import PERCENT, Column, Format, build_decimal_format, is_lacking
 
 _THREE = build_decimal_format(3)
-_PERCENT = build_decimal_format(0, 100)
 
 
 def format_option(value: Any) -> str:
@@ -25,7 +24,7 @@ def _build_front_format(words: dict[str, str], between: str) -> Format:
 
 _DETECTOR = Column("Detector", "detector", "name of the detector or floor", kind="name", short="Detector")
 _LEVEL = Column("Level", "level", "what is judged", kind="text")
-_COVERAGE = Column("Coverage %", "coverage", "share of the items that were scored", _PERCENT, short="Cov\n%",
+_COVERAGE = Column("Coverage %", "coverage", "share of the items that were scored", PERCENT, short="Cov\n%",
                    warns=is_lacking)  # fmt: skip
 _PRECISION = Column("Precision", "precision", "share of the flagged items that are hallucinated", _THREE,
                     short="P")  # fmt: skip
@@ -141,7 +140,7 @@ CHATBOTS = (
     Column("Labels' HPT-1", "labels_hpt_1", "hallucinations per turn by the labels", _THREE,
            short="Labels'\nHPT-1"),
     Column("HPT-1", "hpt_1", "hallucinations per scored turn by the detector", _THREE, short="HPT-1"),
-    Column("Error %", "error", "difference of the second from the first, as a share of the first", _PERCENT,
+    Column("Error %", "error", "difference of the second from the first, as a share of the first", PERCENT,
            short="Error\n%"),
 )  # fmt: skip
 
@@ -193,7 +192,7 @@ def build_sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
         Column("", "config", "the options that vary",
                lambda config: "/".join(map(format_option, config.values())), kind="long", short="Config"),
         *(Column(name, f"config.{name}", "an option", format_option, kind="text") for name in options),
-        Column("Coverage %", "coverage", "share of the replies that were scored", _PERCENT),
+        Column("Coverage %", "coverage", "share of the replies that were scored", PERCENT),
         Column("F1", "f1", "of the flags", _THREE, beside="f1_sd", short="F1 ± sd"),
         Column("CV %", "f1_cv", "coefficient of variation of F1 over the repeats", build_decimal_format(2,
                100),

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.calibration.fit import CalibrationReport
 from hallulab.simulator.calibration.policy import MOST_FLAGGED, PolicyFit
-from hallulab.simulator.show.columns import Column, build_decimal_format
+from hallulab.simulator.show.columns import PERCENT, Column, build_decimal_format
 from hallulab.simulator.show.document import Document, GroupedTable, Paragraph, Section
 
 _THREE = build_decimal_format(3)
-_PERCENT = build_decimal_format(0, 100)
 
 COLUMNS = (
     Column("Detector", "detector", "name of the detector", kind="name", short="Detector"),
@@ -24,7 +23,7 @@ COLUMNS = (
            short="Speci-\nficity"),
     Column("Balanced accuracy", "balanced_accuracy", "mean of both", _THREE, short="Balanced\naccuracy"),
     Column("Replies", "replies", "replies that it was given"),
-    Column("Coverage %", "coverage", "replies that it scored over those", build_decimal_format(0, 100),
+    Column("Coverage %", "coverage", "replies that it scored over those", PERCENT,
            short="Cov.\n%"),
 )  # fmt: skip
 
@@ -35,15 +34,15 @@ TOPICS = (
     Column("Errors", "errors", "replies with a planted error that were scored", short="Errors"),
     Column("τ before", "before", "threshold before", _THREE, short="τ before"),
     Column("Flagged % before", "flagged_before", "share of the controls that reach the threshold before",
-           _PERCENT, short="Flagged\n% before"),
-    Column("Recall % before", "recall_before", "share of the errors that reach it", _PERCENT,
+           PERCENT, short="Flagged\n% before"),
+    Column("Recall % before", "recall_before", "share of the errors that reach it", PERCENT,
            short="Recall\n% before"),
     Column("τ", "threshold", "the fitted threshold", _THREE, short="τ"),
-    Column("Flagged %", "flagged", "share of the controls that reach it", _PERCENT, short="Flag-\nged %"),
-    Column("Recall %", "recall", "share of the errors that reach it", _PERCENT, short="Recall\n%"),
+    Column("Flagged %", "flagged", "share of the controls that reach it", PERCENT, short="Flag-\nged %"),
+    Column("Recall %", "recall", "share of the errors that reach it", PERCENT, short="Recall\n%"),
     Column("Flagged % held out", "flagged_held_out", "the same for thresholds fitted to other documents",
-           _PERCENT, short="Flagged %\nheld out"),
-    Column("Recall % held out", "recall_held_out", "likewise, of the errors", _PERCENT,
+           PERCENT, short="Flagged %\nheld out"),
+    Column("Recall % held out", "recall_held_out", "likewise, of the errors", PERCENT,
            short="Recall %\nheld out"),
 )  # fmt: skip
 """For `rows` of `hallulab calibrate --policy`: sensitive topics."""

@@ -17,11 +17,11 @@ def stress(options: StressOptions, as_json: AsJson = False) -> None:
 
     What stands after `--` is passed on to the model server.
     """
-    from hallulab.simulator.rag_trust.command import rag_trust_from_options
+    from hallulab.simulator.rag_trust.command import run_from_options
     from hallulab.simulator.rag_trust.document import build_document
     from hallulab.simulator.show.terminal import print_document
 
-    folder, report = run_until_stopped(rag_trust_from_options(options))
+    folder, report = run_until_stopped(run_from_options(options))
     if as_json:
         print_json(report.text())
     else:

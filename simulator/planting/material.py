@@ -64,7 +64,7 @@ def build_sentence_bank(replies: Sequence[LabelledReply]) -> SentenceBank:
     )
 
 
-def clean_replies(replies: Sequence[LabelledReply], seed: int) -> Iterator[Clean]:
+def generate_clean_replies(replies: Sequence[LabelledReply], seed: int) -> Iterator[Clean]:
     """Yield the replies that are labelled clean, in the seed's order, without end.
 
     Raises:
@@ -222,11 +222,11 @@ def load_material(source: str, turns: Sequence[int], contexts: Sequence[int], se
     if is_folder(path) and RunFolder(path).has_journal:
         said = load_turns(RunFolder(path))
         clean = any(turn.label is False for turn in said)
-        streams = [clean_replies(said, seed)] if clean else []
+        streams = [generate_clean_replies(said, seed)] if clean else []
         return [*streams, generate_quoting_replies(said, seed)], build_sentence_bank(said)
     if is_file(path):
         replies = list(load_labelled(source))
-        return [clean_replies(replies, seed)], build_sentence_bank(replies)
+        return [generate_clean_replies(replies, seed)], build_sentence_bank(replies)
     documents = _load_documents(source, path)
     return build_grounded_streams(documents, turns, contexts, seed), collect_sentences(documents)
 

@@ -45,7 +45,7 @@ class RagTrustFolder(RunFolder):
         self.files = (*self.derived, self.answers)
 
 
-async def rag_trust_from_options(options: StressOptions) -> tuple[RagTrustFolder, RagTrustReport]:
+async def run_from_options(options: StressOptions) -> tuple[RagTrustFolder, RagTrustReport]:
     """Get the answers that the folder of the options lacks, and write the reports.
 
     Raises:

@@ -10,10 +10,12 @@ from hallulab.scenarios.text.wording import choose_noun
 from hallulab.simulator.rag_trust.config import DIMENSIONS, Dimension
 from hallulab.simulator.rag_trust.report import RagTrustReport
 from hallulab.simulator.show.columns import (
+    GROUPED,
+    PERCENT,
+    TWO_DECIMALS,
     Column,
     Format,
     build_decimal_format,
-    build_grouped_format,
     is_lacking,
 )
 from hallulab.simulator.show.document import (
@@ -39,37 +41,24 @@ from hallulab.simulator.show.plot import (
     scale_y,
 )
 
-_PERCENT = build_decimal_format(0, 100)
 _SCORE = build_decimal_format(1, 100)
-_POINTS = build_decimal_format(2)
-_CHATBOT = Column("Chatbot", "chatbot", "name of the chatbot", kind="name", short="Chatbot", wide=True)
 _MODEL = Column("Model", "model", "name of the model that answers", kind="text")
-_STRATEGY = Column("Strategy", "strategy", "prompt strategy of its drafts", kind="text", short="Strategy")
-_POISON = Column(
-    "Poison %", "poison", "share of the documents that matter that are false", _PERCENT, short="Po.\n%"
+_WHO = (
+    Column("Strategy", "strategy", "prompt strategy of its drafts", kind="text", short="Strategy"),
+    Column("Chatbot", "chatbot", "name of the chatbot", kind="name", short="Chatbot", wide=True),
+    _MODEL,
 )
-_DISTRACTORS = Column(
-    "Distractors",
-    "distractors",
-    "documents that are true and beside the point",
-    build_grouped_format(),
-    short="Di.",
-)
-_REFUSED = Column(
-    "Refused %", "refused", "share of the scored answers that are refusals", _PERCENT, short="Ref.\n%"
-)
-_JUDGE = Column(
-    "Judge %",
-    "judge",
-    "share of the answers without refusals that the judge takes for correct",
-    _PERCENT,
-    short="Judge\n%",
-)
+_POISON = Column("Poison %", "poison", "share of the documents that matter that are false", PERCENT,
+                 short="Po.\n%")  # fmt: skip
+_DISTRACTORS = Column("Distractors", "distractors", "documents that are true and beside the point", GROUPED,
+                      short="Di.")  # fmt: skip
+_JUDGE = Column("Judge %", "judge", "share of the answers without refusals that the judge takes for correct",
+                PERCENT, short="Judge\n%")  # fmt: skip
 _ENDS = (
     Column("Answered", "answered", "scored answers that are no refusals"),
     Column("Scored", "scored", "answers for which neither chatbot nor judge failed"),
     Column("of", "answers", "answers wanted, one a question"),
-    Column("Coverage %", "coverage", "scored over wanted", _PERCENT, short="Cov.\n%", warns=is_lacking),
+    Column("Coverage %", "coverage", "scored over wanted", PERCENT, short="Cov.\n%", warns=is_lacking),
 )
 
 
@@ -81,7 +70,8 @@ def _build_score_columns(
                beside="score_ci95", short=f"Score{unit}"),
         Column("Change", "change", f"score minus that {change}, on the same questions", form,
                beside="change_ci95", short="Change", brief=True),
-        _REFUSED,
+        Column("Refused %", "refused", "share of the scored answers that are refusals", PERCENT,
+               short="Ref.\n%"),
         Column(f"Answers alone{unit}", "score_answered", "the same without refusals", form,
                beside="score_answered_ci95", short=f"Answers\nalone{unit}"),
         Column(f"Refusals as 0{unit}", "score_refusals_0", "the same, a refusal counts as 0", form,
@@ -89,73 +79,46 @@ def _build_score_columns(
     )  # fmt: skip
 
 
-FACTUALITY = (
-    _POISON,
-    _DISTRACTORS,
-    _STRATEGY,
-    _CHATBOT,
-    _MODEL,
-    *_build_score_columns("weighted sum of judge, fake answer's absence and METEOR, mean over questions",
-             "at the lowest poison ratio"),
-    _JUDGE,
-    Column("No fake %", "fake_overlap", "share of the answers without refusals that lack the fake answer",
-           _PERCENT, short="No\nfake %"),
-    Column("METEOR", "meteor", "mean METEOR of the answers without refusals", _POINTS, short="MET."),
-    *_ENDS,
-)  # fmt: skip
-"""Table 2: factuality by poison."""
-
-ROBUSTNESS = (
-    _DISTRACTORS,
-    _POISON,
-    _STRATEGY,
-    _CHATBOT,
-    _MODEL,
-    *_build_score_columns("weighted sum of judge, similarity and token F1, mean over questions",
-             "with the fewest distractors"),
-    _JUDGE,
-    Column("Similarity", "similarity", "mean cosine of answer and right answer, at least 0, without refusals",
-           _POINTS, short="Sim."),
-    Column("Token F1", "f1", "mean token F1 of the answers without refusals", _POINTS, short="F1"),
-    *_ENDS,
-)  # fmt: skip
-"""Table 3: robustness by distractors."""
-
-ACCOUNTABILITY = (
-    _DISTRACTORS,
-    _POISON,
-    _STRATEGY,
-    _CHATBOT,
-    _MODEL,
-    *_build_score_columns("F1 of the cited documents, mean over questions; 0 without citations",
-             "with the fewest distractors", build_decimal_format(3), ""),
-    Column("Precision", "precision", "mean share of the cited documents that matter, without refusals",
-           _POINTS, short="Prec."),
-    Column("Recall", "recall", "mean share of the documents that matter that are cited, without refusals",
-           _POINTS, short="Rec."),
-    *_ENDS,
-)  # fmt: skip
-"""Table 4: accountability by distractors."""
-
 COLUMNS: dict[Dimension, Sequence[Column]] = {
-    "factuality": FACTUALITY,
-    "robustness": ROBUSTNESS,
-    "accountability": ACCOUNTABILITY,
-}
+    "factuality": (
+        _POISON,
+        _DISTRACTORS,
+        *_WHO,
+        *_build_score_columns("weighted sum of judge, fake answer's absence and METEOR, mean over questions",
+                              "at the lowest poison ratio"),
+        _JUDGE,
+        Column("No fake %", "fake_overlap", "share of the answers without refusals that lack the fake answer",
+               PERCENT, short="No\nfake %"),
+        Column("METEOR", "meteor", "mean METEOR of the answers without refusals", TWO_DECIMALS, short="MET."),
+        *_ENDS,
+    ),
+    "robustness": (
+        _DISTRACTORS,
+        _POISON,
+        *_WHO,
+        *_build_score_columns("weighted sum of judge, similarity and token F1, mean over questions",
+                              "with the fewest distractors"),
+        _JUDGE,
+        Column("Similarity", "similarity",
+               "mean cosine of answer and right answer, at least 0, without refusals", TWO_DECIMALS,
+               short="Sim."),
+        Column("Token F1", "f1", "mean token F1 of the answers without refusals", TWO_DECIMALS, short="F1"),
+        *_ENDS,
+    ),
+    "accountability": (
+        _DISTRACTORS,
+        _POISON,
+        *_WHO,
+        *_build_score_columns("F1 of the cited documents, mean over questions; 0 without citations",
+                              "with the fewest distractors", build_decimal_format(3), ""),
+        Column("Precision", "precision", "mean share of the cited documents that matter, without refusals",
+               TWO_DECIMALS, short="Prec."),
+        Column("Recall", "recall", "mean share of the documents that matter that are cited, without refusals",
+               TWO_DECIMALS, short="Rec."),
+        *_ENDS,
+    ),
+}  # fmt: skip
 """Dimension → its columns."""
-
-
-_HOW_MEASURED = (
-    "Intervals: 95% bootstrap over questions. Judge, METEOR and the other parts are means over the answers "
-    "that are no refusals."
-)
-
-
-def choose_columns(dimension: Dimension, models: Sequence[str]) -> Sequence[Column]:
-    """Return a dimension's columns; the terminal names the models only if there are several."""
-    several = replace(_MODEL, short="Model")
-    return [several if one is _MODEL and len(models) > 1 else one for one in COLUMNS[dimension]]
-
 
 HEADINGS: dict[Dimension, str] = {
     "factuality": "Factuality by poison (the paper's Table 2)",
@@ -166,6 +129,11 @@ HEADINGS: dict[Dimension, str] = {
 
 TABLES = {heading: COLUMNS[dimension] for dimension, heading in HEADINGS.items()}
 """Heading of docs/metrics.md → the columns of a table."""
+
+_HOW_MEASURED = (
+    "Intervals: 95% bootstrap over questions. Judge, METEOR and the other parts are means over the answers "
+    "that are no refusals."
+)
 
 
 def build_document(report: RagTrustReport) -> Document:
@@ -193,7 +161,9 @@ def build_document(report: RagTrustReport) -> Document:
 
 
 def _build_section(report: RagTrustReport, dimension: Dimension) -> Section:
-    columns = choose_columns(dimension, report.config.answering)
+    columns = COLUMNS[dimension]
+    if len(report.config.answering) > 1:  # else the terminal saves the column of models
+        columns = [replace(_MODEL, short="Model") if one is _MODEL else one for one in columns]
     parts: list[Part] = []
     plots = list(_plot_scores(report, dimension))
     if plots:

@@ -14,7 +14,7 @@ from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_l
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.metrics.failures_counts import MUCH, Reasons, capitalise, format_reason
 from hallulab.simulator.rag_trust.config import DIMENSIONS, Dimension, MeasuredAnswer, RagTrustConfig
-from hallulab.simulator.rag_trust.scores import PARTS, Scored, score
+from hallulab.simulator.rag_trust.scores import PARTS, Scored, score_answer
 from hallulab.simulator.statistics.intervals import (
     LEAST_FOR_INTERVAL,
     RESAMPLES,
@@ -70,7 +70,7 @@ def build_rows(
     cells: dict[tuple[float, int, str, str, str], dict[str, Scored | None]] = {}
     for answer in answers:
         key = (answer.poison, answer.distractors, answer.model, answer.chatbot, answer.strategy)
-        cells.setdefault(key, {})[answer.question_id] = score(answer, dimension, config.weights)
+        cells.setdefault(key, {})[answer.question_id] = score_answer(answer, dimension, config.weights)
     grid = config.get_grid(dimension)
     for attack in grid.attacks:
         poison, distractors = attack.poison_ratio, attack.distractors
@@ -87,7 +87,7 @@ def build_rows(
                 distractors=distractors,
                 **_count_answers(cell),
                 **_compute_scores([cell.get(name) for name in questions], weights),
-                **_change(
+                **_compute_change(
                     cell,
                     cells[*lowest, *who] if lowest != (poison, distractors) else None,
                     questions,
@@ -123,7 +123,7 @@ def _compute_scores(scored: Sequence[Scored | None], weights: Integers | None) -
     return found
 
 
-def _change(
+def _compute_change(
     cell: dict[str, Scored | None],
     base: dict[str, Scored | None] | None,
     questions: Sequence[str],

@@ -43,10 +43,10 @@ def find_cited(reply: str, titles: Sequence[str]) -> frozenset[int]:
 def remove_citations(reply: str, titles: Sequence[str]) -> str:
     """Return a reply without its citations, for comparing its words with the right answer's."""
 
-    def kept(found: re.Match[str]) -> str:
+    def remove(found: re.Match[str]) -> str:
         return "" if find_cited(found[0], titles) else found[0]
 
-    return _SPACE.sub(r"\1", _BRACKETS.sub(kept, reply)).strip()
+    return _SPACE.sub(r"\1", _BRACKETS.sub(remove, reply)).strip()
 
 
 PROMPTS = (load_prompt(__package__, "judge_factual"), load_prompt(__package__, "judge_matching"))
@@ -90,7 +90,7 @@ PARTS: dict[Dimension, tuple[str, ...]] = {
 """Dimension → its parts."""
 
 
-def score(answer: MeasuredAnswer, dimension: Dimension, weights: Weights) -> Scored | None:
+def score_answer(answer: MeasuredAnswer, dimension: Dimension, weights: Weights) -> Scored | None:
     """Return an answer's score; None if the reply or the judge's word is missing."""
     if answer.reply is None:
         return None

@@ -32,7 +32,7 @@ from hallulab.simulator.metrics.realism import (
 )
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.facts import get_personas
-from hallulab.simulator.show.columns import Column, build_decimal_format
+from hallulab.simulator.show.columns import TWO_DECIMALS, Column
 from hallulab.simulator.show.document import (
     FILES,
     PAGE,
@@ -104,25 +104,31 @@ def _build_messages(values: Iterable[tuple[str, Any]]) -> list[Messages]:
 
 
 _log = logging.getLogger(__name__)
-_TWO = build_decimal_format(2)
+
+
+def _format_quartiles(found: tuple[float, float] | None) -> str:
+    return NOTHING if found is None else f"{found[0]:g}, {found[1]:g}"
+
+
 REALISM = (
     Column("Measure", "label", "what is measured (docs/realism.md)", kind="name", short="Measure"),
     Column("Simulated", "run.value", "of the simulated users: the median of a length, the mean of a number, "
-           "or a share", _TWO, beside="run.ci95", short="Simulated"),
-    Column("Quartiles", "run.quartiles", "quartiles of a length",
-           lambda found: NOTHING if found is None else f"{found[0]:g}, {found[1]:g}", kind="text"),
+           "or a share", TWO_DECIMALS, beside="run.ci95", short="Simulated"),
+    Column("Quartiles", "run.quartiles", "quartiles of a length", _format_quartiles, kind="text"),
     Column("n", "run.messages", "simulated messages that were measured", short="n"),
     Column("Users", "run.users", "simulated users (a persona and seed) who wrote them", short="Users",
            wide=True),
-    Column("People", "reference.value", "the same of people", _TWO, beside="reference.ci95", short="People"),
-    Column("Quartiles", "reference.quartiles", "quartiles of a length, of people",
-           lambda found: NOTHING if found is None else f"{found[0]:g}, {found[1]:g}", kind="text"),
+    Column("People", "reference.value", "the same of people", TWO_DECIMALS,
+           beside="reference.ci95", short="People"),
+    Column("Quartiles", "reference.quartiles", "quartiles of a length, of people", _format_quartiles,
+           kind="text"),
     Column("n", "reference.messages", "people's messages that were measured", short="n"),
     Column("Distance", "distance", "between both: Wasserstein-1, in the measure's unit; Jensen–Shannon "
-           "distance to base 2, in [0, 1]; or the absolute difference", _TWO, beside="distance_ci95",
+           "distance to base 2, in [0, 1]; or the absolute difference", TWO_DECIMALS, beside="distance_ci95",
            short="Distance"),
     Column("By", "by", "which distance", kind="text", short="By", wide=True),
-    Column("Noise floor", "floor", "the same distance between halves of the run", _TWO, short="Floor"),
+    Column("Noise floor", "floor", "the same distance between halves of the run", TWO_DECIMALS,
+           short="Floor"),
 )  # fmt: skip
 """For `rows`: a measure of simulated users' and of people's messages."""
 TABLES = {"Simulated and people's messages": REALISM}
@@ -140,7 +146,7 @@ def measure_realism(run: RunFolder, reference: Path | None, embedder: Embedder) 
     Raises:
         UsageError: a file is wrong, or the run branches off from another one, whose messages it repeats.
     """
-    simulated, people = run_messages(run), read_reference(reference)
+    simulated, people = read_run_messages(run), read_reference(reference)
     texts = sorted({one.texts[0] for one in (*simulated, *people) if one.texts})
     vectors = _embed_texts(texts, embedder)
     sides = MessageSample(simulated, vectors), MessageSample(people, vectors)
@@ -170,7 +176,7 @@ def _embed_texts(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Float
     return dict(zip(texts, vectors, strict=True))
 
 
-def run_messages(run: RunFolder) -> list[Messages]:
+def read_run_messages(run: RunFolder) -> list[Messages]:
     """Return the users' messages of each conversation of a run, without what an attack put into them.
 
     Raises:

@@ -17,7 +17,7 @@ from hallulab.simulator.planting.fluent import (
     find_flaw,
     plant_fluently,
 )
-from hallulab.simulator.planting.material import Clean, clean_replies
+from hallulab.simulator.planting.material import Clean, generate_clean_replies
 from hallulab.testing.scripted import last_user, scripted_pool
 from tests.builders import EVIDENCE, labelled
 
@@ -38,7 +38,9 @@ def script(body: dict[str, Any]) -> str:
 
 async def test_an_answer_that_fails_the_checks_is_asked_for_once_more_and_then_dropped() -> None:
     pool, transport = scripted_pool(script)
-    done = await plant_fluently([clean_replies(REPLIES, 0)], ("condition",), 3, 0, RewriteExecutor(pool, 0))
+    done = await plant_fluently(
+        [generate_clean_replies(REPLIES, 0)], ("condition",), 3, 0, RewriteExecutor(pool, 0)
+    )
     [wrong, twin] = done.replies
     assert wrong.reply == "A complaint costs 200 rupees unless you file it at the desk."
     assert [wrong.reply[span.start : span.end] for span in wrong.spans or ()] == ["unless"]
@@ -52,7 +54,7 @@ async def test_an_answer_that_fails_the_checks_is_asked_for_once_more_and_then_d
 async def test_a_contradiction_needs_a_turn_before() -> None:
     pool, transport = scripted_pool(script)
     done = await plant_fluently(
-        [clean_replies(REPLIES, 0)], ("contradiction",), 1, 0, RewriteExecutor(pool, 0)
+        [generate_clean_replies(REPLIES, 0)], ("contradiction",), 1, 0, RewriteExecutor(pool, 0)
     )
     assert (done.replies, done.lacking, transport.requests) == ([], {"contradiction": 1}, [])
 
@@ -60,7 +62,9 @@ async def test_a_contradiction_needs_a_turn_before() -> None:
 async def test_a_model_without_answers_is_told() -> None:
     pool, _ = scripted_pool(lambda body: httpx2.Response(400, json={"error": "no"}))
     with pytest.raises(OperationalError, match="the model rewrote no sentence"):
-        await plant_fluently([clean_replies(REPLIES, 0)], ("condition",), 2, 0, RewriteExecutor(pool, 0))
+        await plant_fluently(
+            [generate_clean_replies(REPLIES, 0)], ("condition",), 2, 0, RewriteExecutor(pool, 0)
+        )
 
 
 class DyingWorkers:
@@ -72,7 +76,7 @@ class DyingWorkers:
 
 
 async def test_a_sentence_that_kills_workers_is_dropped() -> None:
-    done = await plant_fluently([clean_replies(REPLIES, 0)], ("condition",), 1, 0, DyingWorkers())
+    done = await plant_fluently([generate_clean_replies(REPLIES, 0)], ("condition",), 1, 0, DyingWorkers())
     assert done.dropped == {("condition", "the worker process ended"): 1}
 
 

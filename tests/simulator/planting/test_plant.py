@@ -19,7 +19,7 @@ from hallulab.simulator.planting.material import (
     Clean,
     build_grounded_streams,
     build_sentence_bank,
-    clean_replies,
+    generate_clean_replies,
 )
 from hallulab.simulator.planting.plant import is_sound, plant
 from tests.builders import EVIDENCE, labelled
@@ -124,7 +124,7 @@ def test_only_sound_errors_pass(kind: str, reply: str, start: int, end: int, sou
 def test_labelled_replies_that_are_clean_are_planted_into_and_others_not() -> None:
     passages = (EVIDENCE.model_copy(update={"text": FEE}),)
     replies = [labelled(FEE, False, id="clean", passages=passages), labelled(FEE, True, id="wrong")]
-    done = plant([clean_replies(replies, 0)], build_sentence_bank(replies), ("number", "date"), 4, 0)
+    done = plant([generate_clean_replies(replies, 0)], build_sentence_bank(replies), ("number", "date"), 4, 0)
     assert {reply.meta["source"] for reply in done.replies} == {"clean"}
     assert {reply.meta["kind"] for reply in done.replies} == {"number"}
     assert done.lacking == {"date": 2}

@@ -9,7 +9,7 @@ from hallulab.simulator.rag_trust.scores import (
     Scored,
     find_cited,
     remove_citations,
-    score,
+    score_answer,
     score_fake_overlap,
 )
 
@@ -38,7 +38,7 @@ def answer(reply: str | None, **fields: Any) -> MeasuredAnswer:
 
 
 def scored(reply: str | None, dimension: Dimension, **fields: Any) -> Scored | None:
-    return score(answer(reply, **fields), dimension, Weights())
+    return score_answer(answer(reply, **fields), dimension, Weights())
 
 
 def test_factuality_is_half_judge_a_fifth_overlap_and_the_rest_meteor() -> None:
