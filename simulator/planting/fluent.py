@@ -256,12 +256,12 @@ class RewriteTask(SingleEventTask):
     place: RewritePlace
 
     def fail(self, reason: str) -> Iterable[SentenceRewritten]:
-        """See `WorkTask`."""
+        """Yield the reason as the outcome."""
         yield SentenceRewritten(reason)
 
 
 class RewriteExecutor:
-    """Has sentences rewritten in this process.
+    """Rewrites sentences in this process.
 
     Args:
         pool: its default model writes.
@@ -272,7 +272,7 @@ class RewriteExecutor:
         self._pool, self._seed = pool, seed
 
     async def perform(self, task: RewriteTask, emit: Callable[[SentenceRewritten], None]) -> None:
-        """See `TaskExecutor`."""
+        """Rewrite the sentence of a task, and emit the outcome."""
         session = self._pool.session("planter", self._seed)
         outcome = await generate_error(task.place, session)
         failed = (call.error for call in session.calls if call.error is not None)
@@ -281,14 +281,14 @@ class RewriteExecutor:
 
 @dataclass(frozen=True)
 class RewriteWork:
-    """Sentences are rewritten (a `Work`)."""
+    """Rewriting of sentences (a `Work`)."""
 
     seed: int
 
     def make_executor(
         self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
     ) -> RewriteExecutor:
-        """See `Work`."""
+        """Return the executor of a process."""
         return RewriteExecutor(pool, self.seed)
 
 

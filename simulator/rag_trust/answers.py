@@ -41,7 +41,7 @@ class GivenPassages:
         self._passages = tuple(passages)
 
     async def search(self, query: str, k: int) -> tuple[Passage, ...]:
-        """See `hallulab.scenarios.transcript.Retriever.search`."""
+        """Return the `k` passages with the most words of the query; all of them in their order."""
         if k >= len(self._passages):
             return self._passages
         asked = set(_WORD.findall(query.lower()))
