@@ -129,7 +129,7 @@ def write_results(options: BenchOptions, results: Results) -> None:
     if options.csv is not None:
         texts[Path(options.csv)] = format_csv(ROWS, report.rows)
     if options.html is not None:
-        texts[Path(options.html)] = render_page(build_document(report, results.samples))
+        texts[Path(options.html)] = render_page(build_document(results))
     if texts:
         write_together(texts)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from hallulab.scenarios.text.wording import (
     choose_noun,
@@ -15,7 +15,6 @@ from hallulab.simulator.bench.curves import (
     plot_precision_recall,
     plot_reliability,
 )
-from hallulab.simulator.bench.levels import Level
 from hallulab.simulator.bench.notes import (
     explain_chats_counted,
     format_bound,
@@ -26,7 +25,7 @@ from hallulab.simulator.bench.notes import (
     render_headlines,
     render_reason_lines,
 )
-from hallulab.simulator.bench.results import BenchReport
+from hallulab.simulator.bench.results import BenchReport, Results
 from hallulab.simulator.bench.rows import AnyRow, LevelRow, SpanRow
 from hallulab.simulator.bench.sweep import SweepReport
 from hallulab.simulator.bench.tables import (
@@ -55,7 +54,6 @@ from hallulab.simulator.show.document import (
     Section,
 )
 from hallulab.simulator.show.plot import draw_plots
-from hallulab.simulator.statistics.detection import Sample
 
 _HOW_TUNED = (
     "F1 tun.: threshold tuned on the other half of the groups; F1 max: the best single threshold on these "
@@ -69,16 +67,14 @@ _HOW_MEASURED = (
 )
 _NOUNS = {"response": "replies", "sentence": "sentences", "word": "words", "span": "replies with gold spans"}
 
-Samples = Mapping[tuple[str, Level], Sample]
-"""Data of the curves, by detector and level."""
 
-
-def build_document(report: BenchReport, samples: Samples) -> Document:
+def build_document(results: Results) -> Document:
     """Return the results as a document; only its page has charts."""
-    data, names = report.data, list(dict.fromkeys(name for name, _ in samples))
+    report, data = results.report, results.report.data
+    names = list(dict.fromkeys(name for name, _ in results.samples))
     notes = list_notes(report)
     sections = [
-        *(_build_level_section(report, level, samples, names) for level in report.levels),
+        *(_build_level_section(results, level, names) for level in report.levels),
         Section("", "", [Paragraph(_HOW_MEASURED, on=PAGE)]),
         _build_cost_section(report, names),
         _build_differences_section(report),
@@ -111,14 +107,12 @@ def build_document(report: BenchReport, samples: Samples) -> Document:
     )
 
 
-def _build_level_section(
-    report: BenchReport, level: Level | str, samples: Samples, names: Sequence[str]
-) -> Section:
+def _build_level_section(results: Results, level: str, names: Sequence[str]) -> Section:
     """Return the numbers of a level; spans have no scores, and so no curves."""
-    rows, part = report.at(level), report.data.part
+    rows, part = results.report.at(level), results.report.data.part
     parts: list[Part] = []
     if level != "span":
-        shown = {name: sample for (name, at), sample in samples.items() if at == level}
+        shown = {name: sample for (name, at), sample in results.samples.items() if at == level}
         levels = [row for row in rows if isinstance(row, LevelRow)]
         plots = [plot_precision_recall(level, shown, names), plot_reliability(level, levels, names)]
         parts.append(Figures(draw_plots(plots), legend=()))

@@ -20,7 +20,7 @@ def bench(options: BenchOptions) -> None:
 
     results = run_until_stopped(run_bench(options))
     try:
-        print_document(build_document(results.report, results.samples))
+        print_document(build_document(results))
     finally:
         # The reader of the table may stop early (`| head`). The files are written nevertheless.
         write_results(options, results)

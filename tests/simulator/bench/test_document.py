@@ -55,9 +55,8 @@ def printed(name: str, groups: int = 12) -> list[str]:
 
 def lines_of(one: Evaluation, data: BenchData = DATA) -> list[str]:
     console = Console(width=80, no_color=True)
-    results = measure([one], data)
     with console.capture() as capture:
-        print_document(build_document(results.report, results.samples), console)
+        print_document(build_document(measure([one], data)), console)
     return [line.rstrip() for line in capture.get().splitlines()]
 
 
@@ -282,8 +281,7 @@ HOSTILE_DATA = BenchData(
 
 
 def page(evaluations: Sequence[Evaluation] = (EVALUATION,), sweep: SweepReport | None = None) -> str:
-    results = measure(evaluations, HOSTILE_DATA, sweep)
-    return render_page(build_document(results.report, results.samples))
+    return render_page(build_document(measure(evaluations, HOSTILE_DATA, sweep)))
 
 
 class Tags(HTMLParser):
