@@ -22,7 +22,7 @@ from benchmarks.coverage import made_up, truth
 from hallulab.scenarios.datasets.annotations import Draw
 from hallulab.scenarios.text.wording import format_number
 from hallulab.simulator.annotate.plan import DrawPlan, ScoredTurn, draw_cells, plan_draw
-from hallulab.simulator.annotate.turns import collect_scored_turns
+from hallulab.simulator.annotate.sheet import collect_scored_turns
 from hallulab.simulator.metrics.corrections import LEAST_ANNOTATED, estimate_by_people
 from hallulab.simulator.metrics.prediction_powered import (
     JudgedTurn,

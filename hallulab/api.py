@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
     from hallulab.scenarios.transcript import Judgement
     from hallulab.simulator.bench.results import BenchReport
+    from hallulab.simulator.calibration.fit import CalibrationReport
+    from hallulab.simulator.calibration.policy import PolicyFit
+    from hallulab.simulator.planting.plant import Planting
     from hallulab.simulator.records.config import Experiment
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.export import ExportCounts
     from hallulab.simulator.report.selection import SelectionCounts
-    from hallulab.simulator.stress.calibrate.detectors import CalibrationReport
-    from hallulab.simulator.stress.calibrate.policy import PolicyFit
-    from hallulab.simulator.stress.plant import Planting
 
 
 @check_arguments
@@ -237,7 +237,7 @@ async def _plant(options: PlantOptions) -> Planting:
 
     `bench` measures detectors on the folder that it writes.
     """
-    from hallulab.simulator.stress.command import plant_from_options
+    from hallulab.simulator.planting.command import plant_from_options
 
     return await plant_from_options(options)
 
@@ -247,7 +247,7 @@ async def _calibrate(options: CalibrateOptions) -> CalibrationReport | PolicyFit
 
     With `policy` and `out`, fit the thresholds of the policy's topics instead, and write it.
     """
-    from hallulab.simulator.stress.calibrate.policy import calibrate_from_options
+    from hallulab.simulator.calibration.policy import calibrate_from_options
 
     return await calibrate_from_options(options)
 

@@ -68,7 +68,7 @@ MODULES = (
     "hallulab.simulator.metrics.tokens",
     "hallulab.simulator.metrics.depth",
     "hallulab.simulator.records.shards",
-    "hallulab.simulator.stress.rag_trust.meteor",
+    "hallulab.simulator.rag_trust.meteor",
     "hallulab.simulator.viewer.conversation",
     "hallulab.simulator.viewer.form",
     "hallulab.simulator.viewer.keys",

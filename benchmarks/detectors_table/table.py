@@ -39,7 +39,7 @@ from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import choose_noun, format_number, shorten_line
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.bench.terminal import format_bound, render_raters_line
+from hallulab.simulator.bench.notes import format_bound, render_raters_line
 from hallulab.simulator.engine.models import ensure_model
 from hallulab.simulator.records.config import Experiment
 from hallulab.simulator.show.columns import Column, build_decimal_format

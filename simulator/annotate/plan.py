@@ -38,9 +38,7 @@ class ScoredTurn:
     """A turn that the detector scored and localised."""
 
     conversation: str
-    """Identifier of the conversation."""
     turn: int
-    """Index of the turn."""
     chatbot: str
     spans: int
     """Hallucinations by the detector."""
@@ -57,7 +55,6 @@ class Cell:
     """Class of the score, from 0."""
     places: tuple[int, ...]
     drawn: int
-    """How many of them are drawn."""
 
     @property
     def propensity(self) -> float:
@@ -72,7 +69,7 @@ class DrawPlan:
     cells: tuple[Cell, ...]
     """Every turn that nobody annotated is in one of them."""
     width: float | None
-    """Expected width of the 95% interval of this run's HPT-1, all chatbots; None: cannot be told."""
+    """Expected width of the 95% interval of this run's HPT-1, all chatbots; None: unknown."""
     random_width: float | None
     """Likewise, were as many turns drawn with equal probability."""
 

@@ -57,7 +57,7 @@ class Chat:
     place: str
     """Its file, without the folder, and line."""
     messages: tuple[Message, ...]
-    """What was said; empty: nobody replied."""
+    """Empty: nobody replied."""
 
 
 def load_chat_file(path: Path, most: int | None) -> list[Chat]:
@@ -99,7 +99,7 @@ class ChatPersonas:
         self._result = PersonaBatch()
 
     async def make(self, chats: Sequence[Chat], on_done: Callable[[], None] = lambda: None) -> PersonaBatch:
-        """Make a persona of each chat; what fails is told with the chat's place.
+        """Make a persona of each chat; failures are reported with the chat's place.
 
         Args:
             on_done: called when a persona is there, or has failed.

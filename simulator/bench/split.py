@@ -29,7 +29,6 @@ class Split:
 
     train: tuple[LabelledReply, ...]
     test: tuple[LabelledReply, ...]
-    """Replies to measure on."""
     how: str
     """Source of the cut, for people."""
 
@@ -137,8 +136,12 @@ class CrossValidation:
     ) -> None:
         self._tested, self._concurrency = tested, concurrency
         self._quiet = quiet
-        places = [_find_places(split, tested) for split in splits]
-        self._parts = [(split, found) for split, found in zip(splits, places, strict=True) if found]
+        self._parts: list[tuple[Split, list[int]]] = []
+        for split in splits:
+            groups = split.tested_groups
+            places = [place for place, reply in enumerate(tested) if reply.group in groups]
+            if places:
+                self._parts.append((split, places))
         self.not_trained: dict[str, str] = {}
         """Detectors that use the model they come with, and why this data could not train them."""
 
@@ -210,9 +213,3 @@ class CrossValidation:
             reason = shorten_line(f"{type(error).__name__}: {error}").rstrip(".")
             raise UsageError(f"detector {detector.name}: its `fit` raised {reason}.") from error
         return time.perf_counter() - started
-
-
-def _find_places(split: Split, tested: Sequence[LabelledReply]) -> list[int]:
-    """Return the positions of the tested replies that the split measures on."""
-    groups = split.tested_groups
-    return [place for place, reply in enumerate(tested) if reply.group in groups]

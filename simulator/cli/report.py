@@ -184,17 +184,19 @@ def realism(
     from hallulab.simulator.records.config import Experiment
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.records.outputs import check_outputs
-    from hallulab.simulator.report.realism import measure_realism, print_realism, render_page
+    from hallulab.simulator.report.realism import build_document, measure_realism
+    from hallulab.simulator.show.html import render_page
+    from hallulab.simulator.show.terminal import print_document
 
     run = RunFolder(folder)
     check_outputs({"--out": out}, inputs=[reference, *run.files])
     found = measure_realism(run, reference, SentenceEmbedder(Experiment().embedding_model))
     if out is not None:
-        write_atomically(out, render_page(found))
+        write_atomically(out, render_page(build_document(found)))
     if as_json:
         print_json(found.model_dump_json(indent=2) + "\n")
     else:
-        print_realism(found)
+        print_document(build_document(found))
         if out is not None:
             print_lines(f"\npage: {out}")
     if found.failed is not None:

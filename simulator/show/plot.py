@@ -1,4 +1,4 @@
-"""Charts of lines and points on a page: their geometry, and the page that `plot.html` draws them on.
+"""Charts of lines and points on a page: their geometry, and their SVG elements.
 
 Our own SVG template draws them; `hallulab.simulator.show.html` gives the reasons.
 """
@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from hallulab.simulator.show.html import Box, Tick, load_asset, render, render_part
+from hallulab.simulator.show.html import Box, Tick, render_part
 
 BOX = Box(width=440.0, height=320.0, left=52.0, right=16.0, top=10.0, bottom=46.0)
 """Size of a chart, and the margins of its plot."""
@@ -98,8 +97,3 @@ def scale_x(value: float) -> float:
 def scale_y(value: float) -> float:
     """Return the vertical place of a value in [0, 1]; places grow downwards."""
     return round(BOX.height - BOX.bottom - value * (BOX.height - BOX.top - BOX.bottom), 2)
-
-
-def render_page_with_plots(package: str, **values: Any) -> str:
-    """Render a package's `page.html`, which draws charts by the macros of `plot.html`."""
-    return render(package, "page.html", load_asset(__package__, "page.css"), box=BOX, **values)
