@@ -139,7 +139,8 @@ async def _hold(
 ) -> Run:
     from hallulab.simulator.decide.command import run_in_folder
     from hallulab.simulator.engine.models import RunSettings
-    from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
+    from hallulab.simulator.records.folder import RunFolder
+    from hallulab.simulator.records.outputs import name_folder_by_time
 
     settings = RunSettings.from_options(options, fresh, batch)
     folder = RunFolder(to_path(out) or name_folder_by_time())
@@ -210,7 +211,7 @@ async def _judge(options: JudgeOptions) -> list[Judgement]:
     the replies, each with the dialogue before it and its evidence: a `TurnView`, or a mapping with its
     fields. `detector` is a name, or a mapping with `name`, `kind` and `options`.
     """
-    from hallulab.simulator.engine.judging import judge_views
+    from hallulab.simulator.engine.replies import judge_views
     from hallulab.simulator.metrics.failures_counts import find_failed_judgements
 
     judgements = await judge_views(options)

@@ -22,7 +22,8 @@ from hallulab.simulator.chat.stages import open_live_models
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.options.commands import ChatOptions
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import name_folder_by_time
 from hallulab.simulator.report.reader import cut_segments
 
 COMMAND = "hallulab chat"

@@ -16,8 +16,8 @@ from hallulab.simulator.options.commands import BranchOptions, DetectOptions, Ru
 from hallulab.simulator.options.groups import read_whole_numbers, to_path
 from hallulab.simulator.records.config import ALL_CHATBOTS, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment, load_unchecked, put_over
-from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
-from hallulab.simulator.records.outputs import check_outputs
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import check_outputs, name_folder_by_time
 from hallulab.simulator.records.recipients import UserWords, find_run_folder
 
 _JUDGING = frozenset(

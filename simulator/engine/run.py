@@ -8,7 +8,6 @@ from typing import Any
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.simulator.engine.fixed_prefix import Branching, branch_jobs
-from hallulab.simulator.engine.leads import list_leads, list_leads_of_components, require_told
 from hallulab.simulator.engine.manifest import check_folder, warn_of_made_anew, write_manifest
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.plan import Job, Plan, plan
@@ -18,6 +17,7 @@ from hallulab.simulator.records.audit_log import read_chain
 from hallulab.simulator.records.config import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.records.leads import list_leads, list_leads_of_components, require_told
 from hallulab.simulator.records.makers import ComponentVersions
 from hallulab.simulator.records.recipients import UserWords, list_asked, list_foreign
 

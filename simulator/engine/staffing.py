@@ -10,8 +10,7 @@ from hallulab.agents.machine.ray_cluster import join_cluster, read_resources
 from hallulab.agents.models.adaptive import AUTO
 from hallulab.agents.models.model import ModelPool
 from hallulab.simulator.engine.models import RunSettings
-from hallulab.simulator.engine.processes import ProcessLine
-from hallulab.simulator.engine.ray_actors import ActorStarter, share
+from hallulab.simulator.engine.worker_lines import ActorStarter, ProcessLine, share
 from hallulab.simulator.engine.workers import (
     SLOW_TO_SEARCH,
     Work,

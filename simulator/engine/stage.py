@@ -15,9 +15,8 @@ from hallulab.agents.served_model import identify_models, read_claim_check
 from hallulab.chatbots.protocol import Chatbot, describe_parts_version
 from hallulab.chatbots.registry import is_searching
 from hallulab.simulator.engine.batch import hold_all, make_waves, sending_waves
-from hallulab.simulator.engine.conversation_work import ConversationWork, read_vectors
-from hallulab.simulator.engine.execution import execute, freeze_long_lived_objects
-from hallulab.simulator.engine.executors import Executor, LocalExecutor
+from hallulab.simulator.engine.execution import ProgressBars, execute, freeze_long_lived_objects
+from hallulab.simulator.engine.executors import ConversationWork, Executor, LocalExecutor, read_vectors
 from hallulab.simulator.engine.manifest import Manifest, add_answers
 from hallulab.simulator.engine.models import (
     RunSettings,
@@ -36,7 +35,6 @@ from hallulab.simulator.engine.participants import (
     make_knowledge,
 )
 from hallulab.simulator.engine.plan import Job, Plan
-from hallulab.simulator.engine.progress import ProgressBars
 from hallulab.simulator.engine.request import RunRequest
 from hallulab.simulator.engine.staffing import configure_workers, start_workers
 from hallulab.simulator.engine.workers import WorkerExecutor

@@ -14,6 +14,7 @@ import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
 from hallulab.agents.models.recording import Recording
@@ -21,8 +22,37 @@ from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMis
 from hallulab.simulator.engine.execution import freeze_long_lived_objects
 from hallulab.simulator.engine.executors import TaskExecutor, WorkTask
 from hallulab.simulator.engine.models import make_limits, open_pool
-from hallulab.simulator.engine.processes import Pipe
 from hallulab.simulator.engine.workers import WorkerConfig
+
+
+class Pipe:
+    """Sends objects in both directions between a worker and the process that started it.
+
+    Both are ours, and nobody else can write to it, so what is sent may be pickled. Several threads may send.
+
+    Args:
+        descriptor: of a stream socket.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._connection = Connection(descriptor)
+        self._sending = threading.Lock()
+
+    def send(self, message: Any) -> None:
+        """Send an object. If nobody is at the other end any more, who receives hears that."""
+        with self._sending, suppress(OSError):
+            self._connection.send(message)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield what comes until the other end is closed."""
+        with suppress(EOFError, OSError):
+            while True:
+                yield self._connection.recv()
+
+    def close(self) -> None:
+        """Close this end."""
+        with self._sending:
+            self._connection.close()
 
 
 def main(descriptor: int, libraries: Sequence[str]) -> None:

@@ -26,8 +26,8 @@ from hallulab.simulator.options.commands import ImportOptions
 from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.records.config import Component, Experiment
 from hallulab.simulator.records.experiment_json import Imported, SavedExperiment
-from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
-from hallulab.simulator.records.outputs import check_outputs
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import check_outputs, name_folder_by_time
 
 KIND = "imported"
 """Kind of the chatbots of imported conversations: none that can be asked."""

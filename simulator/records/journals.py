@@ -24,9 +24,15 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import read_placed_lines
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.experiment_json import SavedExperiment
+from hallulab.simulator.records.journal_files import (
+    SHARDS,
+    LazyJournal,
+    Line,
+    choose_shard,
+    describe_flaw,
+    list_shards,
+)
 from hallulab.simulator.records.makers import ComponentVersions
-from hallulab.simulator.records.shards import SHARDS, choose_shard, list_shards
-from hallulab.simulator.records.stored import LazyJournal, Line, describe_flaw
 
 _TRY = re.compile(r"-try([0-9]{1,9})$")
 

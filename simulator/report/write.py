@@ -17,8 +17,8 @@ from hallulab.simulator.metrics.corrections import UNKNOWN, UNMEASURED
 from hallulab.simulator.metrics.hallucinations import ByDetector, index_by_detector
 from hallulab.simulator.metrics.metric import Flaws, RunFacts
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journal_files import LARGEST, SHARDS
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.records.shards import LARGEST, SHARDS
 from hallulab.simulator.report.build import RunCounts, is_mergeable
 from hallulab.simulator.report.extensions import load_metrics
 from hallulab.simulator.report.facts import (

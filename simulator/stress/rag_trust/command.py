@@ -17,8 +17,8 @@ from hallulab.simulator.bench.build import require_unique_ids
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.options.commands import StressOptions
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
-from hallulab.simulator.records.outputs import check_outputs
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import check_outputs, name_folder_by_time
 from hallulab.simulator.show.columns import Column, format_csv
 from hallulab.simulator.stress.rag_trust.answers import AnswerCollector, ask_all
 from hallulab.simulator.stress.rag_trust.config import (

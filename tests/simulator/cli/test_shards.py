@@ -8,7 +8,7 @@ import pytest
 
 from hallulab.results import Run
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.shards import list_shards
+from hallulab.simulator.records.journal_files import list_shards
 from hallulab.simulator.report import parts
 from hallulab.simulator.report.parts import count_part
 from hallulab.testing.scripted import ScriptedModel

@@ -22,7 +22,7 @@ from hallulab.simulator.engine.participants import Participants
 from hallulab.simulator.engine.plan import Job
 from hallulab.simulator.records.config import Component
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.turns import TurnLine, read_turns
+from hallulab.simulator.records.journal_files import TurnLine, read_turns
 
 PERSONA = Persona(id="p", name="P", grievance="g", goals=("a goal",), manner="m", summary="s")
 

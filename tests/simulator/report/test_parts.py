@@ -16,8 +16,8 @@ from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.metrics.corrected import CorrectedSection
 from hallulab.simulator.metrics.metric import Metric
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journal_files import LARGEST, list_shards
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.records.shards import LARGEST, list_shards
 from hallulab.simulator.report import parts
 from hallulab.simulator.report import sample as sampling
 from hallulab.simulator.report.build import read_report

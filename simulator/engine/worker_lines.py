@@ -1,21 +1,76 @@
-"""Workers that are actors of a Ray cluster, on this machine or on several (`--ray`).
+"""Lines to workers: a pipe to a process of this machine, or an actor of a Ray cluster (`--ray`).
 
-An actor has a worker inside (`hallulab.simulator.engine.worker`) and is at the other end of a line: it
-hears messages one after the other, and speaks by a generator whose objects Ray hands over as they come.
-
-No key is given to Ray: workers read keys from the environment of their machine.
+An actor has a worker inside (`hallulab.simulator.engine.worker`): it hears messages one after the other, and
+speaks by a generator whose objects Ray hands over as they come. No key is given to Ray: workers read keys
+from the environment of their machine.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
+import os
 import queue
+import signal
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hallulab.agents.machine.ray_cluster import CPU, split_resources
-from hallulab.simulator.engine.worker import serve
+from hallulab.agents.machine.supervised import worker_variables
+from hallulab.simulator.engine.worker import Pipe, serve
+
+# The path of this process, so that the same modules are found whatever the working directory holds.
+_BEGIN = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from hallulab.simulator.engine.worker import main; main(int(sys.argv[2]), sys.argv[3:])"
+)
+
+
+class ProcessLine:
+    """Starts a worker as a process, and connects with it (a `WorkerLine`).
+
+    Args:
+        libraries: what it imports first.
+    """
+
+    def __init__(self, libraries: Sequence[str]) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            given = (json.dumps(sys.path), str(theirs.fileno()), *libraries)
+            command = [sys.executable, "-P", "-c", _BEGIN, *given]
+            # In a session of its own: Ctrl-C is for this process, which then ends the workers.
+            self._process = subprocess.Popen(  # noqa: S603 (ours)
+                command,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                env=worker_variables(os.environ),
+                start_new_session=True,
+            )
+        self._pipe = Pipe(ours.detach())
+
+    def send(self, message: Any) -> None:
+        """See `WorkerLine`."""
+        self._pipe.send(message)
+
+    def __iter__(self) -> Iterator[Any]:
+        """See `WorkerLine`."""
+        yield from self._pipe
+
+    def explain_end(self) -> str:
+        """See `WorkerLine`."""
+        code = self._process.wait()
+        self._pipe.close()
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return f"the worker process ended ({how})"
+
+    def kill(self) -> None:
+        """See `WorkerLine`."""
+        self._process.kill()
+
 
 _ENDED = object()
 """What an actor's worker says last, within the actor."""
