@@ -26,7 +26,7 @@ from hallulab.scenarios.packs.pack import Persona, ScriptedMessage
 from hallulab.scenarios.packs.pack_files import PersonasFile, ScenarioFile
 from hallulab.simulator.bench.sweep import Sweep
 from hallulab.simulator.cli.main import app
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.stress.rag_trust.config import StressConfig
 
 SCHEMAS: Mapping[str, tuple[type[BaseModel], str]] = {

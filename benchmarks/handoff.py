@@ -22,7 +22,7 @@ from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Message
 from hallulab.simulator.engine.models import build_knowledge, open_pool
 from hallulab.simulator.engine.participants import make_knowledge
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 
 RECORDING = Path("tests") / "recordings" / "handoff.jsonl.gz"
 """The packed answers, relative to the repository."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
     from hallulab.scenarios.transcript import Judgement
     from hallulab.simulator.bench.results import BenchReport
-    from hallulab.simulator.records.config import Experiment
+    from hallulab.simulator.records.experiment import Experiment
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.export import ExportCounts
     from hallulab.simulator.report.selection import SelectionCounts
@@ -179,7 +179,7 @@ def _resolve_experiment(
     Raises:
         UsageError: it is nothing of these, or a field is wrong.
     """
-    from hallulab.simulator.records.config import Experiment
+    from hallulab.simulator.records.experiment import Experiment
     from hallulab.simulator.records.experiment_file import load_experiment
 
     given = {name: value for name, value in fields.items() if value is not None}

@@ -39,7 +39,7 @@ from hallulab.simulator.engine.staffing import configure_workers, start_workers
 from hallulab.simulator.engine.workers import WorkerExecutor
 from hallulab.simulator.options.commands import BenchOptions, Gold
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.outputs import check_outputs
 from hallulab.simulator.show.columns import format_csv

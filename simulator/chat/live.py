@@ -23,7 +23,7 @@ from hallulab.simulator.engine.conversation import (
     build_ended_conversation,
 )
 from hallulab.simulator.engine.stage import Stage
-from hallulab.simulator.records.config import Component
+from hallulab.simulator.records.experiment import Component
 
 
 class ReplyFailed(HallulabError):

@@ -32,7 +32,7 @@ from hallulab.simulator.engine.models import (
 from hallulab.simulator.engine.plan import compute_scenario_version, get_model_name
 from hallulab.simulator.engine.request import RunRequest, load_attacked
 from hallulab.simulator.engine.stage import Stage, build_stage
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_json import HeldLive, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.makers import identify_makers

@@ -180,7 +180,7 @@ def realism(
     """Hold the messages of a run's simulated users against people's, with a noise floor."""
     from hallulab.agents.retrieval.embeddings import SentenceEmbedder
     from hallulab.scenarios.files.atomic import write_atomically
-    from hallulab.simulator.records.config import Experiment
+    from hallulab.simulator.records.experiment import Experiment
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.records.outputs import check_outputs
     from hallulab.simulator.report.realism import measure_realism, print_realism, render_page

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.sources import Sources
 

@@ -19,7 +19,7 @@ from hallulab.simulator.engine.plan import plan, select_personas
 from hallulab.simulator.engine.request import RunRequest
 from hallulab.simulator.engine.stage import Performance
 from hallulab.simulator.metrics.hallucinations import index_by_detector
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import Drawn
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals

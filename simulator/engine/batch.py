@@ -16,7 +16,7 @@ from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.engine.participants import Participants
 from hallulab.simulator.options.groups import BatchService
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.recipients import collect_endpoints, list_bot_endpoints
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import Conduct, run_experiment
 from hallulab.simulator.options.commands import BranchOptions, DetectOptions, RunOptions, SimulateOptions
 from hallulab.simulator.options.groups import read_whole_numbers, to_path
-from hallulab.simulator.records.config import ALL_CHATBOTS, Experiment
+from hallulab.simulator.records.experiment import ALL_CHATBOTS, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment, load_unchecked, put_over
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.outputs import check_outputs, name_folder_by_time

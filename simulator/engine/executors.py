@@ -25,7 +25,7 @@ from hallulab.scenarios.transcript import Conversation, Message, Turn, TurnView,
 from hallulab.simulator.engine.conversation import ConversationKey, build_ended_conversation, converse
 from hallulab.simulator.engine.participants import Participants, build_participants, make_knowledge
 from hallulab.simulator.engine.plan import Job
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.journals import VerdictKey, build_verdict_key, derive_next_try
 
 

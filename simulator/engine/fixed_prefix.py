@@ -20,7 +20,7 @@ from hallulab.scenarios.text.wording import format_count
 from hallulab.scenarios.transcript import Branch, Conversation, Turn
 from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage
 from hallulab.simulator.engine.plan import Job, compute_scenario_version, get_model_name, reply_settings
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import BranchedFrom, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals, LineHeader

@@ -30,7 +30,7 @@ from hallulab.simulator.engine.plan import (
     get_model_name,
     select_personas,
 )
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals

@@ -28,7 +28,7 @@ from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.engine.batch import EVERYTHING, check_batch_apis, serve_waves
 from hallulab.simulator.options.groups import BatchService, RecordingOptions, WorkerOptions, to_path
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.recipients import collect_endpoints
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from hallulab.scenarios.packs.pack import Persona, Reading, Scenario, ScriptedMe
 from hallulab.scenarios.transcript import Message, Retriever, Turn, TurnView
 from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage, TurnObserver, User
 from hallulab.simulator.engine.plan import Job, choose_language, draw_user_model, select_personas
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 
 
 @dataclass(frozen=True)

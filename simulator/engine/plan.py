@@ -16,7 +16,7 @@ from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.text.languages import ENGLISH
 from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.makers import ComponentVersions, identify_makers
 
 MOST_CONVERSATIONS = 1_000_000

@@ -11,7 +11,7 @@ from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.engine.fixed_prefix import REPLIES, Branching
 from hallulab.simulator.engine.models import ensure_model
 from hallulab.simulator.engine.plan import check_plan
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.importing import load_imported_scenario
 

@@ -14,7 +14,7 @@ from hallulab.simulator.engine.plan import Job, Plan, plan
 from hallulab.simulator.engine.request import RunRequest, load_request
 from hallulab.simulator.engine.stage import Performance, open_stage
 from hallulab.simulator.records.audit_log import read_chain
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.records.leads import list_leads, list_leads_of_components, require_told

@@ -18,7 +18,7 @@ from hallulab.simulator.engine.workers import (
     WorkerExecutor,
     WorkerLine,
 )
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 
 
 @asynccontextmanager

@@ -27,7 +27,7 @@ from hallulab.agents.models.recording import CacheSnapshot, Recording
 from hallulab.agents.models.replicas import Replica
 from hallulab.scenarios.errors import HallulabError, OperationalError
 from hallulab.simulator.engine.executors import Happening, TaskExecutor, WorkTask
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 
 TRIES = 2
 """How often the work on a task is begun: a worker that dies costs one more try."""

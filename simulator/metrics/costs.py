@@ -24,7 +24,7 @@ from hallulab.simulator.metrics.metric import (
 )
 from hallulab.simulator.metrics.spending import Spending, Spent, sum_calls
 from hallulab.simulator.metrics.tokens import count_tokens
-from hallulab.simulator.records.prices import compute_money
+from hallulab.simulator.records.experiment_fields import compute_money
 from hallulab.simulator.show.columns import (
     GROUPED,
     TWO_DECIMALS,

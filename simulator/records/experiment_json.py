@@ -18,7 +18,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_text
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import describe
 from hallulab.simulator.records.makers import ComponentVersions
 from hallulab.simulator.records.sources import Sources

@@ -24,7 +24,7 @@ from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenar
 from hallulab.scenarios.transcript import Conversation, Turn
 from hallulab.simulator.options.commands import ImportOptions
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_json import Imported, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.outputs import check_outputs, name_folder_by_time

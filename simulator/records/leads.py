@@ -26,7 +26,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import is_there
 from hallulab.scenarios.packs.pack_files import list_built_in_packs
 from hallulab.scenarios.text.wording import render_one_line
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.recipients import UserWords, iterate_inner, require_agreement
 
 RUNNING_CODE = frozenset({"callable", "autogen"})

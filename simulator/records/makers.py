@@ -12,7 +12,7 @@ from hallulab.chatbots.registry import compute_chatbot_version
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import format_count
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 
 _SHOWN = 12
 """Hexadecimal digits of a version that are shown."""

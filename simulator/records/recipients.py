@@ -28,7 +28,7 @@ from hallulab.chatbots.http_bot import KIND as HTTP
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import render_one_line
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 
 VIEW_FILE = "view-experiment.yaml"
 """The experiment file that the viewer writes into a run folder, for people to read."""

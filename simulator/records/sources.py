@@ -18,7 +18,7 @@ from hallulab.chatbots.registry import CHATBOTS
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 
 
 class Sources(Frozen):

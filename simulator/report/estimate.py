@@ -18,9 +18,9 @@ from hallulab.scenarios.transcript import Call, Frozen
 from hallulab.simulator.engine.plan import count_users
 from hallulab.simulator.metrics.costs import collect_calls
 from hallulab.simulator.metrics.spending import sum_calls
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_fields import Prices, compute_money
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.prices import Prices, compute_money
 from hallulab.simulator.report.terminal import build_console
 from hallulab.simulator.show.columns import Column
 from hallulab.simulator.show.printing import print_line, print_table

@@ -18,7 +18,7 @@ from hallulab.simulator.engine.plan import compute_scenario_version
 from hallulab.simulator.metrics.annotations import Annotations
 from hallulab.simulator.metrics.blame_counts import Library
 from hallulab.simulator.metrics.metric import Flaws, RunFacts
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.statistics.prevalence import DetectorErrors, derive_from_calibration
 

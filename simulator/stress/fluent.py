@@ -14,7 +14,7 @@ from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.text.edits import find_whole_sentences
 from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.simulator.engine.executors import SingleEventTask, TaskExecutor, perform_single
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.stress.kinds import PlantedError, ask_again
 from hallulab.simulator.stress.material import Clean
 from hallulab.simulator.stress.plant import TRIES, Planting, build_labelled_pair, take_turns

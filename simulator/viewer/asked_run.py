@@ -15,7 +15,7 @@ from hallulab.scenarios.files.data_files import choose_main_error
 from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.engine.plan import plan
 from hallulab.simulator.engine.request import load_request
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.recipients import Recipient, list_recipients, list_unnamed

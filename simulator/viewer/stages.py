@@ -10,7 +10,7 @@ from typing import Any
 from hallulab.scenarios.errors import HallulabError, ReplayMiss
 from hallulab.simulator.chat.stages import LiveModels, LiveStage, open_live_models
 from hallulab.simulator.engine.models import RunSettings
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 
 IDLE_S = 600.0
 """Seconds for which a scenario's documents, chatbots and detectors stay open when its last conversation has

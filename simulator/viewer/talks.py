@@ -17,7 +17,7 @@ from hallulab.simulator.chat.live import LiveChat, ReplyFailed
 from hallulab.simulator.engine.conversation import build_ended_conversation
 from hallulab.simulator.engine.models import RunSettings, ensure_model
 from hallulab.simulator.options.groups import ModelOptions
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.viewer.conversation import ShownTurn, show_turns
 from hallulab.simulator.viewer.places import choose_folder, list_scenarios, name_new_folders
 from hallulab.simulator.viewer.stages import Stages

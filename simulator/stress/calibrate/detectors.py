@@ -19,7 +19,7 @@ from hallulab.simulator.bench.evaluate import evaluate
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
 from hallulab.simulator.options.commands import CalibrateOptions
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.statistics.intervals import Rounded
 from hallulab.simulator.stress.calibrate.fit import FittedThreshold, count_groups, fit_threshold
 from hallulab.simulator.stress.command import Material, is_of_replies, load_material, plant_material

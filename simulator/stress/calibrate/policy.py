@@ -35,7 +35,7 @@ from hallulab.simulator.engine.models import RunSettings, open_pool, open_record
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
 from hallulab.simulator.options.commands import CalibrateOptions
 from hallulab.simulator.options.groups import Chosen
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.outputs import check_outputs
 from hallulab.simulator.statistics.intervals import Rounded

@@ -11,7 +11,7 @@ from hallulab.agents.users.user import SimulatedUser
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.engine.plan import choose_language, compute_scenario_version
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.testing.scripted import last_user, scripted_pool
 
 PERSONA = Persona(

@@ -18,7 +18,7 @@ from hallulab.simulator.chat.drafts import DraftFollower, ReplyDraft
 from hallulab.simulator.chat.live import ReplyFailed
 from hallulab.simulator.chat.stages import open_live_models
 from hallulab.simulator.engine.models import RunSettings
-from hallulab.simulator.records.config import Component
+from hallulab.simulator.records.experiment import Component
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.endpoint import instance

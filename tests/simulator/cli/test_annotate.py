@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from hallulab.simulator.metrics.corrected import CorrectedSection
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.makers import ComponentVersions

@@ -15,7 +15,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.engine.batch import make_waves, require_batchable
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.options.groups import BatchService
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.testing.batch_api import serve_batch_api
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.simulator.command_line import CommandLine

@@ -20,7 +20,7 @@ from hallulab.simulator.engine.execution import execute
 from hallulab.simulator.engine.executors import ConversationDone, Event, TurnDone, VerdictDone
 from hallulab.simulator.engine.participants import Participants
 from hallulab.simulator.engine.plan import Job
-from hallulab.simulator.records.config import Component
+from hallulab.simulator.records.experiment import Component
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journal_files import TurnLine, read_turns
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.leads import list_leads
 from hallulab.simulator.records.recipients import (
     Recipient,

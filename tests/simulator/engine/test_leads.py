@@ -14,7 +14,7 @@ from hallulab.chatbots.guarded.policy import DetectorPart, Part
 from hallulab.chatbots.registry import CHATBOTS
 from hallulab.detectors.registry import DETECTORS
 from hallulab.scenarios.components import LeadsTo
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.leads import list_component_leads, list_leads
 
 LONG = "/".join(["d" * 200, "e" * 200])

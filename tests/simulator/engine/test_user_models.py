@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.engine.plan import draw_user_model, plan
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.makers import identify_makers

@@ -26,7 +26,7 @@ from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.endpoint import MODEL, completion, serve_stub
 from hallulab.testing.kill_points import Lines, journal_lines

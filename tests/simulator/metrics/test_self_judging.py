@@ -17,7 +17,7 @@ from hallulab.simulator.engine.run import run_experiment
 from hallulab.simulator.metrics.hallucinations import Row
 from hallulab.simulator.metrics.rows import build_row
 from hallulab.simulator.metrics.self_judging import explain_self_judging, mark_self_judged
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports

@@ -17,7 +17,7 @@ from hallulab.scenarios.packs.pack_files import load_scenario, locate_pack
 from hallulab.simulator.engine.manifest import Manifest, check_folder, write_manifest
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.makers import identify_makers

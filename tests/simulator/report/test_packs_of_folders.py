@@ -9,7 +9,7 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs import pack_files
 from hallulab.scenarios.packs.pack import Document
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.report import parts
 from hallulab.simulator.report.facts import get_personas

@@ -31,8 +31,7 @@ from hallulab.scenarios.components import LeadsTo
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Language
 from hallulab.scenarios.transcript import Frozen, Seed
-from hallulab.simulator.records.deciding import MaybeUntilDecided, require_decidable
-from hallulab.simulator.records.prices import Price
+from hallulab.simulator.records.experiment_fields import MaybeUntilDecided, Price, require_decidable
 
 ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
 """The five chatbots of the HalluDetect paper, used by default."""
@@ -227,21 +226,6 @@ class Experiment(Frozen):
             raise ValueError(f"{twice[0]} stands twice")
         return urls
 
-    @model_validator(mode="after")
-    def _limits_have_an_endpoint(self) -> Self:
-        if self.endpoint_limits is not None and self.base_url is None:
-            raise ValueError("`endpoint_limits` are those of `base_url` or `base_urls`; give one of these")
-        return self
-
-    @model_validator(mode="after")
-    def _one_key_for_all(self) -> Self:
-        if self.api_key_env is None and len({is_loopback(url) for url in self.base_urls}) > 1:
-            raise ValueError(
-                "some of `base_urls` are on this machine and need no key, others do; all get the same one, "
-                "so name its variable in `api_key_env`"
-            )
-        return self
-
     @field_validator("chatbots", "detectors")
     @classmethod
     def _names_differ(cls, components: tuple[Component, ...]) -> tuple[Component, ...]:
@@ -310,26 +294,21 @@ class Experiment(Frozen):
             raise UsageError(f"{place}: {error}") from error
 
     @model_validator(mode="after")
-    def _seeds_have_64_bits(self) -> Self:
+    def _fields_agree(self) -> Self:
+        if self.endpoint_limits is not None and self.base_url is None:
+            raise ValueError("`endpoint_limits` are those of `base_url` or `base_urls`; give one of these")
+        if self.api_key_env is None and len({is_loopback(url) for url in self.base_urls}) > 1:
+            raise ValueError(
+                "some of `base_urls` are on this machine and need no key, others do; all get the same one, "
+                "so name its variable in `api_key_env`"
+            )
         for number, name in ((self.repeats, "repeats"), (self.count or 1, "users")):
             if self.seed + number > 2**63:
                 raise ValueError(f"seed {self.seed} and {number} {name} lead beyond 64 bits")
-        return self
-
-    @model_validator(mode="after")
-    def _counted_once(self) -> Self:
         if self.count is not None and self.repeats > 1:
             raise ValueError("`count` and `repeats` exclude each other; give one of them")
-        return self
-
-    @model_validator(mode="after")
-    def _can_be_decided(self) -> Self:
         if self.until_decided is not None:
             require_decidable(len(self.chatbots), len(self.detectors), self.count)
-        return self
-
-    @model_validator(mode="after")
-    def _turns_in_order(self) -> Self:
         if self.min_turns > self.max_turns:
             raise ValueError(f"min_turns {self.min_turns} is more than max_turns {self.max_turns}")
         unknown = sorted(set(self.roles.values()) - self.models.keys())
@@ -338,7 +317,7 @@ class Experiment(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _users_are_told_apart(self) -> Self:
+    def _user_models_differ(self) -> Self:
         if self.user is None:
             return self
         if "user" in self.roles:
