@@ -35,7 +35,7 @@ from hallulab.simulator.bench.tables import ROWS
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models, warn_of
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
 from hallulab.simulator.engine.replies import Jury, ReplyWork
-from hallulab.simulator.engine.staffing import configure_workers, start_workers
+from hallulab.simulator.engine.worker_lines import configure_workers, start_workers
 from hallulab.simulator.engine.workers import WorkerExecutor
 from hallulab.simulator.options.commands import BenchOptions, Gold
 from hallulab.simulator.options.groups import to_path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hallulab.agents.machine.cache import Listener
@@ -14,7 +13,6 @@ from hallulab.agents.models.endpoints import SCRIPTED
 from hallulab.agents.models.model import ModelPool
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.engine.participants import Participants
 from hallulab.simulator.options.groups import BatchService
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.recipients import collect_endpoints, list_bot_endpoints
@@ -103,14 +101,6 @@ def require_batchable(detectors: Sequence[Detector]) -> None:
             )
 
 
-def hold_all(participants: Participants, waves: BatchTransport | None) -> Participants:
-    """Return the participants of a run whose conversations are all under way at once if there are waves."""
-    if waves is None:
-        return participants
-    require_batchable(participants.detectors)
-    return replace(participants, concurrency=EVERYTHING, count_as_work=waves.work.piece)
-
-
 async def check_batch_apis(waves: BatchTransport, pool: ModelPool) -> None:
     """Check that every endpoint of a pool has a batch API, if that is who answers.
 
@@ -144,14 +134,14 @@ async def serve_waves(
 
 @asynccontextmanager
 async def sending_waves(
-    waves: BatchTransport | None, pool: ModelPool, tell: Callable[[str], None]
+    waves: BatchTransport | None, pool: ModelPool, show: Callable[[str], None]
 ) -> AsyncIterator[None]:
     """Ask the named models of a pool in waves while the block runs, if there are waves.
 
     Args:
         waves: what asks in waves, if anything does.
         pool: the models.
-        tell: see `BatchTransport.sending_waves`.
+        show: gets lines about waves for whoever looks on.
 
     Raises:
         OperationalError: see `BatchTransport.sending_waves`.
@@ -160,5 +150,5 @@ async def sending_waves(
         yield
         return
     addresses = [pool.get(name).endpoint.base_url for name in pool.names]
-    async with waves.sending_waves(addresses, tell):
+    async with waves.sending_waves(addresses, show):
         yield

@@ -315,13 +315,13 @@ class ProgressBars:
                 self._given += 1
         self._draw()
 
-    def tell_limits(self, reached: Sequence[ReachedLimit]) -> None:
-        """Say in a line for each endpoint how many requests it was asked at once in the end."""
+    def show_limits(self, reached: Sequence[ReachedLimit]) -> None:
+        """Print a line for each endpoint: how many requests it was asked at once in the end."""
         for one in reached:
-            self.tell(one.describe())
+            self.show(one.describe())
 
-    def tell(self, line: str) -> None:
-        """Say something above the bars."""
+    def show(self, line: str) -> None:
+        """Print a line above the bars."""
         if not self._quiet:
             self._bars.console.print(line, markup=False, highlight=False)
 

@@ -23,7 +23,7 @@ from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.transcript import Conversation, Message, Turn, TurnView, Verdict
 from hallulab.simulator.engine.conversation import ConversationKey, build_ended_conversation, converse
-from hallulab.simulator.engine.participants import Participants, build_participants, make_knowledge
+from hallulab.simulator.engine.participants import Participants
 from hallulab.simulator.engine.plan import Job
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.journals import VerdictKey, build_verdict_key, derive_next_try
@@ -221,7 +221,7 @@ class LocalExecutor:
         self, task: ConversationTask, job: Job, emit: Emit
     ) -> tuple[Conversation, Sequence[VerdictKey]]:
         async with self._conversation_slots:
-            chatbot = self._participants.make_chatbot_of(job)
+            chatbot = self._participants.make_chatbot(job.chatbot, job.key)
             resumable = not has_memory(chatbot)
             with self._participants.count_as_work():
                 conversation = await converse(
@@ -319,12 +319,10 @@ class ConversationWork:
         self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
     ) -> LocalExecutor:
         """See `Work`."""
-        knowledge = make_knowledge(experiment, self.scenario, pool)
+        participants = Participants(experiment, self.scenario, pool, self.judge, self.max_turns, limits)
         if self.vectors is not None:
-            place_vectors(knowledge.folder, self.vectors)
-        return LocalExecutor(
-            build_participants(experiment, self.scenario, pool, knowledge, self.judge, self.max_turns, limits)
-        )
+            place_vectors(participants.knowledge_base.folder, self.vectors)
+        return LocalExecutor(participants)
 
 
 def place_vectors(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 
 from hallulab.agents.models.adaptive import AdaptiveLimits
+from hallulab.agents.models.batch import BatchTransport
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.users.personas import StyleProfile, find_manner, slipped, speaking
@@ -23,55 +23,133 @@ from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona, Reading, Scenario, ScriptedMessage
 from hallulab.scenarios.transcript import Message, Retriever, Turn, TurnView
+from hallulab.simulator.engine.batch import EVERYTHING, require_batchable
 from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage, TurnObserver, User
-from hallulab.simulator.engine.plan import Job, choose_language, draw_user_model, select_personas
+from hallulab.simulator.engine.plan import Job
+from hallulab.simulator.records.choices import choose_language, draw_user_model, select_personas
 from hallulab.simulator.records.experiment import Component, Experiment
 
 
-@dataclass(frozen=True)
 class Participants:
-    """Who takes part: makes users and chatbots for jobs, and holds the detectors."""
+    """Who takes part in an experiment: makes users and chatbots for its conversations, and has the detectors.
 
-    make_user: Callable[[Job], User]
-    """Makes the simulated user of a job."""
-    make_chatbot: Callable[[Component, int, str], Chatbot]
-    """Makes a chatbot for a conversation with a seed, and with what tells it from others."""
-    detectors: Sequence[Detector]
-    evidence: EvidenceSource | None
-    """The knowledge base that detectors may search, and in which evidence is searched that chatbots do not
-    name; None: there are no documents."""
-    max_turns: int
-    """Replies after which a conversation is stopped."""
-    concurrency: int
-    """Conversations held, and turns judged, at the same time."""
-    keep_answers: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Keeps answers of models until it ends (`Recording.stretch`)."""
-    count_as_work: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Counts a conversation or judgement as under way until it ends (`WorkUnderWay.piece`)."""
-    limits: AdaptiveLimits | None = None
-    """The endpoints' limits, which say how many conversations are held and turns judged; None: `concurrency`
-    does."""
-    make_attacked_chatbot: Callable[[Component, int, str, str], Chatbot] | None = None
-    """Makes a chatbot for a conversation with a seed, what tells it from others, and a persona, whose
-    searches are attacked; None: none is."""
+    Args:
+        experiment: it, with its model.
+        scenario: its pack, with what an attack planted.
+        pool: its models.
+        judge: whether replies are judged; if not, there are no detectors.
+        max_turns: replies after which a conversation is stopped.
+        limits: the endpoints' limits, which say how many conversations are held and turns judged; None:
+            `concurrency` does.
+        waves: asks the models in waves; None: they are asked one by one.
+
+    Raises:
+        UsageError: a detector cannot be made, or a persona's script asks a detector that there is not.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        scenario: Scenario,
+        pool: ModelPool,
+        judge: bool,
+        max_turns: int,
+        limits: AdaptiveLimits | None = None,
+        waves: BatchTransport | None = None,
+    ) -> None:
+        self.max_turns = max_turns
+        self.limits = limits
+        self.concurrency = experiment.at_once if waves is None else EVERYTHING
+        """Conversations held, and turns judged, at the same time."""
+        self.knowledge_base = KnowledgeBase(
+            scenario, embedding_model=experiment.embedding_model, recording=pool.recording
+        )
+        """The pack's documents; their vectors are made when they are first needed."""
+        self.detectors: Sequence[Detector] = (
+            make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
+        )
+        self.evidence = EvidenceSource(self.knowledge_base, experiment.top_k) if scenario.documents else None
+        """Where evidence is searched that chatbots do not name; None: there are no documents."""
+        self._experiment, self._scenario, self._pool, self._waves = experiment, scenario, pool, waves
+        self._by_name = {detector.name: detector for detector in self.detectors}
+        self._parts = ComponentFactory()
+        for persona in select_personas(experiment, scenario):
+            check_script(persona, self._by_name)
+        if waves is not None:
+            require_batchable(self.detectors)
 
     @property
     def knowledge(self) -> Retriever | None:
-        """The knowledge base that detectors may search."""
+        """The knowledge base that detectors may search; None: there are no documents."""
         return None if self.evidence is None else self.evidence.retriever
 
-    def make_chatbot_of(self, job: Job) -> Chatbot:
-        """Make the chatbot of a job's conversation."""
-        return self.make_chatbot_for(job.chatbot, job.key)
+    def keep_answers(self) -> AbstractContextManager[None]:
+        """Keep answers of models until the block ends, for all who ask the same."""
+        return self._pool.recording.stretch()
 
-    def make_chatbot_for(self, bot: Component, key: ConversationKey) -> Chatbot:
+    def count_as_work(self) -> AbstractContextManager[None]:
+        """Count a conversation or judgement as under way: a wave is sent when all of them wait for one."""
+        return nullcontext() if self._waves is None else self._waves.work.piece()
+
+    def make_user(self, job: Job) -> User:
+        """Make the user of a conversation."""
+        if isinstance(job.user, GivenMessage):
+            return job.user
+        user: User
+        if job.user.messages:
+            user = ScriptedUser(job.user.messages, self._by_name, self.evidence)
+        else:
+            user = self._simulate_user(job.user, job.key)
+        return user if job.order is None else InjectingUser(user, job.order)
+
+    def _simulate_user(self, persona: Persona, key: ConversationKey) -> User:
+        experiment = self._experiment
+        style = StyleProfile() if key.manner is None else find_manner(key.manner)
+        language = choose_language(experiment, self._scenario)
+        simulated = SimulatedUser(
+            speaking(persona, style, language),
+            self._scenario.domain,
+            self._pool,
+            key.seed,
+            model=draw_user_model(experiment, persona.id, key.seed),
+            min_turns=experiment.min_turns,
+            max_tokens=min(experiment.reply_tokens or MAX_TOKENS, style.tokens or MAX_TOKENS, MAX_TOKENS),
+            short=style.short,
+            language=language,
+        )
+        # The slips are those of English words and articles.
+        return simulated if language else TypoUser(simulated, style, persona.id, key.seed)
+
+    def make_chatbot(self, bot: Component, key: ConversationKey) -> Chatbot:
         """Make a chatbot for a conversation."""
         # Not the identifier, which is another one after each change of our code: a replay would miss.
         turn = None if key.branch is None else key.branch.turn
         conversation = digest([key.persona, key.seed, key.chatbot, turn])
-        if self.make_attacked_chatbot is None:
-            return self.make_chatbot(bot, key.seed, conversation)
-        return self.make_attacked_chatbot(bot, key.seed, conversation, key.persona)
+        attack = self._experiment.attack
+        if attack is None or attack.retrieval is None:
+            return self._build_chatbot(bot, key.seed, conversation, self.knowledge_base)
+        searches = AttackedRetriever(self.knowledge_base, attack.retrieval, attack.seed, key.persona)
+        made = self._build_chatbot(bot, key.seed, conversation, searches)
+        return SearchNotingChatbot(made, searches, self._experiment.top_k)
+
+    def make_sample_chatbot(self, bot: Component) -> Chatbot:
+        """Make a chatbot for no conversation, to describe it."""
+        return self._build_chatbot(bot, self._experiment.seed, "", self.knowledge_base)
+
+    def _build_chatbot(self, bot: Component, seed: int, conversation: str, searches: Retriever) -> Chatbot:
+        context = ChatbotContext(
+            models=self._pool,
+            model=self._experiment.roles.get("chatbot"),
+            knowledge=searches,
+            scenario=self._scenario,
+            seed=seed,
+            top_k=self._experiment.top_k,
+            options=self._experiment.options_of(bot),
+            conversation=conversation,
+            parts=self._parts,
+        )
+        with self._experiment.placing_errors(bot):
+            return make_chatbot(bot.kind, context)
 
 
 def make_detectors(
@@ -108,107 +186,6 @@ def make_detectors(
 def is_model_needed(detectors: Sequence[Detector]) -> bool:
     """Return whether any of them asks the served model, so that one must be served."""
     return any(detector.traits.needs_model for detector in detectors)
-
-
-def make_knowledge(experiment: Experiment, scenario: Scenario, pool: ModelPool) -> KnowledgeBase:
-    """Return the knowledge base of a pack; its vectors are made when they are first needed."""
-    return KnowledgeBase(scenario, embedding_model=experiment.embedding_model, recording=pool.recording)
-
-
-def build_participants(
-    experiment: Experiment,
-    scenario: Scenario,
-    pool: ModelPool,
-    knowledge: KnowledgeBase,
-    judge: bool,
-    max_turns: int,
-    limits: AdaptiveLimits | None = None,
-) -> Participants:
-    """Build everybody who takes part in an experiment.
-
-    Args:
-        knowledge: the pack's knowledge base.
-        judge: whether replies are judged; if not, there are no detectors.
-        max_turns: replies after which a conversation is stopped.
-        limits: see `Participants`.
-
-    Raises:
-        UsageError: a detector cannot be made, or a persona's script asks a detector that there is not.
-    """
-    detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
-    by_name = {detector.name: detector for detector in detectors}
-    for persona in select_personas(experiment, scenario):
-        check_script(persona, by_name)
-    evidence = EvidenceSource(knowledge, experiment.top_k) if scenario.documents else None
-    factory = ComponentFactory()
-
-    def make_user(job: Job) -> User:
-        if isinstance(job.user, GivenMessage):
-            return job.user
-        user: User
-        if job.user.messages:
-            user = ScriptedUser(job.user.messages, by_name, evidence)
-        else:
-            user = _simulate_user(experiment, scenario, pool, job.user, job.key)
-        return user if job.order is None else InjectingUser(user, job.order)
-
-    def make_bot(chosen: Component, seed: int, conversation: str, searches: Retriever = knowledge) -> Chatbot:
-        context = ChatbotContext(
-            models=pool,
-            model=experiment.roles.get("chatbot"),
-            knowledge=searches,
-            scenario=scenario,
-            seed=seed,
-            top_k=experiment.top_k,
-            options=experiment.options_of(chosen),
-            conversation=conversation,
-            parts=factory,
-        )
-        with experiment.placing_errors(chosen):
-            return make_chatbot(chosen.kind, context)
-
-    attack = experiment.attack
-    make_attacked: Callable[[Component, int, str, str], Chatbot] | None = None
-    if attack is not None and attack.retrieval is not None:
-        knobs, attack_seed = attack.retrieval, attack.seed
-
-        def make_attacked(chosen: Component, seed: int, conversation: str, persona: str) -> Chatbot:
-            searches = AttackedRetriever(knowledge, knobs, attack_seed, persona)
-            made = make_bot(chosen, seed, conversation, searches)
-            return SearchNotingChatbot(made, searches, experiment.top_k)
-
-    return Participants(
-        make_user,
-        make_bot,
-        detectors,
-        evidence,
-        max_turns,
-        experiment.at_once,
-        pool.recording.stretch,
-        limits=limits,
-        make_attacked_chatbot=make_attacked,
-    )
-
-
-def _simulate_user(
-    experiment: Experiment, scenario: Scenario, pool: ModelPool, persona: Persona, key: ConversationKey
-) -> User:
-    """Return the simulated user of a persona, in the conversation's style."""
-    style = StyleProfile() if key.manner is None else find_manner(key.manner)
-    language = choose_language(experiment, scenario)
-    simulated = SimulatedUser(
-        speaking(persona, style, language),
-        scenario.domain,
-        pool,
-        key.seed,
-        model=draw_user_model(experiment, persona.id, key.seed),
-        min_turns=experiment.min_turns,
-        max_tokens=min(experiment.reply_tokens or MAX_TOKENS, style.tokens or MAX_TOKENS, MAX_TOKENS),
-        short=style.short,
-        language=language,
-    )
-    # The slips are those of English words and articles.
-    return simulated if language else TypoUser(simulated, style, persona.id, key.seed)
 
 
 class SearchNotingChatbot:

@@ -1,4 +1,4 @@
-"""Lines to workers: a pipe to a process of this machine, or an actor of a Ray cluster (`--ray`).
+"""Start workers: processes of this machine, each with a pipe, or actors of a Ray cluster (`--ray`).
 
 An actor has a worker inside (`hallulab.simulator.engine.worker`): it hears messages one after the other, and
 speaks by a generator whose objects Ray hands over as they come. No key is given to Ray: workers read keys
@@ -16,12 +16,19 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
-from hallulab.agents.machine.ray_cluster import CPU, split_resources
+from hallulab.agents.machine.ray_cluster import CPU, join_cluster, read_resources, split_resources
 from hallulab.agents.machine.supervised import worker_variables
+from hallulab.agents.models.adaptive import AUTO
+from hallulab.agents.models.model import ModelPool
+from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.worker import Pipe, serve
+from hallulab.simulator.engine.workers import SLOW_TO_SEARCH, Work, WorkerConfig, WorkerExecutor, WorkerLine
+from hallulab.simulator.records.experiment import Experiment
 
 # The path of this process, so that the same modules are found whatever the working directory holds.
 _BEGIN = (
@@ -193,3 +200,73 @@ class RayLine:
     def kill(self) -> None:
         """See `WorkerLine`."""
         self._ray.kill(self._actor)
+
+
+@asynccontextmanager
+async def start_workers(
+    settings: RunSettings, experiment: Experiment, searches: bool = True
+) -> AsyncIterator[WorkerExecutor | None]:
+    """Yield worker processes, or actors of a Ray cluster; None: this process does the work.
+
+    Args:
+        settings: say how many, and where.
+        experiment: says how much each does at once.
+        searches: whether documents are searched.
+
+    Raises:
+        UsageError: what Ray is given is wrong, or it is not installed.
+        OperationalError: the cluster cannot be started or joined.
+    """
+    libraries = SLOW_TO_SEARCH if searches and settings.replay is None else ()
+    start: Callable[[], WorkerLine] = partial(ProcessLine, libraries)
+    with ExitStack() as until_the_end:
+        if settings.ray is not None:
+            resources = read_resources(settings.ray_resources)
+            until_the_end.enter_context(join_cluster(settings.ray, settings.workers, resources))
+            start = ActorStarter(resources, libraries, settings.workers).start
+        elif settings.workers == 1:
+            yield None
+            return
+        async with WorkerExecutor(settings.workers, _share(experiment, settings), start) as workers:
+            yield workers
+
+
+def configure_workers(
+    workers: WorkerExecutor,
+    settings: RunSettings,
+    experiment: Experiment,
+    pool: ModelPool,
+    work: Work,
+    asks_model: bool,
+    recorded: bool,
+) -> None:
+    """Send workers what they do, and have this process keep what they record.
+
+    Args:
+        workers: who does it.
+        settings: how it is done.
+        experiment: what is asked for, with its model.
+        pool: its models, which have their addresses.
+        work: what is done.
+        asks_model: whether a model is asked.
+        recorded: whether this process keeps the answers, for all.
+    """
+    limits = experiment.endpoint_limits
+    own = None if limits is None else limits.shared_by(settings.workers)
+    config = WorkerConfig(
+        experiment=experiment.model_copy(update={"endpoint_limits": own}),
+        work=work,
+        base_url=pool.get().endpoint.base_url,
+        asks_model=asks_model,
+        known=pool.recording.known(),
+        recorded=recorded,
+        workers=settings.workers,
+        prepare=settings.prepare_worker,
+    )
+    workers.configure(config if settings.ray is None else share(config), pool.recording, pool.replicas)
+
+
+def _share(experiment: Experiment, settings: RunSettings) -> int:
+    """Return how much each worker does at once at most."""
+    shared = experiment.concurrency == AUTO
+    return max(1, experiment.at_once // settings.workers) if shared else experiment.at_once

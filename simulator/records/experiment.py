@@ -166,7 +166,7 @@ class Experiment(Frozen):
     (`hallulab.simulator.engine.plan.MOST_CONVERSATIONS`)."""
     count: int | None = Field(default=None, ge=1)
     """So many users are drawn, each a persona with a seed, instead of `repeats` of every persona
-    (`hallulab.simulator.engine.plan.enumerate_users`). Each talks with every chatbot."""
+    (`hallulab.simulator.records.choices.enumerate_users`). Each talks with every chatbot."""
     seed: Seed = 0
     """Seed of the first repeat, or of the first users drawn."""
     manners: tuple[str, ...] = DEFAULT_MANNERS

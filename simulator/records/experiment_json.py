@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pydantic import ConfigDict, Field, ValidationError, field_serializer, field_validator
 
@@ -20,8 +20,62 @@ from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import describe
-from hallulab.simulator.records.makers import ComponentVersions
-from hallulab.simulator.records.sources import Sources
+
+
+class ConversationHeader(Protocol):
+    """What of a conversation says who made it."""
+
+    @property
+    def chatbot(self) -> str:
+        """See `Conversation`."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """See `Conversation`."""
+        ...
+
+
+class ComponentVersions(Frozen):
+    """The versions of the user and the chatbots: `made_by` in `experiment.json`."""
+
+    user: str
+    """Version of the simulated user, its model and the rules of a conversation; of branched conversations the
+    rules alone."""
+    chatbots: dict[str, str]
+    """Name in the experiment → version of the chatbot, its models and the search."""
+
+    def made(self, conversation: ConversationHeader) -> bool:
+        """Return whether they made a conversation."""
+        chatbot = self.chatbots.get(conversation.chatbot)
+        return chatbot is not None and conversation.version == self.version(conversation.chatbot)
+
+    def joining(self, earlier: ComponentVersions | None) -> ComponentVersions:
+        """Return these makers with the chatbots that took part earlier and do not now."""
+        if earlier is None:
+            return self
+        return ComponentVersions(user=self.user, chatbots={**earlier.chatbots, **self.chatbots})
+
+    def version(self, chatbot: str) -> str:
+        """Return the `Conversation.version` of their conversations with a chatbot."""
+        return f"{self.user}-{self.chatbots[chatbot]}"
+
+
+class Sources(Frozen):
+    """What a run's conversations are made of: `sources` in `experiment.json`."""
+
+    user: dict[str, str] = Field(default_factory=dict)
+    """Prompt file of the simulated user → its version (`Prompt.version`)."""
+    chatbots: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Chatbot → prompt file → its version; those of other people's chatbots are not known."""
+    documents: dict[str, str] = Field(default_factory=dict)
+    """Document of the pack, with what an attack put there → hash of it."""
+
+    def joining(self, earlier: Sources | None) -> Sources:
+        """Return these with the chatbots that took part earlier and do not now."""
+        if earlier is None:
+            return self
+        return self.model_copy(update={"chatbots": {**earlier.chatbots, **self.chatbots}})
 
 
 class BranchedFrom(Frozen):

@@ -17,7 +17,7 @@ from hallulab.scenarios.files.atomic import make_folder_beside, write_atomically
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.opening import open_descriptor
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.records.experiment_json import SavedExperiment, read_saved
+from hallulab.simulator.records.experiment_json import ComponentVersions, SavedExperiment, read_saved
 from hallulab.simulator.records.journal_files import LARGEST, SHARDS, JournalFiles, LazyJournal, list_shards
 from hallulab.simulator.records.journals import (
     Journals,
@@ -27,7 +27,6 @@ from hallulab.simulator.records.journals import (
     read_journals,
     read_shard,
 )
-from hallulab.simulator.records.makers import ComponentVersions
 
 _labelling = threading.Lock()
 """Threads of this process that write labels; other processes are kept out by a lock on the file of marks."""

@@ -23,7 +23,7 @@ from hallulab.detectors.base.protocol import find_misfit
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import read_placed_lines
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.records.experiment_json import SavedExperiment
+from hallulab.simulator.records.experiment_json import ComponentVersions, SavedExperiment
 from hallulab.simulator.records.journal_files import (
     SHARDS,
     LazyJournal,
@@ -32,7 +32,6 @@ from hallulab.simulator.records.journal_files import (
     describe_flaw,
     list_shards,
 )
-from hallulab.simulator.records.makers import ComponentVersions
 
 _TRY = re.compile(r"-try([0-9]{1,9})$")
 

@@ -27,7 +27,13 @@ from hallulab.scenarios.files.data_files import is_there
 from hallulab.scenarios.packs.pack_files import list_built_in_packs
 from hallulab.scenarios.text.wording import render_one_line
 from hallulab.simulator.records.experiment import Component, Experiment
-from hallulab.simulator.records.recipients import UserWords, iterate_inner, require_agreement
+from hallulab.simulator.records.recipients import (
+    UserWords,
+    iterate_inner,
+    list_asked,
+    list_foreign,
+    require_agreement,
+)
 
 RUNNING_CODE = frozenset({"callable", "autogen"})
 """Kinds of chatbots that are other people's code."""
@@ -121,7 +127,31 @@ def list_leads_of_components(experiment: Experiment, chatbots: bool = True) -> l
     return found
 
 
-def require_told(words: UserWords, leads: Sequence[Lead], chatbots: bool = True) -> None:
+def require_components_named(words: UserWords, experiment: Experiment, chatbots: bool) -> None:
+    """Check that the user has named what other people's components ask, and what components read, or agrees.
+
+    Args:
+        words: what the user has said.
+        experiment: what is going to be run.
+        chatbots: whether chatbots answer; else only detectors judge.
+
+    Raises:
+        UsageError: the user has not named one, and nobody can be asked or says no.
+    """
+    words.require(experiment, list_foreign(experiment, chatbots))
+    _require_named(words, list_leads_of_components(experiment, chatbots), chatbots)
+
+
+def require_models_named(words: UserWords, experiment: Experiment, chatbots: bool) -> None:
+    """Check that the user has named the endpoints and models of an experiment, or agrees.
+
+    Arguments and errors as of `require_components_named`.
+    """
+    words.require(experiment, list_asked(experiment, chatbots))
+    _require_named(words, list_leads(experiment), chatbots)
+
+
+def _require_named(words: UserWords, leads: Sequence[Lead], chatbots: bool) -> None:
     """Check that the user has named each folder and file that is read as weights or as a policy, or agrees.
 
     Call this before any of them is read, and before anything is written. Which pack is read is not asked:

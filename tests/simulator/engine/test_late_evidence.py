@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,8 +33,7 @@ class Broken:
 
 
 def people(shelf: Shelf | Broken, *judges: Judge) -> Participants:
-    made = cast(*judges)
-    return replace(made, make_chatbot=lambda *_: Silent(), evidence=EvidenceSource(shelf, 4))
+    return cast(*judges, build_chatbot=lambda *_: Silent(), evidence=EvidenceSource(shelf, 4))
 
 
 async def hold(folder: RunFolder, shelf: Shelf | Broken, *judges: Judge, again: bool = False) -> None:

@@ -3,7 +3,8 @@ from __future__ import annotations
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.records.experiment import Experiment
-from hallulab.simulator.records.sources import Sources, describe_sources, list_prompts
+from hallulab.simulator.records.experiment_json import Sources
+from hallulab.simulator.records.provenance import describe_sources, list_prompts
 
 PACK = load_scenario("pregnancy-medication")
 
