@@ -28,7 +28,6 @@ from hallulab.simulator.engine.executors import (
 )
 from hallulab.simulator.engine.participants import Participants
 from hallulab.simulator.engine.plan import Job, Plan
-from hallulab.simulator.records.audit_log import AuditLog, read_chain
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journal_files import TurnJournal, read_turns
 from hallulab.simulator.records.journals import (
@@ -75,8 +74,7 @@ async def execute(
         executor: holds and judges; None: this process.
 
     Raises:
-        OperationalError: a journal cannot be written. What was written is intact. Or the audit log was
-            edited; nothing is added to it then.
+        OperationalError: a journal cannot be written. What was written is intact.
         ReplayMiss: the recording that is replayed does not hold an answer.
     """
     index = JournalIndex(journals or folder.read_journals(), folder.turns)
@@ -204,7 +202,7 @@ class Backlog:
 
 
 class JournalWriter:
-    """Appends to the journals and the audit log of a run folder; nobody else writes them.
+    """Appends to the journals of a run folder; nobody else writes them.
 
     Args:
         folder: the run.
@@ -212,7 +210,7 @@ class JournalWriter:
         planned: the conversations that the run shall have.
 
     Raises:
-        OperationalError: a file cannot be opened, or the audit log was edited.
+        OperationalError: a file cannot be opened.
     """
 
     def __init__(self, folder: RunFolder, index: JournalIndex, planned: int) -> None:
@@ -222,10 +220,6 @@ class JournalWriter:
             self._written = files.enter_context(folder.open_journals(index.journals, planned))
             self._turns = TurnJournal(folder.turns, index.turns)
             files.callback(self._turns.close)
-            self._audit = AuditLog(folder.audit, read_chain(folder.audit))
-            files.callback(self._audit.close)
-            for held in self._journals.conversations:
-                self._audit.add(held)
             self._files = files.pop_all()
 
     def __enter__(self) -> Self:
@@ -245,7 +239,6 @@ class JournalWriter:
                 at = self._index.failed.get(derive_first_try(conversation.id))
                 if at is None or self._journals.heads[at].id != conversation.id:
                     self._written.add_conversation(conversation)
-                    self._audit.add(conversation)
                 self._turns.remove(conversation.id)
                 self._turns.remove(derive_next_try(conversation.id))  # it failed as its earlier try did
             case EvidenceFound(conversation):

@@ -11,6 +11,7 @@ from typing import Any
 from hallulab.agents.machine.ray_cluster import LOCAL
 from hallulab.agents.models.adaptive import join_reached
 from hallulab.agents.served_model import identify_models, read_claim_check
+from hallulab.chatbots.guarded.policy import KIND as GUARDED
 from hallulab.chatbots.protocol import Chatbot, describe_parts_version
 from hallulab.chatbots.registry import collect_instructions, is_searching
 from hallulab.scenarios.attacks.attack import AttackRecord, apply_attack
@@ -35,6 +36,7 @@ from hallulab.simulator.engine.workers import WorkerExecutor
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import ComponentVersions
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.guard_log import write_guard_log
 from hallulab.simulator.records.importing import load_imported_scenario
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.records.leads import require_components_named, require_models_named
@@ -253,6 +255,8 @@ async def run_experiment(
                     await run.hold(jobs, counting)
                 else:
                     await strategy(run, provenance.made_by, counting)
+            if any(bot.kind == GUARDED for bot in experiment.chatbots):
+                write_guard_log(folder)
     return scenario
 
 
