@@ -305,7 +305,7 @@ def is_same_failure(one: Conversation, other: Conversation) -> bool:
 
 @dataclass(frozen=True)
 class ConversationWork:
-    """Conversations are held and judged (a `Work`)."""
+    """Conversations are held and judged (an `ExecutorMaker`)."""
 
     scenario: Scenario
     """The experiment's pack, with what an attack changed."""
@@ -318,7 +318,7 @@ class ConversationWork:
     def make_executor(
         self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
     ) -> LocalExecutor:
-        """See `Work`."""
+        """See `ExecutorMaker`."""
         participants = Participants(experiment, self.scenario, pool, self.judge, self.max_turns, limits)
         if self.vectors is not None:
             place_vectors(participants.knowledge_base.folder, self.vectors)

@@ -71,7 +71,7 @@ class ReplyExecutor:
 
 @dataclass(frozen=True)
 class ReplyWork:
-    """Replies are judged (a `Work`)."""
+    """Replies are judged (an `ExecutorMaker`)."""
 
     experiments: tuple[Experiment, ...]
     """Those whose detectors judge. A task names a detector by its number among those of all."""
@@ -79,7 +79,7 @@ class ReplyWork:
     def make_executor(
         self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
     ) -> ReplyExecutor:
-        """See `Work`."""
+        """See `ExecutorMaker`."""
         return ReplyExecutor([one for each in self.experiments for one in make_detectors(each, pool, {})])
 
 

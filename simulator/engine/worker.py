@@ -12,17 +12,21 @@ import logging
 import queue
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
-from hallulab.agents.models.recording import Recording
+from hallulab.agents.models.adaptive import AdaptiveLimits
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import CacheSnapshot, Recording
 from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, get_first_error
 from hallulab.simulator.engine.execution import freeze_long_lived_objects
 from hallulab.simulator.engine.executors import TaskExecutor, WorkTask
 from hallulab.simulator.engine.models import make_limits, open_pool
-from hallulab.simulator.engine.workers import WorkerConfig
+from hallulab.simulator.engine.workers import Driver, WorkerConfig
+from hallulab.simulator.records.experiment import Experiment
 
 
 class Pipe:
@@ -87,6 +91,54 @@ def serve(line: DriverLine, libraries: Sequence[str]) -> None:
     asyncio.run(_WorkerMain(line).serve())
 
 
+class ExecutorMaker(Protocol):
+    """Makes what performs tasks with models."""
+
+    def make_executor(
+        self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
+    ) -> TaskExecutor:
+        """Make it, in a worker.
+
+        Args:
+            experiment: the one of `ModelWork`.
+            pool: its models, which have their addresses.
+            limits: see `Participants`.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ModelWork:
+    """Tasks that may ask the models of an experiment (a `Work`)."""
+
+    experiment: Experiment
+    """The experiment, with its model."""
+    maker: ExecutorMaker
+    base_url: str
+    """Where models without an address of their own are served."""
+    asks_model: bool
+    known: CacheSnapshot
+    """Answers that are recorded already."""
+    recorded: bool
+    """Whether the driver keeps the answers, for all workers."""
+    workers: int
+    """How many processes share what endpoints are asked at most."""
+
+    @asynccontextmanager
+    async def open(self, driver: Driver) -> AsyncIterator[TaskExecutor]:
+        """Open the models, and report at the end how they answered."""
+        recording = Recording.knowing(self.known, driver.keep if self.recorded else None)
+        limits = make_limits(self.experiment, recording, self.workers)
+        async with open_pool(self.experiment, recording, limits=limits) as pool:
+            pool.bind(self.base_url)
+            if self.asks_model:
+                await pool.check()
+            yield self.maker.make_executor(self.experiment, pool, limits)
+            driver.send(("reached", limits.list_reached() if limits else []))
+            driver.send(("read", pool.read_how if self.asks_model else pool.list_bots()))
+            driver.send(("asked", [(replica.answered, replica.failed) for replica in pool.replicas]))
+
+
 class _WorkerMain:
     """Performs the tasks that the other process sends, and sends the events."""
 
@@ -126,20 +178,14 @@ class _WorkerMain:
         gc.set_threshold(*config.collected_after)
         if config.prepare is not None:
             config.prepare()
-        experiment = config.experiment
-        recording = Recording.knowing(config.known, self._keep if config.recorded else None)
-        limits = make_limits(experiment, recording, config.workers)
-        async with open_pool(experiment, recording, limits=limits) as pool:
-            pool.bind(config.base_url)
-            if config.asks_model:
-                await pool.check()
-            executor = config.work.make_executor(experiment, pool, limits)
-            self._line.send(("ready",))
+        async with config.work.open(self) as executor:
+            self.send(("ready",))
             with freeze_long_lived_objects():
                 await self._perform_all(executor)
-            self._line.send(("reached", limits.list_reached() if limits else []))
-            self._line.send(("read", pool.read_how if config.asks_model else pool.list_bots()))
-            self._line.send(("asked", [(replica.answered, replica.failed) for replica in pool.replicas]))
+
+    def send(self, message: Any) -> None:
+        """See `Driver`."""
+        self._line.send(message)
 
     async def _perform_all(self, executor: TaskExecutor) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -155,8 +201,12 @@ class _WorkerMain:
         await executor.perform(task, lambda event: self._line.send(("event", number, event)))
         self._line.send(("done", number))
 
-    def _keep(self, kind: str, key: str, answer: Any) -> Any:
-        """Have an answer recorded; return the one that counts."""
+    def keep(self, kind: str, key: str, answer: Any) -> Any:
+        """See `Driver`.
+
+        Raises:
+            OperationalError: the run has ended.
+        """
         with self._recording:
             self._line.send(("record", kind, key, answer))
             kept = self._kept.get()

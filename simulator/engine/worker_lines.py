@@ -26,8 +26,8 @@ from hallulab.agents.machine.supervised import worker_variables
 from hallulab.agents.models.adaptive import AUTO
 from hallulab.agents.models.model import ModelPool
 from hallulab.simulator.engine.models import RunSettings
-from hallulab.simulator.engine.worker import Pipe, serve
-from hallulab.simulator.engine.workers import SLOW_TO_SEARCH, Work, WorkerConfig, WorkerExecutor, WorkerLine
+from hallulab.simulator.engine.worker import ExecutorMaker, ModelWork, Pipe, serve
+from hallulab.simulator.engine.workers import SLOW_TO_SEARCH, WorkerConfig, WorkerExecutor, WorkerLine
 from hallulab.simulator.records.experiment import Experiment
 
 # The path of this process, so that the same modules are found whatever the working directory holds.
@@ -236,7 +236,7 @@ def configure_workers(
     settings: RunSettings,
     experiment: Experiment,
     pool: ModelPool,
-    work: Work,
+    maker: ExecutorMaker,
     asks_model: bool,
     recorded: bool,
 ) -> None:
@@ -247,22 +247,22 @@ def configure_workers(
         settings: how it is done.
         experiment: what is asked for, with its model.
         pool: its models, which have their addresses.
-        work: what is done.
+        maker: makes what performs the tasks.
         asks_model: whether a model is asked.
         recorded: whether this process keeps the answers, for all.
     """
     limits = experiment.endpoint_limits
     own = None if limits is None else limits.shared_by(settings.workers)
-    config = WorkerConfig(
-        experiment=experiment.model_copy(update={"endpoint_limits": own}),
-        work=work,
-        base_url=pool.get().endpoint.base_url,
-        asks_model=asks_model,
-        known=pool.recording.known(),
-        recorded=recorded,
-        workers=settings.workers,
-        prepare=settings.prepare_worker,
+    work = ModelWork(
+        experiment.model_copy(update={"endpoint_limits": own}),
+        maker,
+        pool.get().endpoint.base_url,
+        asks_model,
+        pool.recording.known(),
+        recorded,
+        settings.workers,
     )
+    config = WorkerConfig(work, settings.prepare_worker)
     workers.configure(config if settings.ray is None else share(config), pool.recording, pool.replicas)
 
 

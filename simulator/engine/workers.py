@@ -14,20 +14,18 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from hallulab.agents.models.abilities import ReadHow
-from hallulab.agents.models.adaptive import AdaptiveLimits, ReachedLimit
-from hallulab.agents.models.model import ModelPool
-from hallulab.agents.models.recording import CacheSnapshot, Recording
+from hallulab.agents.models.adaptive import ReachedLimit
+from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.replicas import Replica
 from hallulab.scenarios.errors import HallulabError, OperationalError
 from hallulab.simulator.engine.executors import Happening, TaskExecutor, WorkTask
-from hallulab.simulator.records.experiment import Experiment
 
 TRIES = 2
 """How often the work on a task is begun: a worker that dies costs one more try."""
@@ -59,38 +57,29 @@ class WorkerLine(Protocol):
         """End the worker at once."""
 
 
+class Driver(Protocol):
+    """The process that started a worker, as the worker sees it."""
+
+    def send(self, message: Any) -> None:
+        """Send a message, which `_Worker` reads."""
+
+    def keep(self, kind: str, key: str, answer: Any) -> Any:
+        """Have an answer of a model recorded; return the one that counts."""
+
+
 class Work(Protocol):
-    """What workers do."""
+    """A kind of work, which is sent to a worker and opened there."""
 
-    def make_executor(
-        self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
-    ) -> TaskExecutor:
-        """Make what performs the tasks, in a worker.
-
-        Args:
-            experiment: the one of `WorkerConfig`.
-            pool: its models, which have their addresses.
-            limits: see `Participants`.
-        """
+    def open(self, driver: Driver) -> AbstractAsyncContextManager[TaskExecutor]:
+        """Open what performs the tasks, as long as the worker lives."""
         ...
 
 
 @dataclass(frozen=True)
 class WorkerConfig:
-    """What a worker is sent before its first task."""
+    """A worker's configuration, sent to it before its first task."""
 
-    experiment: Experiment
-    """The experiment, with its model."""
     work: Work
-    base_url: str
-    """Where models without an address of their own are served."""
-    asks_model: bool
-    known: CacheSnapshot
-    """What the recording holds already."""
-    recorded: bool
-    """Whether the driver keeps the answers, for all workers."""
-    workers: int = 1
-    """How many processes share what endpoints are asked at most."""
     prepare: Callable[[], None] | None = None
     collected_after: tuple[int, int, int] = field(default_factory=gc.get_threshold)
     """When garbage is collected: as it is here."""
@@ -126,12 +115,14 @@ class WorkerExecutor:
         self._slots = [_WorkerSlot(_Worker(self._open_line())) for _ in range(self.number)]
         return self
 
-    def configure(self, config: Any, recording: Recording, replicas: Sequence[Replica] = ()) -> None:
+    def configure(
+        self, config: Any, recording: Recording | None = None, replicas: Sequence[Replica] = ()
+    ) -> None:
         """Send the configuration to all workers, and to those that take the place of dead ones.
 
         Args:
             config: a `WorkerConfig`, or what the line makes one of at its other end.
-            recording: keeps what they record.
+            recording: keeps what they record; None: they ask no model.
             replicas: the endpoints of the default model if there are several; they count what workers ask.
         """
         self._configure = partial(
@@ -198,7 +189,8 @@ class WorkerExecutor:
             except _WorkerExited as died:
                 if not await self._wait_for_one_that_begins():
                     raise OperationalError(
-                        f"{died} before it could begin. Lower --workers, or leave it out."
+                        f"{died} before it could begin. If the memory was full, close other programs or "
+                        "lower --workers."
                     ) from died
                 if pause_s is None:
                     raise
@@ -270,7 +262,7 @@ class _Worker:
     def configure(
         self,
         config: Any,
-        recording: Recording,
+        recording: Recording | None,
         replicas: Sequence[Replica],
         reached: list[Sequence[ReachedLimit]],
         read_how: list[ReadHow],
@@ -309,9 +301,10 @@ class _Worker:
 
     def _listen(self) -> None:
         """Hear the worker until it has ended."""
-        for name, *told in self._line:
-            self._loop.call_soon_threadsafe(self._heard, name, *told)
-        self._loop.call_soon_threadsafe(self._end_with, _WorkerExited(self._line.explain_end()))
+        with suppress(RuntimeError):  # a worker that was replaced may end after the loop has
+            for name, *told in self._line:
+                self._loop.call_soon_threadsafe(self._heard, name, *told)
+            self._loop.call_soon_threadsafe(self._end_with, _WorkerExited(self._line.explain_end()))
 
     def _heard(self, name: str, *told: Any) -> None:
         """Do what a message asks for; what cannot be written ends the run."""
@@ -370,7 +363,7 @@ class _Worker:
         self._line.send(("kept", self._recording.put(kind, key, answer)))
 
     def leave(self) -> None:
-        """Tell it to end; at once, if it has nothing to do yet."""
+        """Tell it to end; at once, if there is nothing that it records or reports at its end."""
         if self._recording is None:
             self._line.kill()
         self._line.send(None)

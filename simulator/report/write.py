@@ -30,9 +30,8 @@ from hallulab.simulator.report.facts import (
     order_names,
 )
 from hallulab.simulator.report.page import PageView, build_view, render_page
-from hallulab.simulator.report.parts import count_shards
 from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
-from hallulab.simulator.report.sample import choose_cases
+from hallulab.simulator.report.shards import choose_cases, count_shards
 from hallulab.simulator.show.columns import Column, format_csv
 from hallulab.simulator.show.document import RunReport
 from hallulab.simulator.statistics.prevalence import (

@@ -63,14 +63,14 @@ class RewriteExecutor:
 
 @dataclass(frozen=True)
 class RewriteWork:
-    """Sentences are rewritten (a `Work`)."""
+    """Sentences are rewritten (an `ExecutorMaker`)."""
 
     seed: int
 
     def make_executor(
         self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
     ) -> RewriteExecutor:
-        """See `Work`."""
+        """See `ExecutorMaker`."""
         return RewriteExecutor(pool, self.seed)
 
 

@@ -123,7 +123,9 @@ def test_what_killed_workers_is_made_when_the_run_goes_on(killing: RunFolder, tm
 def test_workers_that_cannot_begin_end_the_run_in_one_sentence(place: WorkerPlace, tmp_path: Path) -> None:
     with pytest.raises(OperationalError) as raised:
         replay(tmp_path, 2, partial(os._exit, 3), place.ray)
-    assert str(raised.value) == (f"{place.left} before it could begin. Lower --workers, or leave it out.")
+    assert str(raised.value) == (
+        f"{place.left} before it could begin. If the memory was full, close other programs or lower --workers."
+    )
 
 
 @pytest.mark.slow  # it starts three processes, one after the other
