@@ -34,7 +34,7 @@ from hallulab.simulator.bench.sweep import Sweep, build_sweep_report, list_confi
 from hallulab.simulator.bench.tables import ROWS
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models, warn_of
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
-from hallulab.simulator.engine.replies import Jury, ReplyWork
+from hallulab.simulator.engine.replies import ReplyJudge, ReplyWork
 from hallulab.simulator.engine.worker_lines import configure_workers, start_workers
 from hallulab.simulator.engine.workers import WorkerExecutor
 from hallulab.simulator.options.commands import BenchOptions, Gold
@@ -87,7 +87,7 @@ async def run_bench(options: BenchOptions) -> Results:
         asks_model = is_model_needed(detectors)
         async with serve_models(pool, settings, asks_model):
             warn_of(detectors)
-            juries: Sequence[Sequence[Jury] | None] = [None] * len(rounds)
+            juries: Sequence[Sequence[ReplyJudge] | None] = [None] * len(rounds)
             if workers is not None:
                 # The first answer to a question counts for all workers, as it does in one process.
                 work = ReplyWork(tuple(rounds))
@@ -112,10 +112,10 @@ def _list_rounds(experiment: Experiment, sweep: Sweep | None) -> list[Experiment
     return [experiment, *(experiment.model_copy(update=update) for update in again)]
 
 
-def _seat_juries(rounds: Sequence[Experiment], workers: WorkerExecutor) -> list[list[Jury]]:
+def _seat_juries(rounds: Sequence[Experiment], workers: WorkerExecutor) -> list[list[ReplyJudge]]:
     """Return who judges for each detector of each round; workers count through all (`ReplyWork`)."""
     numbers = itertools.count()
-    return [[Jury(workers, next(numbers), workers.number) for _ in one.detectors] for one in rounds]
+    return [[ReplyJudge(workers, next(numbers), workers.number) for _ in one.detectors] for one in rounds]
 
 
 def write_results(options: BenchOptions, results: Results) -> None:

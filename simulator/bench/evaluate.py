@@ -16,7 +16,7 @@ from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Frozen, Judgement, Outcome, TurnView
-from hallulab.simulator.engine.replies import Jury, RepliesJudged, ReplyExecutor
+from hallulab.simulator.engine.replies import ReplyJudge, RepliesJudged, ReplyExecutor
 
 _BATCH = 256
 """Replies given at once to a detector that judges in batches, so that progress shows."""
@@ -62,7 +62,7 @@ async def evaluate(
     concurrency: int,
     on_judged: Callable[[int], object] = lambda number: None,
     train_s: float | None = None,
-    jury: Jury | None = None,
+    jury: ReplyJudge | None = None,
 ) -> Evaluation:
     """Judge every reply. A detector that raises has failed on that reply.
 
@@ -77,7 +77,7 @@ async def evaluate(
         OperationalError: a worker, the endpoint or the recording failed.
         ReplayMiss: the recording lacks an answer.
     """
-    jury = jury or Jury(ReplyExecutor([detector]))
+    jury = jury or ReplyJudge(ReplyExecutor([detector]))
     started = time.perf_counter()
     parts = [part for part in _cut_evenly(replies, jury.parts) if part]
     judged = await gather_results(
@@ -139,7 +139,7 @@ async def _judge_part(
     detector: Detector,
     replies: Sequence[LabelledReply],
     part: int,
-    jury: Jury,
+    jury: ReplyJudge,
     concurrency: int,
     on_judged: Callable[[int], object],
 ) -> list[RepliesJudged]:

@@ -69,10 +69,10 @@ Emit = Callable[[Event], None]
 """Gets each event when it happens, before anything else does, so that what is journalled is never lost."""
 
 
-Happening = TypeVar("Happening")
+Emitted = TypeVar("Emitted")
 
 
-class WorkTask(Protocol[Happening]):
+class WorkTask(Protocol[Emitted]):
     """A piece of work, for whatever executor can do it."""
 
     @property
@@ -85,11 +85,11 @@ class WorkTask(Protocol[Happening]):
         """How many there are in the group."""
         ...
 
-    def subtract(self, event: Happening) -> Self:
+    def subtract(self, event: Emitted) -> Self:
         """Return what is left after an event."""
         ...
 
-    def fail(self, reason: str) -> Iterable[Happening]:
+    def fail(self, reason: str) -> Iterable[Emitted]:
         """Yield failures for what is left, because nobody can do it."""
         ...
 
@@ -113,9 +113,9 @@ class SingleEventTask:
         return self
 
 
-async def perform_single(executor: TaskExecutor, task: WorkTask[Happening]) -> Happening:
+async def perform_single(executor: TaskExecutor, task: WorkTask[Emitted]) -> Emitted:
     """Perform a `SingleEventTask`, and return its event."""
-    emitted: list[Happening] = []
+    emitted: list[Emitted] = []
     await executor.perform(task, emitted.append)
     [event] = emitted
     return event

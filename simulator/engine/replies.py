@@ -84,7 +84,7 @@ class ReplyWork:
 
 
 @dataclass(frozen=True)
-class Jury:
+class ReplyJudge:
     """Who judges the replies of one detector, and how they are shared out."""
 
     executor: TaskExecutor

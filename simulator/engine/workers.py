@@ -25,7 +25,7 @@ from hallulab.agents.models.adaptive import ReachedLimit
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.replicas import Replica
 from hallulab.scenarios.errors import HallulabError, OperationalError
-from hallulab.simulator.engine.executors import Happening, TaskExecutor, WorkTask
+from hallulab.simulator.engine.executors import Emitted, TaskExecutor, WorkTask
 
 TRIES = 2
 """How often the work on a task is begun: a worker that dies costs one more try."""
@@ -147,7 +147,7 @@ class WorkerExecutor:
             slot.worker.leave()
         await asyncio.gather(*(asyncio.to_thread(slot.worker.end) for slot in self._slots))
 
-    async def perform(self, task: WorkTask[Happening], emit: Callable[[Happening], None]) -> None:
+    async def perform(self, task: WorkTask[Emitted], emit: Callable[[Emitted], None]) -> None:
         """See `Executor`.
 
         Raises:

@@ -124,7 +124,8 @@ def test_workers_that_cannot_begin_end_the_run_in_one_sentence(place: WorkerPlac
     with pytest.raises(OperationalError) as raised:
         replay(tmp_path, 2, partial(os._exit, 3), place.ray)
     assert str(raised.value) == (
-        f"{place.left} before it could begin. If the memory was full, close other programs or lower --workers."
+        f"{place.left} before it could begin. If the memory was full, close other programs or lower "
+        "--workers."
     )
 
 
