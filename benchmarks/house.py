@@ -2,10 +2,10 @@
 
 The walk begins at `run_experiment`, which takes a run from its file to its journals, and follows an
 experiment through static calls in the order of the code: into functions and methods that get it, or what is
-made from it. Each function is entered once. Calls within one file are one stay; a stay in a file left
-before is a return. Files of `simulator`, `detectors` and `chatbots` count: what lies below is a library to a
-run. A method is found by the types of annotations, constructors and results; calls of values whose type is
-not written down are not followed.
+made from it. Each function is entered once. Calls within one file are one stay; a stay in a file that was
+left before is a return. Files of `simulator` count: other floors are libraries to a run. A method is found by
+the types of annotations, constructors and results; calls of values whose type is not written down are not
+followed.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from benchmarks.command import build_parser, format_head, format_row
 
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("scenarios", "agents", "detectors", "chatbots", "simulator", "hallulab")
-WALKED = ("simulator", "detectors", "chatbots")
-"""Floors whose files count as stays."""
+WALKED = "simulator"
+"""Floor whose files count as stays."""
 START = "run_experiment"
 """Function at which the walk begins; no other module of `simulator` has one of this name."""
 
@@ -116,7 +116,7 @@ class Walk:
         if id(found.node) in self._entered:
             return
         self._entered.add(id(found.node))
-        counts = found.module.name.partition(".")[0] in WALKED
+        counts = found.module.name.partition(".")[0] == WALKED
         if counts and self.stays[-1:] != [found.module.name]:
             self.stays.append(found.module.name)
         value = set(value)
@@ -372,9 +372,23 @@ def _iterate_in_order(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
     """Yield the parts of statements as they run: what a call is given comes before the call."""
 
     def visit(node: ast.AST) -> Iterator[ast.AST]:
-        for inner in ast.iter_child_nodes(node):
-            yield from visit(inner)
-        yield node
+        match node:
+            case ast.For() | ast.AsyncFor():
+                yield from visit(node.iter)
+                yield node  # its target is bound before its body runs
+                for inner in (*node.body, *node.orelse):
+                    yield from visit(inner)
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                for loop in node.generators:
+                    yield from visit(loop)
+                parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+                for part in parts:
+                    yield from visit(part)
+                yield node
+            case _:
+                for inner in ast.iter_child_nodes(node):
+                    yield from visit(inner)
+                yield node
 
     for statement in body:
         yield from visit(statement)

@@ -16,7 +16,7 @@ from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Frozen, Judgement, Outcome, TurnView
-from hallulab.simulator.engine.replies import ReplyJudge, RepliesJudged, ReplyExecutor
+from hallulab.simulator.engine.replies import RepliesJudged, ReplyExecutor, ReplyJudge
 
 _BATCH = 256
 """Replies given at once to a detector that judges in batches, so that progress shows."""

@@ -29,7 +29,8 @@ from hallulab.simulator.engine.conversation import (
     build_ended_conversation,
 )
 from hallulab.simulator.engine.models import OpenModels, RunSettings, ensure_model, open_models
-from hallulab.simulator.engine.run import Run, build_run, load_attacked
+from hallulab.simulator.engine.plan import load_attacked
+from hallulab.simulator.engine.run import Run, build_run
 from hallulab.simulator.records.choices import compute_scenario_version, get_model_name
 from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_json import HeldLive, SavedExperiment

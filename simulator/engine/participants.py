@@ -23,7 +23,7 @@ from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona, Reading, Scenario, ScriptedMessage
 from hallulab.scenarios.transcript import Message, Retriever, Turn, TurnView
-from hallulab.simulator.engine.batch import EVERYTHING, require_batchable
+from hallulab.simulator.engine.batch import EVERYTHING
 from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage, TurnObserver, User
 from hallulab.simulator.engine.plan import Job
 from hallulab.simulator.records.choices import choose_language, draw_user_model, select_personas
@@ -186,6 +186,22 @@ def make_detectors(
 def is_model_needed(detectors: Sequence[Detector]) -> bool:
     """Return whether any of them asks the served model, so that one must be served."""
     return any(detector.traits.needs_model for detector in detectors)
+
+
+def require_batchable(detectors: Sequence[Detector]) -> None:
+    """Check that detectors can be asked in waves.
+
+    Raises:
+        UsageError: one judges a single reply at a time and asks a model, so each reply would be a wave.
+    """
+    from hallulab.detectors.peers.detector import PeerDetector
+
+    for detector in detectors:
+        if isinstance(detector, PeerDetector) and detector.traits.needs_model:
+            raise UsageError(
+                f"--batch: the detector {detector.name!r} judges one reply at a time, so its questions fill "
+                "no wave. Leave it out, and judge with it afterwards by `hallulab detect` without --batch."
+            )
 
 
 class SearchNotingChatbot:

@@ -14,10 +14,18 @@ from pathlib import Path
 from typing import Protocol
 
 from hallulab.agents.users.personas import draw_manner, find_manner
-from hallulab.scenarios.attacks.attack import UserOrder, draw_user_order, hash_attack
+from hallulab.chatbots.registry import collect_instructions
+from hallulab.scenarios.attacks.attack import (
+    AttackRecord,
+    UserOrder,
+    apply_attack,
+    draw_user_order,
+    hash_attack,
+)
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona, Scenario
+from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.wording import format_count
 from hallulab.scenarios.transcript import Branch, Conversation, Turn
 from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage
@@ -92,6 +100,20 @@ def plan(experiment: Experiment, scenario: Scenario, made_by: ComponentVersions 
     """
     check_plan(experiment, scenario)
     return _ExperimentPlan(experiment, scenario, made_by or identify_makers(experiment))
+
+
+def load_attacked(experiment: Experiment) -> tuple[Scenario, AttackRecord | None]:
+    """Load the experiment's scenario, with its attack; and what was planted, None without an attack.
+
+    Raises:
+        UsageError: like `load_scenario` and `apply_attack`.
+    """
+    scenario = load_scenario(experiment.scenario)
+    if experiment.attack is None:
+        return scenario, None
+    scenario, planted = apply_attack(scenario, experiment.attack)
+    known = {bot.name: collect_instructions(bot.kind, bot.options) for bot in experiment.chatbots}
+    return scenario, planted.model_copy(update={"instructions": known})
 
 
 def check_plan(experiment: Experiment, scenario: Scenario) -> None:

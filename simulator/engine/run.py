@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,11 +14,10 @@ from hallulab.agents.models.adaptive import join_reached
 from hallulab.agents.served_model import identify_models, read_claim_check
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
 from hallulab.chatbots.protocol import Chatbot, describe_parts_version
-from hallulab.chatbots.registry import collect_instructions, is_searching
-from hallulab.scenarios.attacks.attack import AttackRecord, apply_attack
+from hallulab.chatbots.registry import is_searching
+from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.engine.batch import sending_waves
 from hallulab.simulator.engine.execution import ProgressBars, execute, freeze_long_lived_objects
 from hallulab.simulator.engine.executors import ConversationWork, Executor, LocalExecutor, read_vectors
@@ -27,10 +27,18 @@ from hallulab.simulator.engine.models import (
     build_knowledge,
     ensure_model,
     open_models,
-    warn_of,
 )
 from hallulab.simulator.engine.participants import Participants, is_model_needed
-from hallulab.simulator.engine.plan import REPLIES, Branching, Job, Plan, branch_jobs, check_plan, plan
+from hallulab.simulator.engine.plan import (
+    REPLIES,
+    Branching,
+    Job,
+    Plan,
+    branch_jobs,
+    check_plan,
+    load_attacked,
+    plan,
+)
 from hallulab.simulator.engine.worker_lines import configure_workers, start_workers
 from hallulab.simulator.engine.workers import WorkerExecutor
 from hallulab.simulator.records.experiment import Experiment
@@ -48,6 +56,8 @@ from hallulab.simulator.records.provenance import (
     require_same_experiment,
 )
 from hallulab.simulator.records.recipients import UserWords
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -116,7 +126,9 @@ class Run:
             # If the server did not start, its error is the one to report.
             if embedding is not None and not embedding.done():
                 embedding.cancel()
-        warn_of(self.participants.detectors)
+        for detector in self.participants.detectors:
+            for sentence in detector.warnings:
+                _log.warning(sentence)
 
     def describe_provenance(self) -> Provenance:
         """Return what experiment.json says of the run, once its models are served."""
@@ -258,20 +270,6 @@ async def run_experiment(
             if any(bot.kind == GUARDED for bot in experiment.chatbots):
                 write_guard_log(folder)
     return scenario
-
-
-def load_attacked(experiment: Experiment) -> tuple[Scenario, AttackRecord | None]:
-    """Load the experiment's scenario, with its attack; and what was planted, None without an attack.
-
-    Raises:
-        UsageError: like `load_scenario` and `apply_attack`.
-    """
-    scenario = load_scenario(experiment.scenario)
-    if experiment.attack is None:
-        return scenario, None
-    scenario, planted = apply_attack(scenario, experiment.attack)
-    known = {bot.name: collect_instructions(bot.kind, bot.options) for bot in experiment.chatbots}
-    return scenario, planted.model_copy(update={"instructions": known})
 
 
 def build_run(
