@@ -376,8 +376,8 @@ def _iterate_in_order(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
             case ast.For() | ast.AsyncFor():
                 yield from visit(node.iter)
                 yield node  # its target is bound before its body runs
-                for inner in (*node.body, *node.orelse):
-                    yield from visit(inner)
+                for statement in (*node.body, *node.orelse):
+                    yield from visit(statement)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 for loop in node.generators:
                     yield from visit(loop)
@@ -390,8 +390,8 @@ def _iterate_in_order(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
                     yield from visit(inner)
                 yield node
 
-    for statement in body:
-        yield from visit(statement)
+    for first in body:
+        yield from visit(first)
 
 
 def _list_bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -28,10 +28,10 @@ from hallulab.simulator.engine.conversation import (
     Ending,
     build_ended_conversation,
 )
-from hallulab.simulator.engine.models import OpenModels, RunSettings, ensure_model, open_models
+from hallulab.simulator.engine.models import OpenModels, RunSettings, open_models
 from hallulab.simulator.engine.plan import load_attacked
 from hallulab.simulator.engine.run import Run, build_run
-from hallulab.simulator.records.choices import compute_scenario_version, get_model_name
+from hallulab.simulator.records.choices import compute_scenario_version, ensure_model, get_model_name
 from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_json import HeldLive, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder

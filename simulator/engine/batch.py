@@ -52,10 +52,10 @@ def make_waves(experiment: Experiment, service: BatchService | None) -> BatchTra
     if service == "api":
         if experiment.base_url is None:
             raise UsageError("--batch api: give the endpoint that has a batch API with --base-url.")
-        for url in (experiment.base_url, *(model.base_url or "" for model in experiment.models.values())):
-            if url.startswith(f"{SCRIPTED}://"):
+        for address in (experiment.base_url, *(model.base_url for model in experiment.models.values())):
+            if (address or "").startswith(f"{SCRIPTED}://"):
                 raise UsageError(
-                    f"--batch api: a scripted model ({url}) has no batch API. Leave out --batch."
+                    f"--batch api: a scripted model ({address}) has no batch API. Leave out --batch."
                 )
         return BatchTransport(ApiRunner(experiment.timeout))
     if service != "vllm":  # from Python; on the command line, it is refused before

@@ -22,11 +22,9 @@ from hallulab.simulator.engine.executors import (
     Event,
     EvidenceFound,
     Executor,
-    LocalExecutor,
     TurnDone,
     VerdictDone,
 )
-from hallulab.simulator.engine.participants import Participants
 from hallulab.simulator.engine.plan import Job, Plan
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journal_files import TurnJournal, read_turns
@@ -54,12 +52,12 @@ class Observer(Protocol):
 
 
 async def execute(
-    participants: Participants,
+    detectors: Sequence[Detector],
     jobs: Sequence[Job] | Plan,
     folder: RunFolder,
     observer: Observer,
-    journals: Journals | None = None,
-    executor: Executor | None = None,
+    journals: Journals,
+    executor: Executor,
 ) -> None:
     """Hold the conversations that the folder lacks, and judge all turns that lack a verdict.
 
@@ -67,19 +65,19 @@ async def execute(
     way are in memory, at most `ROOM` times as many as are held at once.
 
     Args:
+        detectors: the judges.
         jobs: the conversations wanted.
         folder: where the journals are.
         observer: follows the run.
-        journals: their content, if it was read already.
-        executor: holds and judges; None: this process.
+        journals: their content that counts.
+        executor: holds and judges.
 
     Raises:
         OperationalError: a journal cannot be written. What was written is intact.
         ReplayMiss: the recording that is replayed does not hold an answer.
     """
-    index = JournalIndex(journals or folder.read_journals(), folder.turns)
-    executor = executor or LocalExecutor(participants)
-    backlog = Backlog(jobs, index, participants.detectors)
+    index = JournalIndex(journals, folder.turns)
+    backlog = Backlog(jobs, index, detectors)
     room = asyncio.Semaphore(ROOM * executor.concurrency)
     with JournalWriter(folder, index, len(jobs)) as writer:
         observer.expect(*backlog.count())

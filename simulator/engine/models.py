@@ -23,11 +23,11 @@ from hallulab.agents.models.transport import PatientTransport, make_network
 from hallulab.agents.models.watched_pool import WatchedPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.served_model import list_model_warnings
-from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.engine.batch import EVERYTHING, check_batch_apis, make_waves, serve_waves
 from hallulab.simulator.options.groups import BatchService, RecordingOptions, WorkerOptions, to_path
+from hallulab.simulator.records.choices import ensure_model
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.recipients import collect_endpoints
 
@@ -103,19 +103,6 @@ class RunSettings:
             )
         if self.ray_resources and self.ray is None:
             raise UsageError("--ray-resources: these are of actors of a Ray cluster. Give --ray, too.")
-
-
-def ensure_model(experiment: Experiment) -> Experiment:
-    """Return the experiment with a model: its own, or the default one if hallulab serves it.
-
-    Raises:
-        UsageError: an endpoint is given but not the model's name.
-    """
-    if experiment.model is not None:
-        return experiment
-    if experiment.base_url is not None:
-        raise UsageError(f"name the model that {experiment.base_url} serves with --model.")
-    return experiment.model_copy(update={"model": DEFAULT_CPU_MODEL})
 
 
 def make_limits(experiment: Experiment, recording: Recording, sharers: int = 1) -> AdaptiveLimits | None:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from hallulab.agents.users.personas import draw_manner, find_manner
 from hallulab.chatbots.registry import collect_instructions
@@ -36,7 +36,6 @@ from hallulab.simulator.records.choices import (
     draw_user_model,
     enumerate_users,
     get_model_name,
-    reply_settings,
     select_personas,
 )
 from hallulab.simulator.records.experiment import Component, Experiment
@@ -89,17 +88,27 @@ class _ExperimentPlan:
         return _build_jobs(self._experiment, self._scenario, self._made_by)
 
 
-def plan(experiment: Experiment, scenario: Scenario, made_by: ComponentVersions | None = None) -> Plan:
+def plan(
+    experiment: Experiment,
+    scenario: Scenario,
+    made_by: ComponentVersions | None = None,
+    branching: Branching | None = None,
+) -> Plan:
     """Return all conversations of the experiment, user by user, so that pairs are complete early.
 
     Args:
+        scenario: its pack.
         made_by: who makes them; None: `identify_makers`, with models identified by their names.
+        branching: where they branch off from a finished run; None: they begin at their beginning.
 
     Raises:
         UsageError: like `check_plan` and `identify_makers`.
     """
+    made_by = made_by or identify_makers(experiment)
+    if branching is not None:
+        return branch_jobs(branching.prefixes, experiment, scenario, made_by)
     check_plan(experiment, scenario)
-    return _ExperimentPlan(experiment, scenario, made_by or identify_makers(experiment))
+    return _ExperimentPlan(experiment, scenario, made_by)
 
 
 def load_attacked(experiment: Experiment) -> tuple[Scenario, AttackRecord | None]:
@@ -142,7 +151,7 @@ def _build_jobs(experiment: Experiment, scenario: Scenario, made_by: ComponentVe
     shared = {
         "scenario": compute_scenario_version(scenario),
         "turns": [experiment.min_turns, experiment.max_turns],
-        **reply_settings(experiment),
+        **_get_reply_settings(experiment),
     }
     if experiment.attack is not None:  # without one, identifiers are those of before there were attacks
         shared["attack"] = hash_attack(experiment.attack)
@@ -185,6 +194,14 @@ REPLIES = 1
 """Replies of a branched conversation."""
 
 
+def _get_reply_settings(experiment: Experiment) -> dict[str, Any]:
+    """Return the settings that decide replies and belong to no chatbot."""
+    return {
+        "reply_tokens": experiment.reply_tokens,
+        "retrieval": [experiment.top_k, experiment.embedding_model],
+    }
+
+
 @dataclass(frozen=True)
 class PrefixSource:
     """Where conversations branch off."""
@@ -224,7 +241,11 @@ def branch_jobs(
     The seed is that of the earlier conversation, so its own chatbot is asked the same again.
     """
     model = get_model_name(experiment, "chatbot")
-    shared = {"scenario": compute_scenario_version(scenario), "model": model, **reply_settings(experiment)}
+    shared = {
+        "scenario": compute_scenario_version(scenario),
+        "model": model,
+        **_get_reply_settings(experiment),
+    }
     attack = experiment.attack
     if attack is not None and attack.retrieval is not None:  # the scenario shows what is done to documents
         shared["attack"] = hash_attack(attack)

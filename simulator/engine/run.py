@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from hallulab.agents.machine.ray_cluster import LOCAL
@@ -21,26 +22,20 @@ from hallulab.scenarios.packs.pack import Scenario
 from hallulab.simulator.engine.batch import sending_waves
 from hallulab.simulator.engine.execution import ProgressBars, execute, freeze_long_lived_objects
 from hallulab.simulator.engine.executors import ConversationWork, Executor, LocalExecutor, read_vectors
-from hallulab.simulator.engine.models import (
-    OpenModels,
-    RunSettings,
-    build_knowledge,
-    ensure_model,
-    open_models,
-)
+from hallulab.simulator.engine.models import OpenModels, RunSettings, build_knowledge, open_models
 from hallulab.simulator.engine.participants import Participants, is_model_needed
 from hallulab.simulator.engine.plan import (
     REPLIES,
     Branching,
     Job,
     Plan,
-    branch_jobs,
     check_plan,
     load_attacked,
     plan,
 )
 from hallulab.simulator.engine.worker_lines import configure_workers, start_workers
 from hallulab.simulator.engine.workers import WorkerExecutor
+from hallulab.simulator.records.choices import ensure_model
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import ComponentVersions
 from hallulab.simulator.records.folder import RunFolder
@@ -75,7 +70,6 @@ class Run:
     participants: Participants
     chatbots: Mapping[str, Chatbot]
     """One of each chatbot, by name: made so that its errors come first, and to describe it."""
-    progress: ProgressBars
     simulate: bool = True
     """False only judges the conversations in the folder."""
     judge: bool = True
@@ -88,6 +82,12 @@ class Run:
     """Other processes that hold and judge; None: this one does."""
     needs_model: bool = True
     """Whether users or chatbots ask a model; if not, one is served only for detectors that do."""
+
+    @cached_property
+    def progress(self) -> ProgressBars:
+        """The bars that follow the run."""
+        participants, quiet = self.participants, self.models.settings.quiet
+        return ProgressBars(participants.max_turns, len(participants.detectors), quiet)
 
     @property
     def asks_model(self) -> bool:
@@ -150,14 +150,6 @@ class Run:
             read_how=self.models.pool.read_how if self.asks_model else (),
         )
 
-    def plan(self, made_by: ComponentVersions | None) -> Sequence[Job] | Plan:
-        """Return the conversations wanted; none if nobody makes any."""
-        if made_by is None:
-            return []
-        if self.branching is None:
-            return plan(self.experiment, self.scenario, made_by)
-        return branch_jobs(self.branching.prefixes, self.experiment, self.scenario, made_by)
-
     async def hold(self, jobs: Sequence[Job] | Plan, journals: Journals) -> None:
         """Hold and judge what the folder lacks; call it within `working`, as often as needed.
 
@@ -170,7 +162,7 @@ class Run:
             ReplayMiss: the recording lacks an answer.
         """
         executor: Executor = self.workers or LocalExecutor(self.participants)
-        await execute(self.participants, jobs, self.folder, self.progress, journals, executor)
+        await execute(self.participants.detectors, jobs, self.folder, self.progress, journals, executor)
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
@@ -236,13 +228,13 @@ async def run_experiment(
         OperationalError: server, endpoint or disk failed.
     """
     folder.refuse_recording(settings.record)
-    experiment = ensure_model(experiment)
     chats = None if simulate else load_imported_scenario(folder)
     scenario, planted = load_attacked(experiment) if chats is None else (chats, None)
     if branching is not None:
         branching.require_other(folder)
     elif simulate:
         check_plan(experiment, scenario)
+    experiment = ensure_model(experiment)
     if words is not None:
         require_components_named(words, experiment, simulate)
     async with open_models(experiment, settings) as models, start_workers(settings, experiment) as workers:
@@ -257,16 +249,17 @@ async def run_experiment(
             journals = _read_journals(folder, settings.fresh, simulate)
             await run.serve()
             provenance = run.describe_provenance()
-            jobs = run.plan(provenance.made_by)
+            made_by = provenance.made_by
+            jobs = [] if made_by is None else plan(experiment, scenario, made_by, branching)
             if not settings.fresh:
                 provenance.warn_of_changes(folder, journals)
             provenance.write(folder, settings.fresh, branching.free if branching else None)
             async with run.working():
                 counting = journals.of(folder.read_makers())
-                if strategy is None or provenance.made_by is None:
+                if strategy is None or made_by is None:
                     await run.hold(jobs, counting)
                 else:
-                    await strategy(run, provenance.made_by, counting)
+                    await strategy(run, made_by, counting)
             if any(bot.kind == GUARDED for bot in experiment.chatbots):
                 write_guard_log(folder)
     return scenario
@@ -295,7 +288,6 @@ def build_run(
     )
     bots = experiment.chatbots if simulate else ()
     chatbots = {bot.name: participants.make_sample_chatbot(bot) for bot in bots}
-    progress = ProgressBars(max_turns, len(participants.detectors), models.settings.quiet)
     return Run(
         experiment,
         scenario,
@@ -303,7 +295,6 @@ def build_run(
         models,
         participants,
         chatbots,
-        progress,
         simulate,
         judge,
         planted,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from hallulab.agents.models.model import DEFAULT_MODEL
+from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.agents.users.personas import draw_manner
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
@@ -68,14 +68,6 @@ def enumerate_users(experiment: Experiment, scenario: Scenario) -> Iterator[tupl
         left -= len(drawn)
 
 
-def reply_settings(experiment: Experiment) -> dict[str, Any]:
-    """Return the settings that decide replies and belong to no chatbot."""
-    return {
-        "reply_tokens": experiment.reply_tokens,
-        "retrieval": [experiment.top_k, experiment.embedding_model],
-    }
-
-
 def get_model_name(experiment: Experiment, role: str) -> str:
     """Return the served name of the model that plays `role` (`chatbot` or `detector`)."""
     return experiment.served_name(experiment.roles.get(role, DEFAULT_MODEL))
@@ -99,3 +91,16 @@ def choose_language(experiment: Experiment, scenario: Scenario) -> str | None:
     """Return the language that users write: the experiment's, else the pack's; None: English."""
     chosen = experiment.language or scenario.language
     return None if chosen == ENGLISH else chosen
+
+
+def ensure_model(experiment: Experiment) -> Experiment:
+    """Return the experiment with a model: its own, or the default one if hallulab serves it.
+
+    Raises:
+        UsageError: an endpoint is given but not the model's name.
+    """
+    if experiment.model is not None:
+        return experiment
+    if experiment.base_url is not None:
+        raise UsageError(f"name the model that {experiment.base_url} serves with --model.")
+    return experiment.model_copy(update={"model": DEFAULT_CPU_MODEL})

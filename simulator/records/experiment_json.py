@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -17,6 +17,7 @@ from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_text
 from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.text.wording import format_count
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import describe
@@ -60,6 +61,26 @@ class ComponentVersions(Frozen):
         """Return the `Conversation.version` of their conversations with a chatbot."""
         return f"{self.user}-{self.chatbots[chatbot]}"
 
+    def describe_stale(self, conversations: Sequence[ConversationHeader]) -> list[str]:
+        """Return a sentence for each chatbot with conversations of other makers, with what has changed."""
+        sentences = []
+        for name in sorted({conversation.chatbot for conversation in conversations}):
+            stale = [one for one in conversations if one.chatbot == name and not self.made(one)]
+            if not stale:
+                continue
+            users = {one.version.partition("-")[0] for one in stale}
+            changed = (
+                f"chatbot {name}" if users == {self.user} else "the simulated user or how conversations go"
+            )
+            if users == {""}:  # hallulab did not write versions yet
+                changed = "hallulab"
+            number, count = format_count(len(stale), "conversation"), "counts" if len(stale) == 1 else "count"
+            sentences.append(
+                f"{changed} has changed: {number} with {name} from before no longer {count}, and what is asked "
+                "for is run again."
+            )
+        return sentences
+
 
 class Sources(Frozen):
     """What a run's conversations are made of: `sources` in `experiment.json`."""
@@ -70,12 +91,6 @@ class Sources(Frozen):
     """Chatbot → prompt file → its version; those of other people's chatbots are not known."""
     documents: dict[str, str] = Field(default_factory=dict)
     """Document of the pack, with what an attack put there → hash of it."""
-
-    def joining(self, earlier: Sources | None) -> Sources:
-        """Return these with the chatbots that took part earlier and do not now."""
-        if earlier is None:
-            return self
-        return self.model_copy(update={"chatbots": {**earlier.chatbots, **self.chatbots}})
 
 
 class BranchedFrom(Frozen):

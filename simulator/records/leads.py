@@ -147,8 +147,9 @@ def require_models_named(words: UserWords, experiment: Experiment, chatbots: boo
 
     Arguments and errors as of `require_components_named`.
     """
+    leads = list_leads(experiment)
     words.require(experiment, list_asked(experiment, chatbots))
-    _require_named(words, list_leads(experiment), chatbots)
+    _require_named(words, leads, chatbots)
 
 
 def _require_named(words: UserWords, leads: Sequence[Lead], chatbots: bool) -> None:

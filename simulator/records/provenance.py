@@ -28,7 +28,6 @@ from hallulab.scenarios.attacks.attack import AttackRecord, hash_attack
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.records.choices import (
     choose_language,
     compute_scenario_version,
@@ -40,7 +39,6 @@ from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_json import (
     BranchedFrom,
     ComponentVersions,
-    ConversationHeader,
     SavedExperiment,
     Sources,
 )
@@ -117,7 +115,10 @@ class Provenance:
             update["seeds"] = tuple(sorted({*earlier, *enumerate_seeds(self.experiment, self.scenario)}))
             update["made_by"] = self.made_by.joining(before.made_by)
             sources = describe_sources(self.experiment, self.scenario, self.branched_from is not None)
-            update["sources"] = sources.joining(before.sources)
+            if before.sources is not None:  # chatbots that took part earlier and do not now stay
+                known = {**before.sources.chatbots, **sources.chatbots}
+                sources = sources.model_copy(update={"chatbots": known})
+            update["sources"] = sources
             planted = self.planted
             if planted is not None and before.planted is not None:
                 instructions = {**before.planted.instructions, **planted.instructions}
@@ -164,7 +165,7 @@ class Provenance:
             return
         if self.made_by is not None:
             now = self.made_by.joining(saved.made_by)
-            for sentence in describe_stale(journals.of(saved.made_by).heads, now):
+            for sentence in now.describe_stale(journals.of(saved.made_by).heads):
                 _log.warning(sentence)
         for detector in self.detectors:
             before = saved.detectors.get(detector.name)
@@ -298,24 +299,6 @@ def _iterate_texts(options: Mapping[str, Any], within: str = "") -> Iterator[tup
             yield f"{within}{name}", value
         elif isinstance(value, Mapping):
             yield from _iterate_texts(value, f"{within}{name}.")
-
-
-def describe_stale(held: Sequence[ConversationHeader], now: ComponentVersions) -> list[str]:
-    """Return a sentence for each chatbot whose conversations have other makers now, with what has changed."""
-    sentences = []
-    for name in sorted({conversation.chatbot for conversation in held}):
-        stale = [one for one in held if one.chatbot == name and not now.made(one)]
-        if not stale:
-            continue
-        users = {one.version.partition("-")[0] for one in stale}
-        changed = f"chatbot {name}" if users == {now.user} else "the simulated user or how conversations go"
-        if users == {""}:
-            changed = "hallulab"
-        sentences.append(
-            f"{changed} has changed: {format_count(len(stale), 'conversation')} with {name} from before no "
-            f"longer {'counts' if len(stale) == 1 else 'count'}, and what is asked for is run again."
-        )
-    return sentences
 
 
 def describe_sources(experiment: Experiment, scenario: Scenario, branched: bool = False) -> Sources:

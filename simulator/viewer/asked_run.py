@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error
 from hallulab.scenarios.text.wording import format_count
-from hallulab.simulator.engine.models import ensure_model
 from hallulab.simulator.engine.plan import load_attacked, plan
+from hallulab.simulator.records.choices import ensure_model
 from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.recipients import Recipient, list_recipients, list_unnamed

@@ -15,8 +15,9 @@ from hallulab.simulator.chat.command import load_live_experiment
 from hallulab.simulator.chat.drafts import ReplyDraft
 from hallulab.simulator.chat.live import LiveChat, ReplyFailed, begin_chat
 from hallulab.simulator.engine.conversation import build_ended_conversation
-from hallulab.simulator.engine.models import RunSettings, ensure_model
+from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.options.groups import ModelOptions
+from hallulab.simulator.records.choices import ensure_model
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.viewer.conversation import ShownTurn, show_turns
 from hallulab.simulator.viewer.lent_runs import LentRuns

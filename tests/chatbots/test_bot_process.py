@@ -23,10 +23,10 @@ from hallulab.chatbots.bot_process import WORKER
 from hallulab.chatbots.protocol import Chatbot
 from hallulab.chatbots.registry import make_chatbot
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.engine.execution import execute
 from hallulab.simulator.records.experiment import Component
 from hallulab.simulator.records.folder import RunFolder
 from tests.chatbots.stage import ASKED, stage
+from tests.simulator.engine.cast import execute
 from tests.simulator.engine.test_execution import Listener, cast, job
 
 ROOT = Path(__file__).parents[2]

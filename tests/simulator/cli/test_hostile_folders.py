@@ -18,13 +18,13 @@ from hallulab.detectors.lexical.detector import LexicalDetector
 from hallulab.scenarios.text.chunking import split_into_chunks
 from hallulab.scenarios.text.spans import split_sentences, split_words
 from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
-from hallulab.simulator.engine.execution import ProgressBars, execute, freeze_long_lived_objects
+from hallulab.simulator.engine.execution import ProgressBars, freeze_long_lived_objects
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
 from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation, scored
 from tests.simulator.command_line import Ended
-from tests.simulator.engine.cast import Cast
+from tests.simulator.engine.cast import Cast, execute
 
 Hallulab = Callable[..., Ended]
 

@@ -9,10 +9,14 @@ from hallulab.chatbots.evidence import EvidenceSource
 from hallulab.chatbots.protocol import Chatbot
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.transcript import Retriever
+from hallulab.simulator.engine import execution
 from hallulab.simulator.engine.conversation import User
+from hallulab.simulator.engine.execution import Observer
+from hallulab.simulator.engine.executors import LocalExecutor
 from hallulab.simulator.engine.participants import Participants
 from hallulab.simulator.engine.plan import Job
 from hallulab.simulator.records.experiment import Component, Experiment
+from hallulab.simulator.records.folder import RunFolder
 
 
 class Cast(Participants):
@@ -47,3 +51,12 @@ class Cast(Participants):
 
     def _build_chatbot(self, bot: Component, seed: int, conversation: str, searches: Retriever) -> Chatbot:
         return self._build(bot, seed, conversation)
+
+
+async def execute(
+    participants: Participants, jobs: Sequence[Job], folder: RunFolder, observer: Observer
+) -> None:
+    """Hold and judge in this process what a folder lacks."""
+    executor = LocalExecutor(participants)
+    journals = folder.read_journals()
+    await execution.execute(participants.detectors, jobs, folder, observer, journals, executor)

@@ -9,13 +9,13 @@ from typing import Any
 from hallulab.chatbots.protocol import Reply
 from hallulab.scenarios.transcript import Conversation, Message
 from hallulab.simulator.engine.conversation import GivenMessage, converse
-from hallulab.simulator.engine.execution import execute
 from hallulab.simulator.engine.plan import Job, PrefixSource, branch_jobs
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.experiment_json import ComponentVersions
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.provenance import identify_makers
 from tests.builders import branched, conversation
+from tests.simulator.engine.cast import execute
 from tests.simulator.engine.test_execution import Answerer, Judge, Listener, cast
 from tests.simulator.engine.test_plan import scenario
 

@@ -18,10 +18,10 @@ from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Judgement, Message
 from hallulab.simulator.bench.evaluate import evaluate
-from hallulab.simulator.engine.execution import execute
 from hallulab.simulator.records.folder import RunFolder
 from tests.builders import labelled
 from tests.chatbots.stage import stage
+from tests.simulator.engine.cast import execute
 from tests.simulator.engine.test_execution import Answerer, Judge, Listener, bot, cast, job
 
 

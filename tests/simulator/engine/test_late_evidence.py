@@ -11,11 +11,11 @@ from hallulab.chatbots.evidence import EvidenceSource, lacks_evidence, leave_evi
 from hallulab.chatbots.protocol import Reply
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.transcript import Message, Passage
-from hallulab.simulator.engine.execution import execute
 from hallulab.simulator.engine.participants import Participants
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer.index import RunIndex
 from tests.chatbots.stage import HOURS, Shelf
+from tests.simulator.engine.cast import execute
 from tests.simulator.engine.test_execution import Judge, Listener, cast, job
 
 

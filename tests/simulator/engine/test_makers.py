@@ -9,7 +9,7 @@ from hallulab.detectors.registry import make_detector
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.experiment_json import ComponentVersions
-from hallulab.simulator.records.provenance import describe_stale, identify_makers, list_asked_models
+from hallulab.simulator.records.provenance import identify_makers, list_asked_models
 from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation
 from tests.edited_code import Edit
@@ -133,7 +133,7 @@ NOW = ComponentVersions(user="u2", chatbots={"vanilla": "v2", "editor": "e1"})
 def test_what_has_changed_is_reported(chatbot: str, version: str, said: list[str]) -> None:
     held = conversation("c", ["Yes."], chatbot).model_copy(update={"version": version})
     end = " from before no longer counts, and what is asked for is run again."
-    assert describe_stale([held], NOW) == [sentence + end for sentence in said]
+    assert NOW.describe_stale([held]) == [sentence + end for sentence in said]
 
 
 def test_who_took_part_before_stays_known() -> None:
