@@ -1,4 +1,4 @@
-"""What `hallulab run`, `simulate`, `detect` and `branch` do, up to the report."""
+"""The work of `hallulab run`, `simulate`, `detect` and `branch`, up to the report."""
 
 from __future__ import annotations
 
@@ -219,8 +219,8 @@ def load_saved_experiment(
     own = {name: value for name, value in flags.items() if value is not None}
     values = put_over(values, own)
     theirs = config is not None and find_run_folder(config) is not None
-    told = {} if theirs else {name: given[name] for name in given.keys() - {"until_decided"}}
-    words = UserWords(load_unchecked(None, put_over(told, own)), run.experiment)
+    named = {} if theirs else {name: given[name] for name in given.keys() - {"until_decided"}}
+    words = UserWords(load_unchecked(None, put_over(named, own)), run.experiment)
     if chatbots is not None:
         known = {bot["name"]: bot for bot in values["chatbots"]}
         values["chatbots"] = [known.get(name, name) for name in chatbots]

@@ -136,7 +136,7 @@ class JournalIndex:
 
 
 class Backlog:
-    """What a run folder lacks: conversations to hold, and turns of held ones to judge.
+    """Work that a run folder lacks: conversations to hold, and turns to judge.
 
     Args:
         jobs: the conversations wanted.
@@ -200,7 +200,7 @@ class Backlog:
 
 
 class JournalWriter:
-    """Appends to the journals of a run folder; nobody else writes them.
+    """Appends to the journals of a run folder; no other code writes them.
 
     Args:
         folder: the run.

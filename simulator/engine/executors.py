@@ -90,7 +90,7 @@ class WorkTask(Protocol[Emitted]):
         ...
 
     def fail(self, reason: str) -> Iterable[Emitted]:
-        """Yield failures for what is left, because nobody can do it."""
+        """Yield failures for what is left, because no worker can do it."""
         ...
 
 
@@ -123,7 +123,7 @@ async def perform_single(executor: TaskExecutor, task: WorkTask[Emitted]) -> Emi
 
 @dataclass(frozen=True)
 class ConversationTask:
-    """What a conversation lacks."""
+    """A conversation to hold or to judge, and the part of it that is missing."""
 
     job: Job | None
     """The conversation, to be held; None: it is held already."""
@@ -140,7 +140,7 @@ class ConversationTask:
 
     @property
     def key(self) -> ConversationKey:
-        """What identifies the conversation to be held: after a failed try, the next one."""
+        """Key of the conversation to be held: after a failed try, that of the next one."""
         assert self.job is not None
         key = self.job.key
         return key if self.known is None else replace(key, id=derive_next_try(self.known.id))
@@ -313,7 +313,7 @@ class ConversationWork:
     """Whether replies are judged."""
     max_turns: int
     vectors: Mapping[str, bytes] | None = None
-    """The files of the documents' vectors, for machines that lack them; None: nobody may."""
+    """The files of the documents' vectors, for machines that lack them; None: no machine does."""
 
     def make_executor(
         self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
@@ -341,6 +341,6 @@ def place_vectors(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def read_vectors(folder: Path) -> dict[str, bytes] | None:
-    """Return the files of the documents' vectors by their names; None if nobody has made them."""
+    """Return the files of the documents' vectors by their names; None: there are none yet."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return {path.relative_to(folder).as_posix(): read_file(path) for path in files} or None

@@ -61,7 +61,7 @@ class RunSettings:
     ray: str | None = None
     """Address of the Ray cluster whose actors do the work, or `local`; None: no cluster."""
     ray_resources: tuple[str, ...] = ()
-    """What each actor takes, as NAME=AMOUNT."""
+    """Resources of each actor, as NAME=AMOUNT."""
     prepare_worker: Callable[[], None] | None = None
     """Called first in each worker process; for tests and measurements."""
 
@@ -232,7 +232,7 @@ async def serve_models(
     """Serve the models that have no address, check that all answer, and yield the revision served.
 
     Args:
-        needed: False if nobody asks a model; then nothing is started or checked.
+        needed: False if no model is asked; then nothing is started or checked.
         waves: asks the models in waves later; None: they are asked one by one.
         asked: names of the models that are asked; None: all.
 

@@ -211,10 +211,10 @@ class PrefixSource:
     conversations: Sequence[Conversation]
     """These conversations; no two have the same persona and seed."""
     turns: frozenset[int] | None
-    """Turns that are held anew; None: all."""
+    """Turns that are repeated; None: all."""
 
     def branches(self) -> list[tuple[Conversation, Turn]]:
-        """Return the turns that are held anew, each with its conversation."""
+        """Return the turns that are repeated, each with its conversation."""
         return [
             (conversation, turn)
             for conversation in self.conversations
@@ -284,9 +284,9 @@ class Branching:
 
     run: Path
     prefixes: PrefixSource
-    """The turns that are held anew."""
+    """The turns that are repeated."""
     free: Journals
-    """What all its chatbots said to the same personas with the same seeds, and the verdicts on it."""
+    """Conversations of all its chatbots with the same personas and seeds, and the verdicts on them."""
 
     def saved(self) -> BranchedFrom:
         """Return what `experiment.json` says of it."""
@@ -294,7 +294,7 @@ class Branching:
 
     @property
     def identity(self) -> dict[str, str]:
-        """What must not change while a folder with branches grows."""
+        """Values that must not change while a folder with branches grows."""
         return self.prefixes.identity()
 
     def require_other(self, folder: RunFolder) -> None:
@@ -304,7 +304,7 @@ class Branching:
 
 
 def find_branching(folder: RunFolder, chatbot: str | None, turns: Collection[int] | None) -> Branching:
-    """Find the turns of one chatbot's conversations that are held anew.
+    """Find the turns of one chatbot's conversations that are repeated.
 
     One chatbot's, because every chatbot then answers after each history once: another chatbot's conversations
     with the same personas begin with the same messages.

@@ -35,7 +35,7 @@ class RepliesJudged:
     judgements: tuple[Judgement, ...]
     """One a reply, in their order."""
     seconds: float | None
-    """What judging them took where it was done, without the way there; None: nobody could."""
+    """Time of judging them where it was done, without the way there; None: no worker could."""
 
 
 @dataclass(frozen=True)
@@ -225,8 +225,8 @@ def _read_view(number: int, given: Any) -> TurnView:
         return ViewInput.model_validate(_rename(dict(given))).view()
     except AmbiguousNameError as error:
         ours = next(name for name, field in _FIELDS.items() if field == error.field)
-        told = error.describe(error.names, ours)
-        raise UsageError(f"judge: item {number} of `views`: {told} Call that one `{ours}`.") from error
+        sentence = error.describe(error.names, ours)
+        raise UsageError(f"judge: item {number} of `views`: {sentence} Call that one `{ours}`.") from error
     except ValidationError as error:
         first = choose_main_error(error)
         field = ".".join(str(part) for part in first["loc"])

@@ -32,7 +32,8 @@ from hallulab.simulator.records.experiment import Experiment
 class Pipe:
     """Sends objects in both directions between a worker and the process that started it.
 
-    Both are ours, and nobody else can write to it, so what is sent may be pickled. Several threads may send.
+    Both are ours, and no other process can write to it, so what is sent may be pickled. Several threads may
+    send.
 
     Args:
         descriptor: of a stream socket.
@@ -43,7 +44,7 @@ class Pipe:
         self._sending = threading.Lock()
 
     def send(self, message: Any) -> None:
-        """Send an object. If nobody is at the other end any more, who receives hears that."""
+        """Send an object. If the other end is closed, the one who receives finds out."""
         with self._sending, suppress(OSError):
             self._connection.send(message)
 
@@ -60,7 +61,7 @@ class Pipe:
 
 
 def main(descriptor: int, libraries: Sequence[str]) -> None:
-    """Perform tasks until the pipe ends, or until told to end.
+    """Perform tasks until the pipe ends, or until a message ends it.
 
     Args:
         descriptor: of the socket to the process that started this one.
@@ -80,7 +81,7 @@ class DriverLine(Protocol):
 
 
 def serve(line: DriverLine, libraries: Sequence[str]) -> None:
-    """Perform tasks until the line ends, or until told to end, in an event loop of its own.
+    """Perform tasks until the line ends, or until a message ends it, in an event loop of its own.
 
     Args:
         line: where they come from.
@@ -158,11 +159,11 @@ class _WorkerMain:
             for message in messages:
                 if message is None:
                     break
-                name, *told = message
+                name, *parts = message
                 if name == "kept":
-                    self._kept.put(*told)
+                    self._kept.put(*parts)
                 else:
-                    loop.call_soon_threadsafe(self._tasks.put_nowait, tuple(told))
+                    loop.call_soon_threadsafe(self._tasks.put_nowait, tuple(parts))
             self._kept.put(None)
             with suppress(RuntimeError):  # the loop has ended by itself
                 loop.call_soon_threadsafe(self._tasks.put_nowait, None)

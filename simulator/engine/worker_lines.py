@@ -80,7 +80,7 @@ class ProcessLine:
 
 
 _ENDED = object()
-"""What an actor's worker says last, within the actor."""
+"""Last message of an actor's worker, within the actor."""
 
 
 def share(message: Any) -> Any:

@@ -35,7 +35,7 @@ PAUSES_S = (1.0, 5.0, 20.0)
 know that a machine is gone."""
 
 _LEAVE_S = 10.0
-"""Seconds in which a worker must have ended after it was told to."""
+"""Seconds in which a worker must have ended after it was asked to."""
 
 SLOW_TO_SEARCH = ("lancedb",)
 """Libraries that are imported at the first search, which stops all conversations of a process for seconds."""
@@ -45,7 +45,7 @@ class WorkerLine(Protocol):
     """Connects this process with a worker that it has started."""
 
     def send(self, message: Any) -> None:
-        """Send an object. If nobody is at the other end any more, who receives hears that."""
+        """Send an object. If the other end is closed, the one who receives finds out."""
 
     def __iter__(self) -> Iterator[Any]:
         """Yield what the worker sends until it has ended. Blocks."""
@@ -107,7 +107,7 @@ class WorkerExecutor:
         self.read_how: list[ReadHow] = []
         """How the models were read by workers that have ended."""
         self.reached: list[Sequence[ReachedLimit]] = []
-        """What the limits of workers that have ended had come to, where they are adaptive."""
+        """Limits that workers which have ended had reached, where they are adaptive."""
         self._left: Counter[int] = Counter()
         """Tasks of each group that have not ended."""
 
@@ -142,7 +142,7 @@ class WorkerExecutor:
         await self.leave()
 
     async def leave(self) -> None:
-        """Wait until all have ended, and have told what they asked of each endpoint."""
+        """Wait until all have ended, and have reported how each endpoint answered."""
         for slot in self._slots:
             slot.worker.leave()
         await asyncio.gather(*(asyncio.to_thread(slot.worker.end) for slot in self._slots))
@@ -172,7 +172,7 @@ class WorkerExecutor:
                 del self._left[task.group], self._groups[task.group]
 
     async def _let_begin(self, slot: _WorkerSlot) -> None:
-        """Wait until the worker of a slot can begin. One that ends before is replaced: nobody's fault.
+        """Wait until the worker of a slot can begin. One that ends before is replaced.
 
         Raises:
             OperationalError: the workers of all slots ended before they could begin, so the next ones cannot
@@ -300,13 +300,13 @@ class _Worker:
             del self._tasks[number]
 
     def _listen(self) -> None:
-        """Hear the worker until it has ended."""
+        """Read the worker's messages until it has ended."""
         with suppress(RuntimeError):  # a worker that was replaced may end after the loop has
-            for name, *told in self._line:
-                self._loop.call_soon_threadsafe(self._heard, name, *told)
+            for name, *parts in self._line:
+                self._loop.call_soon_threadsafe(self._receive, name, *parts)
             self._loop.call_soon_threadsafe(self._end_with, _WorkerExited(self._line.explain_end()))
 
-    def _heard(self, name: str, *told: Any) -> None:
+    def _receive(self, name: str, *parts: Any) -> None:
         """Do what a message asks for; what cannot be written ends the run."""
         try:
             match name:
@@ -314,27 +314,27 @@ class _Worker:
                     self.could_begin = True
                     self._ready.set_result(None)
                 case "failed":
-                    self._end_with(*told)
+                    self._end_with(*parts)
                 case "reached":
-                    self._reached.append(*told)
+                    self._reached.append(*parts)
                 case "read":
-                    self._read_how.extend(*told)
+                    self._read_how.extend(*parts)
                 case "asked":
-                    self._count(*told)
+                    self._count(*parts)
                 case "record":
-                    self._record(*told)
+                    self._record(*parts)
                 case "warned":
-                    logger, text = told
+                    logger, text = parts
                     logging.getLogger(logger).warning("%s", text)
                 case "event":
-                    self._pass_on(*told)
+                    self._pass_on(*parts)
                 case "done":
-                    self._finish(*told)
+                    self._finish(*parts)
         except (HallulabError, OSError) as error:
             self._end_with(error)
 
     def _pass_on(self, number: int, event: Any) -> None:
-        """Pass on an event of a task, unless nobody waits for it any more."""
+        """Pass on an event of a task, unless it is not awaited any more."""
         if number in self._tasks:
             task, _ = self._tasks[number]
             task.emit(event)
@@ -355,7 +355,7 @@ class _Worker:
         for future in waiting:
             if not future.done():
                 future.set_exception(self.gone)
-        self._ready.exception()  # heard, even if nobody waits for it
+        self._ready.exception()  # retrieved, also where no task awaits it
 
     def _record(self, kind: str, key: str, answer: Any) -> None:
         """Keep an answer; the worker waits for the one that counts, the first one to a key."""

@@ -54,7 +54,7 @@ class Component(Frozen):
     """
 
     name: str = Field(pattern=NAME)
-    """What the report calls it."""
+    """Its name in the report."""
     kind: str
     """The name it is registered under."""
     options: dict[str, Any] = Field(default_factory=dict)
@@ -140,7 +140,7 @@ class Experiment(Frozen):
     base_urls: Annotated[tuple[BaseUrl, ...], LeadsTo("address")] = ()
     """Several endpoints that serve it, in place of `base_url`, which is then the first of them."""
     endpoint_limits: Limits | None = None
-    """What each of these endpoints is asked at most; None: `concurrency` alone is the limit."""
+    """Limits of each of these endpoints; None: `concurrency` alone is the limit."""
     api_key_env: Annotated[str | None, LeadsTo("variable")] = None
     """Environment variable with the endpoint's key; `none`: no key is sent."""
     extra: Extra = Field(default_factory=dict)
@@ -185,7 +185,7 @@ class Experiment(Frozen):
     top_k: int = Field(default=4, ge=1)
     """Passages retrieved for a query (HalluDetect section 4.1)."""
     attack: Attack | None = None
-    """What is done to documents and users; None: nothing."""
+    """Attack on documents and users; None: there is none."""
     embedding_model: Annotated[str, LeadsTo("embedding")] = "all-minilm-l6-v2"
     """Catalogue name, path or hub name of a sentence-transformers model."""
     concurrency: Concurrency = Field(default_factory=lambda known: choose_concurrency(known))
@@ -196,11 +196,11 @@ class Experiment(Frozen):
     """How often a model is asked for a decision if its endpoint gives no log-probabilities. Once: the printed
     word counts. Several times: its share counts."""
     until_decided: MaybeUntilDecided = None
-    """Personas are drawn in batches until the chatbots are told apart
+    """Personas are drawn in batches until it is decided which chatbots differ
     (`hallulab.simulator.decide.run`); None: all are taken. `true` is all defaults."""
     prices: dict[str, Price] = Field(default_factory=dict)
     """Model, by the name it is served under → what a million of its tokens cost, in any one currency. The
-    report and `--estimate` then tell money; of a model without a price they say that it is unknown."""
+    report and `--estimate` then show money; of a model without a price they say that it is unknown."""
     timed: bool = True
     """Whether the seconds of calls are kept. Else they are 0, and runs of a script are equal to the byte."""
     _places: tuple[tuple[Component, str], ...] = PrivateAttr(default=())

@@ -18,16 +18,16 @@ CEILING = 3.0
 """A margin is below this, the largest HPT of a persona that counts (`hallulab.simulator.decide.sequence`)."""
 
 BATCH = 4
-"""Personas of a batch. After each, it is seen whether the chatbots are told apart."""
+"""Personas of a batch. After each, the chatbots are compared."""
 
 Unit = Literal["personas", "tokens", "minutes"]
-"""What a budget counts."""
+"""Unit of a budget."""
 
 _BUDGET = re.compile(r"\s*([1-9][0-9]{0,11})\s*(personas|tokens|minutes)\s*")
 
 
 class Budget(Frozen):
-    """What a run may use at most; it ends behind the batch that comes there.
+    """The most that a run may use; it ends behind the batch that reaches it.
 
     >>> read_budget("40 personas")
     Budget(amount=40, unit='personas')
@@ -36,7 +36,7 @@ class Budget(Frozen):
     amount: int = Field(ge=1)
     """The number."""
     unit: Unit
-    """What it counts. Personas are those that every chatbot left talked to; tokens are those of all calls, as
+    """Its unit. Personas are those that every chatbot left talked to; tokens are those of all calls, as
     the report adds them up; minutes are those of the batches, over all calls of the command."""
 
     def __str__(self) -> str:
@@ -59,12 +59,12 @@ def read_budget(text: str) -> Budget:
 
 
 class UntilDecided(Frozen):
-    """When a run ends that goes on until its chatbots are told apart."""
+    """When a run ends that goes on until its chatbots are significantly different, or alike."""
 
     margin: float = Field(default=DEFAULT_MARGIN, gt=0, lt=CEILING)
     """Hallucinations a turn; chatbots that differ by less are alike."""
     budget: Budget | None = None
-    """What it may use; None: all personas that the experiment selects."""
+    """The most that it may use; None: all personas that the experiment selects."""
     keep_all: bool = False
     """Whether chatbots that are clearly worse go on talking."""
 
@@ -104,11 +104,11 @@ def require_decidable(chatbots: int, detectors: int, count: int | None) -> None:
 
     Args:
         chatbots: how many it has.
-        detectors: likewise.
+        detectors: how many it has.
         count: its field.
 
     Raises:
-        ValueError: there is nothing to tell apart or nobody who judges, or users are drawn otherwise.
+        ValueError: there is one chatbot or no detector, or users are drawn otherwise.
     """
     if chatbots < 2:
         raise ValueError("`until_decided` tells chatbots apart; give at least two")

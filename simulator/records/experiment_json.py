@@ -24,7 +24,7 @@ from hallulab.simulator.records.experiment_file import describe
 
 
 class ConversationHeader(Protocol):
-    """What of a conversation says who made it."""
+    """Part of a conversation that says who made it."""
 
     @property
     def chatbot(self) -> str:
@@ -76,14 +76,14 @@ class ComponentVersions(Frozen):
                 changed = "hallulab"
             number, count = format_count(len(stale), "conversation"), "counts" if len(stale) == 1 else "count"
             sentences.append(
-                f"{changed} has changed: {number} with {name} from before no longer {count}, and what is asked "
-                "for is run again."
+                f"{changed} has changed: {number} with {name} from before no longer {count}, and what is "
+                "asked for is run again."
             )
         return sentences
 
 
 class Sources(Frozen):
-    """What a run's conversations are made of: `sources` in `experiment.json`."""
+    """Prompt files and documents of a run's conversations: `sources` in `experiment.json`."""
 
     user: dict[str, str] = Field(default_factory=dict)
     """Prompt file of the simulated user → its version (`Prompt.version`)."""
@@ -111,7 +111,7 @@ class Imported(Frozen):
     """It, as it was given."""
     format: str
     taken: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
-    """What was looked for → the names in the file that were taken for it."""
+    """Field → the names in the file that were taken for it."""
     unread: tuple[str, ...] = ()
     """Names in the file that were not read."""
     notes: tuple[str, ...] = ()
@@ -167,13 +167,13 @@ class SavedExperiment(Frozen):
     read_how: tuple[ReadHow, ...] = ()
     """How the models' answers were read."""
     endpoints: tuple[Answered, ...] = ()
-    """What each of several endpoints did; empty: there was one."""
+    """Answers of each of several endpoints; empty: there was one."""
     made_by: ComponentVersions | None = None
     """Versions of the user and the chatbots that make the conversations; None: not known."""
     sources: Sources | None = None
     """The prompt files and documents that the conversations are made of; None: not known."""
     planted: AttackRecord | None = None
-    """What an attack put into the scenario; None without one."""
+    """Record of the attack; None without one."""
     imported: Imported | None = None
     """Where the conversations were imported from; None: they were not."""
     live: HeldLive | None = None

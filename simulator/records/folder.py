@@ -55,7 +55,7 @@ class RunFolder:
         self.tables = tuple(path / f"{name}.parquet" for name in ("turns", "verdicts", "spans"))
         """Parquet tables of `hallulab compact`."""
         self.annotations = path / "annotations.jsonl"
-        """What annotators found in its replies. It is theirs: lines are added at its end when they ask for it
+        """Labels of annotators. The file is theirs: lines are added at its end when they ask for it
         (`hallulab annotate --add`, `hallulab view`), and none is changed or deleted."""
         self.marks = path / "annotation-marks.jsonl"
         """The keys that they pressed in the viewer (`hallulab.simulator.annotate.marks`), likewise."""
@@ -63,7 +63,7 @@ class RunFolder:
         self.free_verdicts = path / "free-verdicts.jsonl"
         """Copies of the journals of the run that this one branches off from; other runs have none."""
         self.waves = path / "batch"
-        """What models were asked in waves (`hallulab.agents.models.wave_files`)."""
+        """Requests to models in waves (`hallulab.agents.models.wave_files`)."""
         self.derived: tuple[Path, ...] = (
             self.report,
             self.table,

@@ -42,7 +42,7 @@ _AT_ONCE = 64
 
 @dataclass
 class ImportCounts:
-    """What an import found."""
+    """Counts of an import."""
 
     conversations: int = 0
     turns: int = 0
@@ -51,7 +51,7 @@ class ImportCounts:
     searched: int = 0
     """Turns whose passages were searched in documents."""
     without_reply: int = 0
-    """Conversations left out because nobody replied."""
+    """Conversations left out because they have no reply."""
     chatbots: dict[str, None] = field(default_factory=dict, repr=False)
     seeds: set[int] = field(default_factory=set, repr=False)
 

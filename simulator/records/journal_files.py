@@ -160,7 +160,7 @@ class JournalFiles:
 
     Args:
         conversations: where the journal of conversations is, were it one file.
-        verdicts: likewise.
+        verdicts: where the journal of verdicts is, were it one file.
         in_shards: whether each is in shards.
         held: identifiers of the conversations that are there, and their personas; only shards ask for them.
 
@@ -201,7 +201,7 @@ class JournalFiles:
 
 
 MOST_DEAD_LINES = 1000
-"""Lines of ended conversations in the file, above which it is written anew; more if more lines are alive."""
+"""Lines of ended conversations in the file, above which it is rewritten; more if more lines are alive."""
 
 
 class TurnLine(Frozen):
@@ -232,12 +232,12 @@ def read_turns(path: Path, ended: Container[str] = ()) -> dict[str, list[Turn]]:
             continue
         turns = found.setdefault(line.conversation, [])
         if line.turn.index == 0:
-            turns.clear()  # a worker that died may have begun the conversation anew
+            turns.clear()  # a worker that died may have restarted the conversation
         if line.turn.index != len(turns):
             raise UsageError(
                 f"{path}, line {number}: field `turn.index`: turn {line.turn.index} follows {len(turns)} "
                 f"turns of conversation {line.conversation!r}. Delete the conversation's lines: it then "
-                "begins anew."
+                "starts over."
             )
         turns.append(line.turn)
     return found

@@ -65,7 +65,7 @@ class Provenance:
     verifying: Mapping[str, ClaimCheck | None] = field(default_factory=dict)
     """Name of a chatbot → how it verifies its claims; the other chatbots' entries stay."""
     planted: AttackRecord | None = None
-    """What the attack put into the scenario; None without one."""
+    """Record of the attack; None without one."""
     branched_from: BranchedFrom | None = None
     """The run that conversations branch off from; None: they begin at their beginning."""
     prefixes: Mapping[str, str] = field(default_factory=dict)

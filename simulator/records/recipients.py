@@ -153,10 +153,10 @@ def list_unnamed(recipients: Sequence[Recipient], named: Collection[Recipient]) 
 
 @dataclass(frozen=True)
 class UserWords:
-    """What the user has said of an experiment out of a run folder."""
+    """The user's own words about an experiment out of a run folder."""
 
-    told: Experiment
-    """What flags say, and an experiment file that lies in no run folder."""
+    given: Experiment
+    """Fields from flags, and from an experiment file that lies in no run folder."""
     source: Path
     """The file that says the rest."""
 
@@ -172,7 +172,7 @@ class UserWords:
         Raises:
             UsageError: the user has not named all, and nobody can be asked or says no.
         """
-        unnamed = list_unnamed(recipients, list_recipients(self.told))
+        unnamed = list_unnamed(recipients, list_recipients(self.given))
         remedy = _suggest_flags(experiment, unnamed) or _BY_FILE
         require_agreement(self.source, [one.describe() for one in unnamed], remedy)
 
@@ -221,17 +221,17 @@ def list_bot_endpoints(bot: Component) -> Iterator[Endpoint]:
     for _, _, options in _unfold("chatbot", bot.kind, bot.options):
         address, variable, headers = (options.get(name) for name in ("base_url", "api_key_env", "headers"))
         if isinstance(address, str):
-            told = (
+            sent = (
                 {str(name): str(value) for name, value in headers.items()}
                 if isinstance(headers, Mapping)
                 else {}
             )
             session = options.get("session")
             if isinstance(session, Mapping) and isinstance(session.get("header"), str):
-                told[session["header"]] = ""  # the conversation's id
+                sent[session["header"]] = ""  # the conversation's id
             query = options.get("query")
             settings = WireSettings.model_construct(
-                headers=told, query=query if isinstance(query, dict) else {}
+                headers=sent, query=query if isinstance(query, dict) else {}
             )
             yield Endpoint("", address, variable if isinstance(variable, str) else None, settings)
 
