@@ -126,7 +126,7 @@ class ModelWork:
     """How many processes share what endpoints are asked at most."""
 
     @asynccontextmanager
-    async def open(self, driver: Driver) -> AsyncIterator[TaskExecutor]:
+    async def start(self, driver: Driver) -> AsyncIterator[TaskExecutor]:
         """Open the models, and report at the end how they answered."""
         recording = Recording.knowing(self.known, driver.keep if self.recorded else None)
         limits = make_limits(self.experiment, recording, self.workers)
@@ -179,7 +179,7 @@ class _WorkerMain:
         gc.set_threshold(*config.collected_after)
         if config.prepare is not None:
             config.prepare()
-        async with config.work.open(self) as executor:
+        async with config.work.start(self) as executor:
             self.send(("ready",))
             with freeze_long_lived_objects():
                 await self._perform_all(executor)

@@ -68,10 +68,10 @@ class Driver(Protocol):
 
 
 class Work(Protocol):
-    """A kind of work, which is sent to a worker and opened there."""
+    """A kind of work, which is sent to a worker and started there."""
 
-    def open(self, driver: Driver) -> AbstractAsyncContextManager[TaskExecutor]:
-        """Open what performs the tasks, as long as the worker lives."""
+    def start(self, driver: Driver) -> AbstractAsyncContextManager[TaskExecutor]:
+        """Yield what performs the tasks, as long as the worker lives."""
         ...
 
 

@@ -102,7 +102,7 @@ class ShardWork:
     """Shards are counted (a `Work`)."""
 
     @asynccontextmanager
-    async def open(self, driver: Driver) -> AsyncIterator[ShardWork]:
+    async def start(self, driver: Driver) -> AsyncIterator[ShardWork]:
         """See `Work`."""
         yield self
 
