@@ -37,7 +37,7 @@ from hallulab.simulator.decide.sequence import (
     compute_growth,
 )
 from hallulab.simulator.metrics.hallucinations import Tally, count_verdicts, index_by_detector
-from hallulab.simulator.records.deciding import BATCH
+from hallulab.simulator.records.experiment_fields import BATCH
 from hallulab.simulator.records.folder import RunFolder
 
 EXPERIMENTS = 2_000

@@ -27,7 +27,7 @@ from hallulab.scenarios.packs.pack_files import PersonasFile, ScenarioFile
 from hallulab.simulator.bench.sweep import Sweep
 from hallulab.simulator.cli.main import app
 from hallulab.simulator.rag_trust.config import RagTrustConfig
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 
 SCHEMAS: Mapping[str, tuple[type[BaseModel], str]] = {
     "experiment": (Experiment, "an experiment file ([experiment.md](experiment.md))"),

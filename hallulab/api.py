@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hallulab.simulator.calibration.fit import CalibrationReport
     from hallulab.simulator.calibration.policy import PolicyFit
     from hallulab.simulator.planting.plant import Planting
-    from hallulab.simulator.records.config import Experiment
+    from hallulab.simulator.records.experiment import Experiment
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.export import ExportCounts
     from hallulab.simulator.report.selection import SelectionCounts
@@ -139,7 +139,8 @@ async def _hold(
 ) -> Run:
     from hallulab.simulator.decide.command import run_in_folder
     from hallulab.simulator.engine.models import RunSettings
-    from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
+    from hallulab.simulator.records.folder import RunFolder
+    from hallulab.simulator.records.outputs import name_folder_by_time
 
     settings = RunSettings.from_options(options, fresh, batch)
     folder = RunFolder(to_path(out) or name_folder_by_time())
@@ -178,7 +179,7 @@ def _resolve_experiment(
     Raises:
         UsageError: it is nothing of these, or a field is wrong.
     """
-    from hallulab.simulator.records.config import Experiment
+    from hallulab.simulator.records.experiment import Experiment
     from hallulab.simulator.records.experiment_file import load_experiment
 
     given = {name: value for name, value in fields.items() if value is not None}
@@ -210,7 +211,7 @@ async def _judge(options: JudgeOptions) -> list[Judgement]:
     the replies, each with the dialogue before it and its evidence: a `TurnView`, or a mapping with its
     fields. `detector` is a name, or a mapping with `name`, `kind` and `options`.
     """
-    from hallulab.simulator.engine.judging import judge_views
+    from hallulab.simulator.engine.replies import judge_views
     from hallulab.simulator.metrics.failures_counts import find_failed_judgements
 
     judgements = await judge_views(options)

@@ -41,7 +41,7 @@ ALLOWED = {
     "gzip.open(packed, 'rb')": "of an open file",
     "archive.open(member)": "a part of an archive",
     "webbrowser.open(listening.address)": "no file",
-    "self.waves.open(folder.waves, self.settings.fresh)": "no file",
+    "models.waves.open(self.folder.waves, models.settings.fresh)": "no file",
 }
 """Calls that stand elsewhere → the reason."""
 

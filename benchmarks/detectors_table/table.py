@@ -41,7 +41,8 @@ from hallulab.scenarios.text.wording import choose_noun, format_number, shorten_
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.notes import format_bound, render_raters_line
 from hallulab.simulator.engine.models import ensure_model
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.choices import ensure_model
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.show.columns import Column, build_decimal_format
 
 _LONGEST = "combined"

@@ -47,7 +47,7 @@ from hallulab.simulator.authoring.personas import (
     find_answering_passage,
 )
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from hallulab.simulator.engine.models import (
     open_recording,
     serve_models,
 )
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 
 
 @dataclass(frozen=True)

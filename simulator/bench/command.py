@@ -34,11 +34,11 @@ from hallulab.simulator.bench.sweep import Sweep, build_sweep_report, list_confi
 from hallulab.simulator.bench.tables import ROWS
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models, warn_of
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
-from hallulab.simulator.engine.replies import Jury, ReplyWork
-from hallulab.simulator.engine.staffing import configure_workers, start_workers
+from hallulab.simulator.engine.replies import ReplyJudge, ReplyWork
+from hallulab.simulator.engine.worker_lines import configure_workers, start_workers
 from hallulab.simulator.options.commands import BenchOptions, Gold
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.outputs import check_outputs
 from hallulab.simulator.show.columns import format_csv
@@ -87,7 +87,7 @@ async def run_bench(options: BenchOptions) -> Results:
         asks_model = is_model_needed(detectors)
         async with serve_models(pool, settings, asks_model):
             warn_of(detectors)
-            juries: Sequence[Sequence[Jury] | None] = [None] * len(rounds)
+            juries: Sequence[Sequence[ReplyJudge] | None] = [None] * len(rounds)
             if workers is not None:
                 # The first answer to a question counts for all workers, as it does in one process.
                 work = ReplyWork(tuple(rounds))
@@ -95,7 +95,7 @@ async def run_bench(options: BenchOptions) -> Results:
                 # Workers number the detectors through all rounds, as `ReplyWork` does.
                 numbers = itertools.count()
                 juries = [
-                    [Jury(workers, next(numbers), workers.number) for _ in one.detectors] for one in rounds
+                    [ReplyJudge(workers, next(numbers), workers.number) for _ in one.detectors] for one in rounds
                 ]
             made = [detectors, *(make_detectors(one, pool, {}) for one in rounds[1:])]
             found = [

@@ -18,7 +18,7 @@ from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Frozen, Judgement, Outcome, TurnView
-from hallulab.simulator.engine.replies import Jury, RepliesJudged, ReplyExecutor
+from hallulab.simulator.engine.replies import RepliesJudged, ReplyExecutor, ReplyJudge
 from hallulab.simulator.metrics.spending import sum_calls
 from hallulab.simulator.statistics.intervals import Rounded
 
@@ -63,7 +63,7 @@ async def evaluate(
     concurrency: int,
     on_judged: Callable[[int], object] = lambda number: None,
     train_s: float | None = None,
-    jury: Jury | None = None,
+    jury: ReplyJudge | None = None,
 ) -> Evaluation:
     """Judge every reply. A detector that raises has failed on that reply.
 
@@ -78,7 +78,7 @@ async def evaluate(
         OperationalError: a worker, the endpoint or the recording failed.
         ReplayMiss: the recording lacks an answer.
     """
-    jury = jury or Jury(ReplyExecutor([detector]))
+    jury = jury or ReplyJudge(ReplyExecutor([detector]))
     started = time.perf_counter()
     # Neighbours, which may share answers of models, stay in one part.
     ends = [len(replies) * number // jury.parts for number in range(jury.parts + 1)]
@@ -136,7 +136,7 @@ async def _judge_part(
     detector: Detector,
     replies: Sequence[LabelledReply],
     part: int,
-    jury: Jury,
+    jury: ReplyJudge,
     concurrency: int,
     on_judged: Callable[[int], object],
 ) -> list[RepliesJudged]:

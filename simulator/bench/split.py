@@ -15,7 +15,7 @@ from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import format_count, shorten_line
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate, join_folds
-from hallulab.simulator.engine.replies import Jury
+from hallulab.simulator.engine.replies import ReplyJudge
 
 SPLIT = "split"
 """Key of `meta` for the part of the data that a reply is in."""
@@ -146,7 +146,7 @@ class CrossValidation:
         """Detectors that use the model they come with, and why this data could not train them."""
 
     async def evaluate(
-        self, detectors: Sequence[Detector], seed: int, juries: Sequence[Jury] | None = None
+        self, detectors: Sequence[Detector], seed: int, juries: Sequence[ReplyJudge] | None = None
     ) -> list[Evaluation]:
         """Evaluate the detectors, and return the results in their order.
 
@@ -176,12 +176,12 @@ class CrossValidation:
         return [found[detector.name] for detector in detectors]
 
     async def _evaluate_once(
-        self, detector: Detector, judged: Callable[[int], object], jury: Jury | None
+        self, detector: Detector, judged: Callable[[int], object], jury: ReplyJudge | None
     ) -> Evaluation:
         return await evaluate(detector, self._tested, self._concurrency, judged, jury=jury)
 
     async def _evaluate_learner(
-        self, detector: TrainableDetector, seed: int, judged: Callable[[int], object], jury: Jury | None
+        self, detector: TrainableDetector, seed: int, judged: Callable[[int], object], jury: ReplyJudge | None
     ) -> Evaluation:
         evaluations: list[Evaluation] = []
         if not any(split.train for split, _ in self._parts):

@@ -41,7 +41,7 @@ from hallulab.simulator.options.commands import CalibrateOptions
 from hallulab.simulator.planting.command import plant_material
 from hallulab.simulator.planting.kinds import KINDS
 from hallulab.simulator.planting.material import Material, is_of_replies, load_material
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.statistics.detection import Booleans
 from hallulab.simulator.statistics.intervals import Floats, Rounded
 

@@ -44,7 +44,7 @@ from hallulab.simulator.options.groups import Chosen
 from hallulab.simulator.planting.command import plant_material
 from hallulab.simulator.planting.kinds import KINDS
 from hallulab.simulator.planting.material import Material, load_material, load_topic_thresholds
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.outputs import check_outputs
 from hallulab.simulator.statistics.intervals import Rounded

@@ -10,9 +10,8 @@ from pydantic import Field
 
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.records.config import Component, Experiment
-from hallulab.simulator.records.experiment_json import SavedExperiment
-from hallulab.simulator.records.sources import Sources
+from hallulab.simulator.records.experiment import Component, Experiment
+from hallulab.simulator.records.experiment_json import SavedExperiment, Sources
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}")
 """Texts that may stand in a baseline as they are: no path, no address."""

@@ -7,7 +7,7 @@ from hallulab.simulator.decide.run import hold_until_decided
 from hallulab.simulator.engine import command
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.options.commands import RunOptions, SimulateOptions
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 
 

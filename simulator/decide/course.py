@@ -13,7 +13,7 @@ from typing import Literal
 from hallulab.simulator.decide.decision import Decider, Standing, describe_decision
 from hallulab.simulator.decide.talks import Talks
 from hallulab.simulator.metrics.spending import sum_known
-from hallulab.simulator.records.deciding import BATCH, UntilDecided
+from hallulab.simulator.records.experiment_fields import BATCH, UntilDecided
 from hallulab.simulator.records.experiment_json import Drawn, SavedExperiment
 
 Ending = Literal["decided", "budget", "personas"]

@@ -15,36 +15,32 @@ from typing import Any
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.decide.course import Course, split_batches
 from hallulab.simulator.decide.talks import Talks
-from hallulab.simulator.engine.plan import plan, select_personas
-from hallulab.simulator.engine.request import RunRequest
-from hallulab.simulator.engine.stage import Performance
+from hallulab.simulator.engine.plan import plan
+from hallulab.simulator.engine.run import Run
 from hallulab.simulator.metrics.hallucinations import index_by_detector
-from hallulab.simulator.records.config import Experiment
-from hallulab.simulator.records.experiment_json import Drawn
+from hallulab.simulator.records.choices import select_personas
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_json import ComponentVersions, Drawn
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.records.makers import ComponentVersions
 
 
-async def hold_until_decided(
-    request: RunRequest, made_by: ComponentVersions, performance: Performance, journals: Journals
-) -> None:
+async def hold_until_decided(run: Run, made_by: ComponentVersions, journals: Journals) -> None:
     """Have conversations held and judged, batch by batch, until the chatbots are told apart.
 
     Args:
-        request: what is asked for.
+        run: what is asked for, and who takes part.
         made_by: who makes the conversations.
-        performance: holds and judges.
         journals: what the folder has that counts.
 
     Raises:
         UsageError: the budget is one of tokens, and no server reports any.
-        OperationalError, ReplayMiss: see `Performance.perform`.
+        OperationalError, ReplayMiss: see `Run.hold`.
     """
-    experiment, folder = request.experiment, performance.folder
+    experiment, folder = run.experiment, run.folder
     until = experiment.until_decided
     assert until is not None
-    pool = [persona.id for persona in select_personas(experiment, request.scenario)]
+    pool = [persona.id for persona in select_personas(experiment, run.scenario)]
     drawn = _read_drawn(folder)
     order = draw_order(pool, drawn.personas, experiment.seed)
     course = Course(until, [bot.name for bot in experiment.chatbots], len(order))
@@ -53,14 +49,14 @@ async def hold_until_decided(
         personas = order[: max(reached, len(drawn.personas))]
         drawn = _note(folder, drawn, personas=tuple(personas), of=len(order))
         began = monotonic()
-        wanted = plan(_select(experiment, batch, course.chatbots), request.scenario, made_by)
-        await performance.perform(wanted, _pick(journals, batch))
+        wanted = plan(_select(experiment, batch, course.chatbots), run.scenario, made_by)
+        await run.hold(wanted, _pick(journals, batch))
         if until.most("minutes") is not None and len(drawn.seconds) == number:
             drawn = _note(folder, drawn, seconds=(*drawn.seconds, monotonic() - began))
         journals = folder.read_journals()
         talks = _count(folder, _pick(journals, batch), experiment.detectors[0].name)
         course.take(batch, talks, drawn.seconds)
-        performance.progress.tell(course.describe())
+        run.progress.show(course.describe())
         if until.most("tokens") is not None and course.tokens is None:
             raise UsageError(
                 "the budget is one of tokens, and no server reports how many it read and wrote. Give "

@@ -16,7 +16,7 @@ from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.spending import Spending, Spent, sum_calls
 from hallulab.simulator.metrics.tokens import count_tokens
-from hallulab.simulator.records.prices import compute_money
+from hallulab.simulator.records.experiment_fields import compute_money
 from hallulab.simulator.show.columns import (
     GROUPED,
     TWO_DECIMALS,

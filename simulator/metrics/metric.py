@@ -48,9 +48,9 @@ from hallulab.simulator.metrics.corrections import UNKNOWN
 from hallulab.simulator.metrics.hallucinations import ByDetector, Row
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import RunSums
+from hallulab.simulator.records.experiment_fields import Prices
 from hallulab.simulator.records.experiment_json import BranchedFrom
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.records.prices import Prices
 from hallulab.simulator.show.columns import Column
 from hallulab.simulator.show.document import GAP, GroupedTable, Paragraph, Part, Section
 from hallulab.simulator.statistics.prevalence import DetectorErrors

@@ -33,7 +33,7 @@ from hallulab.simulator.planting.plant import (
     is_sound,
     take_turns,
 )
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 
 _LENGTHS = (0.5, 2.0)
 """Least and most words of a rewriting, as a share of the sentence's."""

@@ -26,8 +26,8 @@ from hallulab.simulator.rag_trust.config import (
 )
 from hallulab.simulator.rag_trust.document import COLUMNS, build_document
 from hallulab.simulator.rag_trust.report import Models, RagTrustReport, build_report
-from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
-from hallulab.simulator.records.outputs import check_outputs
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import check_outputs, name_folder_by_time
 from hallulab.simulator.show.columns import Column, format_csv
 from hallulab.simulator.show.html import render_page
 

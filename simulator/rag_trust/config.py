@@ -20,7 +20,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.transcript import Call, Count, Frozen, Number, Seed
-from hallulab.simulator.records.config import (
+from hallulab.simulator.records.experiment import (
     ALL_CHATBOTS,
     Component,
     Concurrency,

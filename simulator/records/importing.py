@@ -25,10 +25,10 @@ from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenar
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.options.commands import ImportOptions
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_json import Imported, SavedExperiment
-from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
-from hallulab.simulator.records.outputs import check_outputs
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import check_outputs, name_folder_by_time
 
 KIND = "imported"
 """Kind of the chatbots of imported conversations: none that can be asked."""
@@ -43,7 +43,7 @@ _AT_ONCE = 64
 
 @dataclass
 class ImportCounts:
-    """What an import found."""
+    """Counts of an import."""
 
     conversations: int = 0
     turns: int = 0
@@ -52,7 +52,7 @@ class ImportCounts:
     searched: int = 0
     """Turns whose passages were searched in documents."""
     without_reply: int = 0
-    """Conversations left out because nobody replied."""
+    """Conversations left out because they have no reply."""
     chatbots: dict[str, None] = field(default_factory=dict, repr=False)
     detectors: dict[str, str] = field(default_factory=dict, repr=False)
     """Versions of the detectors whose verdicts are in the file: one that hallulab exported."""

@@ -15,12 +15,12 @@ from rich.console import Console
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Call, Frozen
-from hallulab.simulator.engine.plan import count_users
 from hallulab.simulator.metrics.costs import collect_calls
 from hallulab.simulator.metrics.spending import sum_calls
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.choices import count_users
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_fields import Prices, compute_money
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.prices import Prices, compute_money
 from hallulab.simulator.show.columns import Column
 from hallulab.simulator.show.document import Document, GroupedTable, Paragraph
 from hallulab.simulator.show.terminal import print_document

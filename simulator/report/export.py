@@ -30,7 +30,8 @@ from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.metrics.failures_counts import FailureCounts, require_success
 from hallulab.simulator.metrics.hallucinations import index_by_detector
 from hallulab.simulator.records.experiment_json import SavedExperiment
-from hallulab.simulator.records.folder import RunFolder, refuse_overwriting
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import refuse_overwriting
 from hallulab.simulator.report.late_evidence import find_late_evidence
 from hallulab.simulator.report.selection import (
     ALIKE,

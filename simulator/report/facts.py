@@ -14,11 +14,11 @@ from hallulab.scenarios.packs.pack_files import load_scenario, load_without_docu
 from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.decide.course import find_deciding
-from hallulab.simulator.engine.plan import compute_scenario_version
 from hallulab.simulator.metrics.annotations import Annotations
 from hallulab.simulator.metrics.blame_counts import Library
 from hallulab.simulator.metrics.metric import Flaws, RunFacts
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.choices import compute_scenario_version
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.statistics.prevalence import DetectorErrors, derive_from_calibration
 

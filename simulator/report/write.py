@@ -18,8 +18,8 @@ from hallulab.simulator.metrics.hallucinations import ByDetector, index_by_detec
 from hallulab.simulator.metrics.metric import Flaws, RunFacts
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journal_files import LARGEST, SHARDS
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.records.shards import LARGEST, SHARDS
 from hallulab.simulator.report.build import RunCounts, is_mergeable, load_metrics
 from hallulab.simulator.report.document import build_page, render_report_page
 from hallulab.simulator.report.facts import (
@@ -30,9 +30,8 @@ from hallulab.simulator.report.facts import (
     load_pack,
     order_names,
 )
-from hallulab.simulator.report.parts import count_shards
 from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
-from hallulab.simulator.report.sample import choose_cases
+from hallulab.simulator.report.shards import choose_cases, count_shards
 from hallulab.simulator.show.columns import Column, format_csv
 from hallulab.simulator.show.document import Document
 from hallulab.simulator.statistics.prevalence import (

@@ -14,7 +14,7 @@ from benchmarks.decide import (
     read_setting,
 )
 from hallulab.simulator.decide.decision import Decider
-from hallulab.simulator.records.deciding import BATCH
+from hallulab.simulator.records.experiment_fields import BATCH
 from hallulab.simulator.records.folder import RunFolder
 from tests.places import ROOT
 

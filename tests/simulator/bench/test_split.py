@@ -17,7 +17,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Judgement, TurnView
 from hallulab.simulator.bench.split import CrossValidation, split_into_folds, split_replies
-from hallulab.simulator.engine.replies import Jury
+from hallulab.simulator.engine.replies import ReplyJudge
 from tests.builders import labelled
 from tests.simulator.command_line import CommandLine
 
@@ -318,5 +318,5 @@ async def test_what_was_learnt_here_judges_here_and_not_in_workers() -> None:
     context = DetectorContext(ModelPool({DEFAULT_MODEL: Endpoint("m", "")}))
     data = [labelled(f"Reply {number}.", number % 2 == 0, group=str(number)) for number in range(8)]
     validation = CrossValidation(split_into_folds(data, 2, 0), data, 1, quiet=True)
-    [found] = await validation.evaluate([Memory("memory", context)], 0, [Jury(Nobody(), parts=2)])
+    [found] = await validation.evaluate([Memory("memory", context)], 0, [ReplyJudge(Nobody(), parts=2)])
     assert [judgement.score for judgement in found.judgements] == [0.0] * 8

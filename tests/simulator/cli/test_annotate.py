@@ -10,10 +10,9 @@ import pytest
 import yaml
 
 from hallulab.simulator.metrics.corrected import CorrectedSection
-from hallulab.simulator.records.config import Experiment
-from hallulab.simulator.records.experiment_json import SavedExperiment
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_json import ComponentVersions, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.makers import ComponentVersions
 from hallulab.simulator.report.write import report_of
 from tests.builders import conversation
 from tests.simulator.cli.two_bots import write_two_bots

@@ -12,7 +12,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.decide.decision import MARGIN
 from hallulab.simulator.decide.run import draw_order
 from hallulab.simulator.decide.sequence import CEILING
-from hallulab.simulator.records import deciding
+from hallulab.simulator.records import experiment_fields
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
 from hallulab.testing.scripted import completion
@@ -177,4 +177,4 @@ def test_personas_are_drawn_in_an_order_by_the_seed_and_new_ones_come_behind() -
 
 
 def test_margins_are_those_of_the_decision() -> None:
-    assert (deciding.DEFAULT_MARGIN, deciding.CEILING) == (MARGIN, CEILING)
+    assert (experiment_fields.DEFAULT_MARGIN, experiment_fields.CEILING) == (MARGIN, CEILING)

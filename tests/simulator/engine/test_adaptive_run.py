@@ -10,7 +10,7 @@ import pytest
 
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.kit.busy_endpoint import busy_endpoint

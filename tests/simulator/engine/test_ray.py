@@ -25,7 +25,7 @@ from hallulab.agents.machine.ray_nodes import Installed, compare_installed, iden
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.endpoint import MODEL, completion, serve_stub

@@ -11,15 +11,15 @@ import pytest
 from hallulab.agents.served_model import ClaimCheck, ClaimChecks
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.simulator.engine.manifest import Manifest, write_manifest
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
 from hallulab.simulator.metrics.hallucinations import Row
 from hallulab.simulator.metrics.rows import build_row
 from hallulab.simulator.metrics.self_judging import explain_self_judging, mark_self_judged
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.provenance import Provenance
 from hallulab.simulator.report.write import write_reports
 from tests.builders import conversation
 from tests.places import ROOT
@@ -185,7 +185,7 @@ def folder_with(tmp_path: Path, **entries: Any) -> RunFolder:
     """A run folder with a conversation of `bot`, whose experiment.json has those entries."""
     folder = RunFolder(tmp_path)
     made = Experiment.model_validate({"scenario": "pregnancy-medication", "model": "m", "chatbots": ["bot"]})
-    write_manifest(folder, Manifest(made, load_scenario("pregnancy-medication"), []))
+    Provenance(made, load_scenario("pregnancy-medication"), []).write(folder)
     saved = {**json.loads(folder.experiment.read_text()), "detectors": {"d": "1"}, **entries}
     folder.experiment.write_text(json.dumps(saved))
     folder.conversations.write_text(conversation("a", ["x"], "bot").model_dump_json() + "\n")
@@ -213,7 +213,7 @@ def test_what_was_known_of_chatbots_stays_when_a_folder_is_judged_again(tmp_path
     checks = {"chatbots": {"bot": {"models": ["m"], "prompts": VERIFY}}, "detectors": {}}
     folder = folder_with(tmp_path, claim_checks=checks)
     made = Experiment.model_validate({"scenario": "pregnancy-medication", "model": "m", "chatbots": ["bot"]})
-    write_manifest(folder, Manifest(made, load_scenario("pregnancy-medication"), []))
+    Provenance(made, load_scenario("pregnancy-medication"), []).write(folder)
     saved = folder.read_experiment()
     assert saved is not None
     assert saved.claim_checks.chatbots == {"bot": ClaimCheck(models=("m",), prompts=VERIFY)}

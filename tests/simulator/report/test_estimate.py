@@ -11,9 +11,9 @@ from rich.console import Console
 
 from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.simulator.metrics.costs import CostSection
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_fields import Price
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.prices import Price
 from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.estimate import CostEstimate, Range, build_range, estimate, print_estimate
 from hallulab.testing.tiny_pack import flags, make_pack, words_for_vectors

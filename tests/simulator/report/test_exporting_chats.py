@@ -31,7 +31,7 @@ from hallulab.scenarios.transcript import (
     Turn,
     Verdict,
 )
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import Imported, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.importing import import_chats

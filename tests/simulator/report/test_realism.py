@@ -11,7 +11,7 @@ from hallulab.scenarios.attacks.attack import AttackRecord, UserOrder, load_orde
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Conversation, Turn
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import BranchedFrom, Imported, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.realism import read_run_messages

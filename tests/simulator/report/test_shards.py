@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -16,12 +16,11 @@ from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.metrics.corrected import CorrectedSection
 from hallulab.simulator.metrics.metric import Metric
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journal_files import LARGEST, list_shards
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.records.shards import LARGEST, list_shards
-from hallulab.simulator.report import parts
-from hallulab.simulator.report import sample as sampling
+from hallulab.simulator.report import shards as counting
 from hallulab.simulator.report.build import load_metrics, read_report
-from hallulab.simulator.report.parts import Counted, ShardTask, count_part
+from hallulab.simulator.report.shards import Counted, ShardTask, count_part
 from hallulab.simulator.report.write import write_reports
 from tests.builders import conversation
 from tests.simulator.command_line import CommandLine
@@ -34,9 +33,9 @@ def make_both(folder: Path, seeds: int = 4) -> tuple[RunFolder, RunFolder]:
     return one, shards
 
 
-def count_here(given: Iterable[ShardTask]) -> Iterator[Counted]:
+def count_here(given: Iterable[ShardTask]) -> list[Counted]:
     """Count each in this process."""
-    yield from map(count_part, given)
+    return [*map(count_part, given)]
 
 
 def read_numbers(run: RunFolder) -> dict[str, bytes]:
@@ -44,7 +43,7 @@ def read_numbers(run: RunFolder) -> dict[str, bytes]:
 
 
 def test_numbers_are_those_of_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "_count_each", count_here)
+    monkeypatch.setattr(counting, "_count_each", count_here)
     one, shards = make_both(tmp_path)
     assert write_reports(one) == write_reports(shards)
     numbers = read_numbers(one)
@@ -66,7 +65,9 @@ def test_numbers_of_several_processes_are_those_of_one_pass(
 
 
 @pytest.mark.slow
-def test_damage_is_told_by_the_process_that_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_is_reported_by_the_process_that_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, run = make_both(tmp_path)
     path = list_shards(run.conversations)[3]
     path.write_text("{}\n")
@@ -78,18 +79,18 @@ def test_damage_is_told_by_the_process_that_finds_it(tmp_path: Path, monkeypatch
 @pytest.mark.slow
 def test_a_process_that_dies_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, run = make_both(tmp_path)
-    monkeypatch.setattr(parts, "_BEGIN", "import sys; sys.exit(3)")
+    monkeypatch.setattr("hallulab.simulator.engine.worker_lines._BEGIN", "import sys; sys.exit(3)")
     with pytest.raises(OperationalError) as refused:
         write_reports(run)
     assert str(refused.value) == (
-        f"the process that counted shard 0 of {run.path} died. If the memory was full, close other programs "
-        "and start again."
+        "the worker process ended (exit code 3) before it could begin. If the memory was full, close other "
+        "programs or lower --workers."
     )
 
 
 def test_the_page_shows_whole_cases_of_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "_count_each", count_here)
-    monkeypatch.setattr(sampling, "SHOWN", 7)
+    monkeypatch.setattr(counting, "_count_each", count_here)
+    monkeypatch.setattr(counting, "SHOWN", 7)
     one, shards = make_both(tmp_path)
     write_reports(shards)
     [page] = shards.pages.iterdir()
@@ -104,19 +105,19 @@ def test_the_page_shows_whole_cases_of_a_sample(tmp_path: Path, monkeypatch: pyt
 def test_a_metric_that_does_not_merge_is_counted_in_one_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> Iterator[Counted]:
+    def refuse(*_: object) -> list[Counted]:
         raise AssertionError
 
-    monkeypatch.setattr(parts, "_count_each", refuse)
+    monkeypatch.setattr(counting, "_count_each", refuse)
     monkeypatch.setattr(load_metrics()[0], "merge", Metric.merge)
     one, shards = make_both(tmp_path)
     assert write_reports(one) == write_reports(shards)
 
 
-def test_a_run_in_shards_without_a_reply_is_told_after_its_report(
+def test_a_run_in_shards_without_a_reply_is_reported_after_its_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hallulab: CommandLine
 ) -> None:
-    monkeypatch.setattr(parts, "_count_each", count_here)
+    monkeypatch.setattr(counting, "_count_each", count_here)
     run = RunFolder(tmp_path)
     with run.open_journals(Journals([], []), LARGEST + 1) as journals:
         journals.add_conversation(conversation("c", [], stop_reason="error", error="It broke."))
@@ -136,7 +137,7 @@ def test_an_empty_run_in_shards_has_nothing_to_report_on(tmp_path: Path, hallula
 def test_annotations_correct_a_run_in_shards_as_one_in_one_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts, "_count_each", count_here)
+    monkeypatch.setattr(counting, "_count_each", count_here)
     reports = []
     for run in make_both(tmp_path):
         lines = [

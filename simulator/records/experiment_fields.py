@@ -1,14 +1,15 @@
-"""How long an experiment goes on that runs until it is decided: the fields of `until_decided`."""
+"""Parts of an experiment: when a run that goes on until it is decided ends, and what tokens cost."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_serializer, field_validator
 
-from hallulab.scenarios.transcript import Frozen
+from hallulab.scenarios.transcript import Call, Frozen
 
 DEFAULT_MARGIN = 0.2
 """Hallucinations a turn below which chatbots count as alike, where no number is given."""
@@ -17,16 +18,16 @@ CEILING = 3.0
 """A margin is below this, the largest HPT of a persona that counts (`hallulab.simulator.decide.sequence`)."""
 
 BATCH = 4
-"""Personas of a batch. After each, it is seen whether the chatbots are told apart."""
+"""Personas of a batch. After each, the chatbots are compared."""
 
 Unit = Literal["personas", "tokens", "minutes"]
-"""What a budget counts."""
+"""Unit of a budget."""
 
 _BUDGET = re.compile(r"\s*([1-9][0-9]{0,11})\s*(personas|tokens|minutes)\s*")
 
 
 class Budget(Frozen):
-    """What a run may use at most; it ends behind the batch that comes there.
+    """The most that a run may use; it ends behind the batch that reaches it.
 
     >>> read_budget("40 personas")
     Budget(amount=40, unit='personas')
@@ -35,7 +36,7 @@ class Budget(Frozen):
     amount: int = Field(ge=1)
     """The number."""
     unit: Unit
-    """What it counts. Personas are those that every chatbot left talked to; tokens are those of all calls, as
+    """Its unit. Personas are those that every chatbot left talked to; tokens are those of all calls, as
     the report adds them up; minutes are those of the batches, over all calls of the command."""
 
     def __str__(self) -> str:
@@ -58,12 +59,12 @@ def read_budget(text: str) -> Budget:
 
 
 class UntilDecided(Frozen):
-    """When a run ends that goes on until its chatbots are told apart."""
+    """When a run ends that goes on until its chatbots are significantly different, or alike."""
 
     margin: float = Field(default=DEFAULT_MARGIN, gt=0, lt=CEILING)
     """Hallucinations a turn; chatbots that differ by less are alike."""
     budget: Budget | None = None
-    """What it may use; None: all personas that the experiment selects."""
+    """The most that it may use; None: all personas that the experiment selects."""
     keep_all: bool = False
     """Whether chatbots that are clearly worse go on talking."""
 
@@ -103,11 +104,11 @@ def require_decidable(chatbots: int, detectors: int, count: int | None) -> None:
 
     Args:
         chatbots: how many it has.
-        detectors: likewise.
+        detectors: how many it has.
         count: its field.
 
     Raises:
-        ValueError: there is nothing to tell apart or nobody who judges, or users are drawn otherwise.
+        ValueError: there is one chatbot or no detector, or users are drawn otherwise.
     """
     if chatbots < 2:
         raise ValueError("`until_decided` tells chatbots apart; give at least two")
@@ -117,3 +118,44 @@ def require_decidable(chatbots: int, detectors: int, count: int | None) -> None:
         raise ValueError(
             "`until_decided` and `count` exclude each other; give `until_decided` a budget of personas"
         )
+
+
+MILLION = 1_000_000
+
+
+class Price(Frozen):
+    """Prices of a model, in any currency, for a million tokens."""
+
+    input: float = Field(ge=0)
+    """Tokens read."""
+    output: float = Field(ge=0)
+    """Tokens written."""
+    cached: float | None = Field(default=None, ge=0)
+    """Tokens read out of the provider's cache; None: as others that are read."""
+
+
+Prices = Mapping[str, Price]
+"""Served name of a model → its price."""
+
+
+def compute_money(calls: Iterable[Call], prices: Prices) -> float | None:
+    """Return what calls cost; None if it is not known of one of them.
+
+    It is not known of an answered call whose model has no price, or whose tokens the server did not report.
+    Failed calls without reported tokens are left out, as of sums of tokens.
+    """
+    found = [_compute_one(call, prices) for call in calls]
+    known = [money for money in found if money is not None]
+    return math.fsum(known) if len(known) == len(found) else None
+
+
+def _compute_one(call: Call, prices: Prices) -> float | None:
+    if call.prompt_tokens is None or call.completion_tokens is None:
+        return 0.0 if call.error is not None else None
+    price = prices.get(call.model)
+    if price is None:
+        return None
+    cached = min(call.cached_tokens or 0, call.prompt_tokens)
+    for_cached = price.input if price.cached is None else price.cached
+    read = (call.prompt_tokens - cached) * price.input + cached * for_cached
+    return (read + call.completion_tokens * price.output) / MILLION

@@ -1,7 +1,7 @@
-"""What texts of an experiment lead to, by the kind that each field declares, and what a stranger may name.
+"""Targets of texts in an experiment, by the kind that each field declares, and which a stranger may name.
 
 A stranger (a page, a run folder) names what comes with hallulab and what a hub has: names. A path, code, and
-texts of which nobody knows what they lead to are the user's word alone.
+texts whose target is unknown are the user's word alone.
 """
 
 from __future__ import annotations
@@ -26,9 +26,14 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import is_there
 from hallulab.scenarios.packs.pack_files import list_built_in_packs
 from hallulab.scenarios.text.wording import render_one_line
-from hallulab.simulator.records.agreement import require_agreement
-from hallulab.simulator.records.config import Component, Experiment
-from hallulab.simulator.records.recipients import UserWords, iterate_inner
+from hallulab.simulator.records.experiment import Component, Experiment
+from hallulab.simulator.records.recipients import (
+    UserWords,
+    iterate_inner,
+    list_asked,
+    list_foreign,
+    require_agreement,
+)
 
 RUNNING_CODE = frozenset({"callable", "autogen"})
 """Kinds of chatbots that are other people's code."""
@@ -51,7 +56,7 @@ class Lead:
     component: str
     """Name of the chatbot or detector whose option it is; empty: it is no option."""
     target: Target | Literal["unknown"]
-    """Where it leads to; `unknown`: it is an option of other people's component, which nobody declares."""
+    """Where it leads to; `unknown`: it is an option of other people's component, which declares no target."""
     value: str
 
     @property
@@ -122,7 +127,32 @@ def list_leads_of_components(experiment: Experiment, chatbots: bool = True) -> l
     return found
 
 
-def require_told(words: UserWords, leads: Sequence[Lead], chatbots: bool = True) -> None:
+def require_components_named(words: UserWords, experiment: Experiment, chatbots: bool) -> None:
+    """Check that the user has named what other people's components ask, and what components read, or agrees.
+
+    Args:
+        words: what the user has said.
+        experiment: what is going to be run.
+        chatbots: whether chatbots answer; else only detectors judge.
+
+    Raises:
+        UsageError: the user has not named one, and cannot be asked or says no.
+    """
+    words.require(experiment, list_foreign(experiment, chatbots))
+    _require_named(words, list_leads_of_components(experiment, chatbots), chatbots)
+
+
+def require_models_named(words: UserWords, experiment: Experiment, chatbots: bool) -> None:
+    """Check that the user has named the endpoints and models of an experiment, or agrees.
+
+    Arguments and errors as of `require_components_named`.
+    """
+    leads = list_leads(experiment)
+    words.require(experiment, list_asked(experiment, chatbots))
+    _require_named(words, leads, chatbots)
+
+
+def _require_named(words: UserWords, leads: Sequence[Lead], chatbots: bool) -> None:
     """Check that the user has named each folder and file that is read as weights or as a policy, or agrees.
 
     Call this before any of them is read, and before anything is written. Which pack is read is not asked:
@@ -134,14 +164,14 @@ def require_told(words: UserWords, leads: Sequence[Lead], chatbots: bool = True)
         chatbots: whether chatbots answer; else what the user says of them does not count.
 
     Raises:
-        UsageError: the user has not named one, and nobody can be asked or says no.
+        UsageError: the user has not named one, and cannot be asked or says no.
     """
-    told = {(lead.target, lead.value) for lead in list_leads(words.told)}
-    told |= {(lead.target, lead.value) for lead in list_leads_of_components(words.told, chatbots)}
+    named = {(lead.target, lead.value) for lead in list_leads(words.given)}
+    named |= {(lead.target, lead.value) for lead in list_leads_of_components(words.given, chatbots)}
     lacking = [
         lead
         for lead in leads
-        if lead.target in _READ and not lead.is_harmless and (lead.target, lead.value) not in told
+        if lead.target in _READ and not lead.is_harmless and (lead.target, lead.value) not in named
     ]
     lines = list(dict.fromkeys(f"{render_one_line(lead.value)} is read" for lead in lacking))
     by_flag = "".join(f"--model {shlex.quote(lead.value)}, or " for lead in lacking if lead.field == "model")
@@ -172,7 +202,7 @@ def _walk_part(judges: bool, kind: str, options: Mapping[str, Any]) -> _Walked:
 
 
 def _find_schema(judges: bool, kind: str) -> Any:
-    """Return the class of a component's options; None: nobody knows them."""
+    """Return the class of a component's options; None: they are not known."""
     if not judges:
         find_chatbot(kind)
         return CHATBOTS[kind].OPTIONS if kind in CHATBOTS else None
@@ -213,5 +243,5 @@ def _is_name(text: str) -> bool:
     """Return whether a model's name is one, and no folder or file of this machine has it."""
     try:
         return bool(_NAME.fullmatch(text)) and not is_there(Path(text))
-    except UsageError:  # it is too long, or in a folder that nobody may read
+    except UsageError:  # it is too long, or in a folder that may not be read
         return False

@@ -31,8 +31,7 @@ from hallulab.scenarios.components import LeadsTo
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Language
 from hallulab.scenarios.transcript import Frozen, Seed
-from hallulab.simulator.records.deciding import MaybeUntilDecided, require_decidable
-from hallulab.simulator.records.prices import Price
+from hallulab.simulator.records.experiment_fields import MaybeUntilDecided, Price, require_decidable
 
 ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
 """The five chatbots of the HalluDetect paper, used by default."""
@@ -55,7 +54,7 @@ class Component(Frozen):
     """
 
     name: str = Field(pattern=NAME)
-    """What the report calls it."""
+    """Its name in the report."""
     kind: str
     """The name it is registered under."""
     options: dict[str, Any] = Field(default_factory=dict)
@@ -141,7 +140,7 @@ class Experiment(Frozen):
     base_urls: Annotated[tuple[BaseUrl, ...], LeadsTo("address")] = ()
     """Several endpoints that serve it, in place of `base_url`, which is then the first of them."""
     endpoint_limits: Limits | None = None
-    """What each of these endpoints is asked at most; None: `concurrency` alone is the limit."""
+    """Limits of each of these endpoints; None: `concurrency` alone is the limit."""
     api_key_env: Annotated[str | None, LeadsTo("variable")] = None
     """Environment variable with the endpoint's key; `none`: no key is sent."""
     extra: Extra = Field(default_factory=dict)
@@ -167,7 +166,7 @@ class Experiment(Frozen):
     (`hallulab.simulator.engine.plan.MOST_CONVERSATIONS`)."""
     count: int | None = Field(default=None, ge=1)
     """So many users are drawn, each a persona with a seed, instead of `repeats` of every persona
-    (`hallulab.simulator.engine.plan.enumerate_users`). Each talks with every chatbot."""
+    (`hallulab.simulator.records.choices.enumerate_users`). Each talks with every chatbot."""
     seed: Seed = 0
     """Seed of the first repeat, or of the first users drawn."""
     manners: tuple[str, ...] = DEFAULT_MANNERS
@@ -186,7 +185,7 @@ class Experiment(Frozen):
     top_k: int = Field(default=4, ge=1)
     """Passages retrieved for a query (HalluDetect section 4.1)."""
     attack: Attack | None = None
-    """What is done to documents and users; None: nothing."""
+    """Attack on documents and users; None: there is none."""
     embedding_model: Annotated[str, LeadsTo("embedding")] = "all-minilm-l6-v2"
     """Catalogue name, path or hub name of a sentence-transformers model."""
     concurrency: Concurrency = Field(default_factory=lambda known: choose_concurrency(known))
@@ -197,11 +196,11 @@ class Experiment(Frozen):
     """How often a model is asked for a decision if its endpoint gives no log-probabilities. Once: the printed
     word counts. Several times: its share counts."""
     until_decided: MaybeUntilDecided = None
-    """Personas are drawn in batches until the chatbots are told apart
+    """Personas are drawn in batches until it is decided which chatbots differ
     (`hallulab.simulator.decide.run`); None: all are taken. `true` is all defaults."""
     prices: dict[str, Price] = Field(default_factory=dict)
     """Model, by the name it is served under → what a million of its tokens cost, in any one currency. The
-    report and `--estimate` then tell money; of a model without a price they say that it is unknown."""
+    report and `--estimate` then show money; of a model without a price they say that it is unknown."""
     timed: bool = True
     """Whether the seconds of calls are kept. Else they are 0, and runs of a script are equal to the byte."""
     _places: tuple[tuple[Component, str], ...] = PrivateAttr(default=())
@@ -226,21 +225,6 @@ class Experiment(Frozen):
         if twice:
             raise ValueError(f"{twice[0]} stands twice")
         return urls
-
-    @model_validator(mode="after")
-    def _limits_have_an_endpoint(self) -> Self:
-        if self.endpoint_limits is not None and self.base_url is None:
-            raise ValueError("`endpoint_limits` are those of `base_url` or `base_urls`; give one of these")
-        return self
-
-    @model_validator(mode="after")
-    def _one_key_for_all(self) -> Self:
-        if self.api_key_env is None and len({is_loopback(url) for url in self.base_urls}) > 1:
-            raise ValueError(
-                "some of `base_urls` are on this machine and need no key, others do; all get the same one, "
-                "so name its variable in `api_key_env`"
-            )
-        return self
 
     @field_validator("chatbots", "detectors")
     @classmethod
@@ -310,26 +294,21 @@ class Experiment(Frozen):
             raise UsageError(f"{place}: {error}") from error
 
     @model_validator(mode="after")
-    def _seeds_have_64_bits(self) -> Self:
+    def _fields_agree(self) -> Self:
+        if self.endpoint_limits is not None and self.base_url is None:
+            raise ValueError("`endpoint_limits` are those of `base_url` or `base_urls`; give one of these")
+        if self.api_key_env is None and len({is_loopback(url) for url in self.base_urls}) > 1:
+            raise ValueError(
+                "some of `base_urls` are on this machine and need no key, others do; all get the same one, "
+                "so name its variable in `api_key_env`"
+            )
         for number, name in ((self.repeats, "repeats"), (self.count or 1, "users")):
             if self.seed + number > 2**63:
                 raise ValueError(f"seed {self.seed} and {number} {name} lead beyond 64 bits")
-        return self
-
-    @model_validator(mode="after")
-    def _counted_once(self) -> Self:
         if self.count is not None and self.repeats > 1:
             raise ValueError("`count` and `repeats` exclude each other; give one of them")
-        return self
-
-    @model_validator(mode="after")
-    def _can_be_decided(self) -> Self:
         if self.until_decided is not None:
             require_decidable(len(self.chatbots), len(self.detectors), self.count)
-        return self
-
-    @model_validator(mode="after")
-    def _turns_in_order(self) -> Self:
         if self.min_turns > self.max_turns:
             raise ValueError(f"min_turns {self.min_turns} is more than max_turns {self.max_turns}")
         unknown = sorted(set(self.roles.values()) - self.models.keys())
@@ -338,7 +317,7 @@ class Experiment(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _users_are_told_apart(self) -> Self:
+    def _user_models_differ(self) -> Self:
         if self.user is None:
             return self
         if "user" in self.roles:
