@@ -95,7 +95,8 @@ async def run_bench(options: BenchOptions) -> Results:
                 # Workers number the detectors through all rounds, as `ReplyWork` does.
                 numbers = itertools.count()
                 juries = [
-                    [ReplyJudge(workers, next(numbers), workers.number) for _ in one.detectors] for one in rounds
+                    [ReplyJudge(workers, next(numbers), workers.number) for _ in one.detectors]
+                    for one in rounds
                 ]
             made = [detectors, *(make_detectors(one, pool, {}) for one in rounds[1:])]
             found = [

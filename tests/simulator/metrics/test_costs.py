@@ -4,7 +4,6 @@ import pytest
 
 from hallulab.scenarios.transcript import Call, Conversation, Verdict
 from hallulab.simulator.metrics.costs import Cost, CostMetric, CostSection, Efficiency
-from hallulab.simulator.metrics.metric import GroupedTable
 from hallulab.simulator.records.experiment_fields import Price
 from hallulab.simulator.show.document import GroupedTable
 from tests.builders import call, conversation, scored
