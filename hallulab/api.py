@@ -137,7 +137,7 @@ async def _hold(
     batch: BatchService | None,
     judge: bool,
 ) -> Run:
-    from hallulab.simulator.decide.command import run_in_folder
+    from hallulab.simulator.decide.run import run_in_folder
     from hallulab.simulator.engine.models import RunSettings
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.records.outputs import name_folder_by_time
@@ -154,7 +154,7 @@ def _open_run(folder: RunFolder, scenario: Scenario, reports: bool) -> Run:
     Raises:
         OperationalError: no conversation was held, or a detector failed on every reply that it judged.
     """
-    from hallulab.simulator.metrics.failures_counts import (
+    from hallulab.simulator.metrics.failures import (
         RunFailures,
         find_failed_conversations,
         require_success,
@@ -212,7 +212,7 @@ async def _judge(options: JudgeOptions) -> list[Judgement]:
     fields. `detector` is a name, or a mapping with `name`, `kind` and `options`.
     """
     from hallulab.simulator.engine.replies import judge_views
-    from hallulab.simulator.metrics.failures_counts import find_failed_judgements
+    from hallulab.simulator.metrics.failures import find_failed_judgements
 
     judgements = await judge_views(options)
     name = options.detector if isinstance(options.detector, str) else str(options.detector.get("name"))

@@ -40,7 +40,6 @@ from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import choose_noun, format_number, shorten_line
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.notes import format_bound, render_raters_line
-from hallulab.simulator.engine.models import ensure_model
 from hallulab.simulator.records.choices import ensure_model
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.show.columns import Column, build_decimal_format

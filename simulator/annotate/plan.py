@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hallulab.simulator.statistics.drawn_turns import LEAST_FREEDOM, PRIOR
 from hallulab.simulator.statistics.intervals import Floats, Integers
+from hallulab.simulator.statistics.prediction_powered import LEAST_FREEDOM, PRIOR
 
 MOST_CLASSES = 6
 """Classes of the score at most; more gain little (Cochran 1977, Sampling techniques, section 5A.8)."""

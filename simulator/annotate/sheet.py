@@ -32,7 +32,7 @@ from hallulab.scenarios.text.wording import join_names, render_one_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 from hallulab.simulator.annotate.plan import Cell, DrawPlan, ScoredTurn, draw_cells, plan_draw
 from hallulab.simulator.metrics.annotations import Annotations, count_annotations
-from hallulab.simulator.metrics.failures_counts import find_failures, require_success
+from hallulab.simulator.metrics.failures import find_failures, require_success
 from hallulab.simulator.metrics.hallucinations import index_by_detector
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals

@@ -26,11 +26,7 @@ from hallulab.simulator.statistics.detection import (
     compute_flag_scores,
     compute_replicates,
 )
-from hallulab.simulator.statistics.intervals import (
-    Interval,
-    Rounded,
-    compute_percentile_interval,
-)
+from hallulab.simulator.statistics.intervals import Interval, Rounded, compute_percentile_interval
 
 FLAG_ALL = "flag-all"
 MAJORITY = "majority"

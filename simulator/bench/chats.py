@@ -29,7 +29,7 @@ from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import list_located_ends
 from hallulab.simulator.bench.significance import FEWEST, RankTest, compute_wilcoxon_p, run_rank_test
 from hallulab.simulator.metrics.hallucinations import Row, compute_mean
-from hallulab.simulator.metrics.rows import build_rows
+from hallulab.simulator.metrics.results import build_rows
 from hallulab.simulator.metrics.run_sums import RunSums, count_all_verdicts
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.statistics.intervals import Interval, Rounded, adjust_by_holm

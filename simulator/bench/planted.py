@@ -16,6 +16,7 @@ from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import list_located_ends
 from hallulab.simulator.metrics.hallucinations import compute_mean
+from hallulab.simulator.metrics.known_errors import Accuracy, PairCounts
 from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,
@@ -23,7 +24,6 @@ from hallulab.simulator.statistics.intervals import (
     compute_interval,
     compute_ratio_of_sums,
 )
-from hallulab.simulator.statistics.prevalence import Accuracy, PairCounts
 
 FILE = "planted.jsonl"
 """The file of a folder of planted errors."""

@@ -49,7 +49,8 @@ from hallulab.simulator.bench.significance import (
     run_friedman_test,
 )
 from hallulab.simulator.bench.sweep import SweepReport
-from hallulab.simulator.metrics.failures_counts import find_failed_judgements
+from hallulab.simulator.metrics.failures import find_failed_judgements
+from hallulab.simulator.metrics.known_errors import Accuracy
 from hallulab.simulator.statistics.detection import (
     Booleans,
     Sample,
@@ -58,7 +59,6 @@ from hallulab.simulator.statistics.detection import (
     compute_flag_scores,
 )
 from hallulab.simulator.statistics.intervals import Rounded
-from hallulab.simulator.statistics.prevalence import Accuracy
 
 if TYPE_CHECKING:
     import pandas

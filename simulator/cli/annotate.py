@@ -40,7 +40,7 @@ def annotate(
 ) -> None:
     """Draw the turns of a run whose labels narrow its corrected numbers most, or add labels of a sheet."""
     from hallulab.simulator.annotate.sheet import DrawOptions, add_sheet, draw_turns
-    from hallulab.simulator.metrics.failures_counts import find_failures
+    from hallulab.simulator.metrics.failures import find_failures
     from hallulab.simulator.records.folder import RunFolder
 
     run = RunFolder(folder)

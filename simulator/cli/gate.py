@@ -21,7 +21,7 @@ def baseline(
     """Print what a run is compared by, as a small file to commit: numbers and hashes, no texts."""
     from hallulab.scenarios.files.atomic import write_atomically
     from hallulab.simulator.compare.summary import summarize_run
-    from hallulab.simulator.metrics.failures_counts import require_success
+    from hallulab.simulator.metrics.failures import require_success
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.records.outputs import check_outputs
 

@@ -45,9 +45,9 @@ def report(
     ] = None,
 ) -> None:
     """Derive the tables and the page of a run folder anew from its journals."""
+    from hallulab.simulator.metrics.known_errors import read_accuracies
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.write import CorrectionData
-    from hallulab.simulator.statistics.prevalence import read_accuracies
 
     run = RunFolder(folder)
     run.require()
@@ -133,7 +133,7 @@ def show_report(
         UsageError: there is nothing to report on.
         OperationalError: no conversation was held, or a detector failed on every reply that it judged.
     """
-    from hallulab.simulator.metrics.failures_counts import RunFailures, require_success
+    from hallulab.simulator.metrics.failures import RunFailures, require_success
     from hallulab.simulator.report.document import build_summary
     from hallulab.simulator.report.write import CorrectionData, write_reports
     from hallulab.simulator.show.terminal import print_document

@@ -8,11 +8,17 @@ from dataclasses import dataclass
 
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.compare.summary import RunSummary
-from hallulab.simulator.metrics.comparison import ALPHA
 from hallulab.simulator.metrics.hallucinations import Tally
-from hallulab.simulator.metrics.pairs import RATES, ByPlace, RateName, index_by_place, pair_places
-from hallulab.simulator.metrics.run_sums import HalfSums
+from hallulab.simulator.metrics.run_sums import (
+    RATES,
+    ByPlace,
+    HalfSums,
+    RateName,
+    index_by_place,
+    pair_places,
+)
 from hallulab.simulator.statistics.intervals import (
+    ALPHA,
     LEAST_FOR_INTERVAL,
     Difference,
     Interval,
@@ -150,7 +156,7 @@ def _build_line(
 def _explain_no_interval(personas: int, found: Difference, *, paired: bool) -> str | None:
     """Say why a difference has no interval; None: it has one."""
     if not paired and personas >= LEAST_FOR_INTERVAL and found.ci95 is None:
-        return "all personas of a run have the same number"
+        return "every persona of a run has the same number"
     return explain_no_interval(personas, found={"difference": found.ci95})
 
 

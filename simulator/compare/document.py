@@ -18,7 +18,7 @@ from hallulab.simulator.compare.sentences import (
 )
 from hallulab.simulator.compare.texts import MOST_OF_A_KIND, choose_shown, list_flagged
 from hallulab.simulator.compare.turns import KINDS, ChangedTurn, ChangeKind, FoundInTurn, TurnTexts
-from hallulab.simulator.metrics.pairs import RateName
+from hallulab.simulator.metrics.run_sums import RateName
 from hallulab.simulator.show.charts import DotPoint, choose_steps_around_zero, draw_dots
 from hallulab.simulator.show.columns import (
     CHATBOT,

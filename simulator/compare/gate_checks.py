@@ -12,15 +12,14 @@ from hallulab.simulator.compare.runs import RunCompared
 from hallulab.simulator.compare.summary import RunSummary
 from hallulab.simulator.compare.turns import ChangedTurn, index_conversations, pair_turns
 from hallulab.simulator.metrics.hallucinations import merge_branches
-from hallulab.simulator.report.facts import derive_detector_errors
-from hallulab.simulator.statistics.prevalence import (
+from hallulab.simulator.metrics.known_errors import (
     Accuracy,
-    DetectorErrors,
-    compute_rates,
     derive_from_planted_errors,
     read_accuracies,
     require_measured,
 )
+from hallulab.simulator.report.facts import derive_detector_errors
+from hallulab.simulator.statistics.prevalence import DetectorErrors, compute_rates
 
 RECREATE = "recreate the baseline with `hallulab baseline RUN`"
 REMEDY = "fit it with `hallulab calibrate`, or measure it on planted errors and give --planted (docs/gate.md)"

@@ -11,8 +11,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.wording import format_count, join_names
 from hallulab.scenarios.transcript import Count, Frozen
 from hallulab.simulator.compare.turns import ChangedTurn
-from hallulab.simulator.metrics.comparison import ALPHA
-from hallulab.simulator.statistics.intervals import Interval, Rounded
+from hallulab.simulator.statistics.intervals import ALPHA, Interval, Rounded
 
 Rule = Literal["comparable", "calibrated", "worse", "severe", "max-hpt", "min-coverage"]
 """Question asked of a run. `comparable` and `calibrated` ask whether it can be judged at all."""

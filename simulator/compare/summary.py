@@ -16,7 +16,7 @@ from hallulab.scenarios.files.data_files import is_folder, read_text
 from hallulab.scenarios.files.json_text import parse_json, replace_surrogates
 from hallulab.scenarios.transcript import Conversation, Count, Frozen, Number, Seconds, Seed, Turn, Verdict
 from hallulab.simulator.compare.setup import RunSetup, describe_setup
-from hallulab.simulator.metrics.failures_counts import FailureCounts, RunFailures
+from hallulab.simulator.metrics.failures import FailureCounts, RunFailures
 from hallulab.simulator.metrics.hallucinations import ByDetector, Tally, index_by_detector
 from hallulab.simulator.metrics.spending import Spent, sum_calls
 from hallulab.simulator.metrics.tokens import count_hallucinated, count_tokens

@@ -14,7 +14,7 @@ from typing import Literal, Self, get_args
 from hallulab.scenarios.chats.turns import TOPIC
 from hallulab.scenarios.text.wording import choose_noun
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
-from hallulab.simulator.metrics.blame_counts import Found, Library
+from hallulab.simulator.metrics.blame import Found, Library
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import LAST, CsvTable, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
@@ -123,13 +123,13 @@ class Concentrations(TableMetric[Concentration]):
         self._replies: Counter[Cell] = Counter()
         self._judged = PersonSums(2)
         """Hallucinated replies and scored ones by (detector, cell)."""
+        self._library = None if run.passages is None else Library(run.passages, run.planned)
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count a conversation."""
         person = (conversation.scenario, conversation.persona)
-        library = self.run.library
-        if library is not None and not library.is_examined(conversation):
-            library = None
+        is_examined = self._library is not None and self._library.is_examined(conversation)
+        library = self._library if is_examined else None
         cells = {
             turn.index: tuple(_enumerate_cells(conversation, turn, library)) for turn in conversation.turns
         }

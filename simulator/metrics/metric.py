@@ -40,16 +40,14 @@ from hallulab.agents.models.replicas import Answered
 from hallulab.agents.served_model import ClaimChecks
 from hallulab.detectors.base.protocol import JudgingMethod
 from hallulab.scenarios.attacks.attack import AttackRecord
-from hallulab.scenarios.transcript import Conversation, Frozen
-from hallulab.simulator.decide.course import Deciding
+from hallulab.scenarios.transcript import Conversation, Frozen, Passage
 from hallulab.simulator.metrics.annotations import Annotations
-from hallulab.simulator.metrics.blame_counts import Library
 from hallulab.simulator.metrics.corrections import UNKNOWN
 from hallulab.simulator.metrics.hallucinations import ByDetector, Row
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import RunSums
 from hallulab.simulator.records.experiment_fields import Prices
-from hallulab.simulator.records.experiment_json import BranchedFrom
+from hallulab.simulator.records.experiment_json import BranchedFrom, SavedExperiment
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.show.columns import Column
 from hallulab.simulator.show.document import GAP, GroupedTable, Paragraph, Part, Section
@@ -113,16 +111,18 @@ class RunFacts:
     """What each of several endpoints did; empty: there was one, or nothing is known."""
     branched_from: BranchedFrom | None = None
     """The run that the conversations branch off from; None: they do not."""
-    deciding: Deciding | None = None
-    """How the run goes on until it is decided; None: it does not."""
+    deciding: SavedExperiment | None = None
+    """The experiment, if it runs until it is decided; None: it has a fixed size."""
     free: Journals | None = None
     """That run's conversations, and the verdicts of the same versions of the detectors."""
     mistakes: Mapping[str, DetectorErrors] = field(default_factory=dict)
     """Those of detectors, by name, as far as they are known."""
     why_unknown: str = UNKNOWN
     """Why others are not."""
-    library: Library | None = None
-    """The documents that were searched; None: they are not known."""
+    passages: Sequence[Passage] | None = None
+    """All that could be retrieved; None: not known."""
+    planned: int = 0
+    """Conversations of the run, as planned."""
 
 
 @dataclass(frozen=True)
@@ -176,14 +176,12 @@ class Metric(ABC):
         """
 
     def merge(self, other: Self) -> None:
-        """Add what another one counted of other personas; only metrics that do so are counted in parts.
+        """Add the counts of another one, of other personas of the same run; without `add` there are none.
 
-        A run in shards (docs/scale.md) is counted by several processes if all metrics can.
-
-        Args:
-            other: one of the same run.
+        A run in shards (docs/scale.md) is counted by several processes if all metrics that count have this.
         """
-        raise NotImplementedError
+        if type(self).add is not Metric.add:
+            raise NotImplementedError
 
     @abstractmethod
     def result(self, tallied: Tallied) -> Frozen:

@@ -170,7 +170,7 @@ class Guarding(TableMetric[Safeguards]):
         return (
             "What guarded chatbots did about the first drafts of the chatbots that they wrap. By guard: what "
             "the guard’s own detector found in the drafts of replies that were shown, and in what was shown. "
-            "A refusal is no answer: neither it nor its draft enters an HPT here.",
+            "Refusals and their drafts are excluded from HPT.",
         )
 
     @classmethod

@@ -13,10 +13,8 @@ from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_l
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector, Row
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
-from hallulab.simulator.metrics.results import HPT, TOKACC
-from hallulab.simulator.metrics.rows import build_sound_rows
+from hallulab.simulator.metrics.results import HPT, TOKACC, build_sound_rows, explain_sign, mark_self_judged
 from hallulab.simulator.metrics.run_report import RunReport
-from hallulab.simulator.metrics.self_judging import explain_sign, mark_self_judged
 from hallulab.simulator.show.columns import TWO_DECIMALS, Column, build_decimal_format
 from hallulab.simulator.show.document import GroupedTable, Paragraph, Part, Section
 

@@ -12,7 +12,7 @@ import numpy as np
 from hallulab.chatbots.pipeline import DECLINED, Strategy
 from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_line
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.metrics.failures_counts import MUCH, Reasons, capitalise, format_reason
+from hallulab.simulator.metrics.failures import MUCH, Reasons, capitalise, format_reason
 from hallulab.simulator.rag_trust.config import DIMENSIONS, Dimension, MeasuredAnswer, RagTrustConfig
 from hallulab.simulator.rag_trust.scores import PARTS, Scored, score_answer
 from hallulab.simulator.statistics.intervals import (

@@ -15,7 +15,7 @@ DEFAULT_MARGIN = 0.2
 """Hallucinations a turn below which chatbots count as alike, where no number is given."""
 
 CEILING = 3.0
-"""A margin is below this, the largest HPT of a persona that counts (`hallulab.simulator.decide.sequence`)."""
+"""A margin is below this, the largest HPT of a persona that counts (`simulator/statistics/sequence.py`)."""
 
 BATCH = 4
 """Personas of a batch. After each, the chatbots are compared."""

@@ -21,10 +21,9 @@ from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator import metrics
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
-from hallulab.simulator.metrics.rows import build_rows
+from hallulab.simulator.metrics.results import build_rows, mark_self_judged
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import Counting
-from hallulab.simulator.metrics.self_judging import mark_self_judged
 
 METRICS = "hallulab.metrics"
 """Group of the entry points by which distributions offer metrics."""
@@ -123,7 +122,7 @@ class RunCounts:
 
 def is_mergeable() -> bool:
     """Return whether all metrics can be counted in parts; those of other distributions may not."""
-    return all(metric.merge is not Metric.merge for metric in load_metrics())
+    return all(metric.merge is not Metric.merge or metric.add is Metric.add for metric in load_metrics())
 
 
 @cache

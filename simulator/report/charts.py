@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from hallulab.simulator.metrics.hallucinations import Row
-from hallulab.simulator.metrics.self_judging import mark
+from hallulab.simulator.metrics.results import mark
 from hallulab.simulator.show.charts import (
     APART,
     WIDTH,

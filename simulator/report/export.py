@@ -27,7 +27,7 @@ from hallulab.scenarios.files.json_text import read_lines, replace_surrogates
 from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import choose_noun, format_count, render_one_line
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
-from hallulab.simulator.metrics.failures_counts import FailureCounts, require_success
+from hallulab.simulator.metrics.failures import FailureCounts, require_success
 from hallulab.simulator.metrics.hallucinations import index_by_detector
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder

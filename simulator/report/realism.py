@@ -21,9 +21,8 @@ from hallulab.scenarios.files.data_files import check_record
 from hallulab.scenarios.files.json_text import parse_lines
 from hallulab.scenarios.text.wording import NOTHING
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.metrics.failures_counts import find_failed_conversations
-from hallulab.simulator.metrics.message_sample import MessageSample
-from hallulab.simulator.metrics.messages import Messages
+from hallulab.simulator.metrics.failures import find_failed_conversations
+from hallulab.simulator.metrics.messages import Messages, MessageSample
 from hallulab.simulator.metrics.realism import (
     Realism,
     Side,

@@ -11,10 +11,10 @@ from hallulab.scenarios.datasets.annotations import read_annotated_turns
 from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.metrics.annotations import Annotations, count_annotations
-from hallulab.simulator.metrics.annotators_counts import compare_annotators
+from hallulab.simulator.metrics.annotations import Annotations, compare_annotators, count_annotations
 from hallulab.simulator.metrics.corrections import UNKNOWN, UNMEASURED
 from hallulab.simulator.metrics.hallucinations import ByDetector, index_by_detector
+from hallulab.simulator.metrics.known_errors import Accuracy, derive_from_planted_errors, require_measured
 from hallulab.simulator.metrics.metric import Flaws, RunFacts
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.folder import RunFolder
@@ -34,12 +34,7 @@ from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
 from hallulab.simulator.report.shards import choose_cases, count_shards
 from hallulab.simulator.show.columns import Column, format_csv
 from hallulab.simulator.show.document import Document
-from hallulab.simulator.statistics.prevalence import (
-    Accuracy,
-    DetectorErrors,
-    derive_from_planted_errors,
-    require_measured,
-)
+from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 
 @dataclass(frozen=True)

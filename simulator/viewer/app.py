@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.json_text import digest
-from hallulab.simulator.metrics.self_judging import mark
+from hallulab.simulator.metrics.results import mark
 from hallulab.simulator.show.html import load_asset, make_environment
 from hallulab.simulator.viewer.annotating import ANYBODY, Labelling, LabellingPages
 from hallulab.simulator.viewer.conversation import show_turns

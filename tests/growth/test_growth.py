@@ -37,7 +37,8 @@ ELSEWHERE = {
         name_language are_written_alike
         capitalise choose_noun format_count join_names format_number format_with_interval cut_region
         explain_no_interval find_failed_judgements format_reason
-        compare build_row compute_corrections compare_side_by_side sum_turns require_measured find_format
+        compare build_row compute_corrections split_batches build_points
+        compare_side_by_side require_measured find_format
         list_entries count_all_verdicts collect_places
         list_in is_reply read_text
         require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression

@@ -11,7 +11,7 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.metrics.annotations import Annotations
 from hallulab.simulator.metrics.hallucinations import ByDetector, index_by_detector
 from hallulab.simulator.metrics.metric import Metric, RunFacts, Tallied, TurnFlaw
-from hallulab.simulator.metrics.rows import build_rows
+from hallulab.simulator.metrics.results import build_rows
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import Counting, RunSums, count_all_verdicts
 from hallulab.simulator.records.experiment_json import BranchedFrom

@@ -72,7 +72,7 @@ def test_a_sheet_is_drawn_filled_in_and_added_and_numbers_are_corrected(
     said = " ".join(ended.out.split())
     assert f"Labelled: 15 turns by people (guideline {sheet['guideline']})." in said
     assert "hallulab drew turns to be annotated" in said
-    assert "labels of all 32 turns of this run would give an HPT-1 between" in said
+    assert "95% interval of HPT-1 for this run's 32 turns" in said
     report = json.loads(run.report.read_text())
     a, b, together = report["corrected"]
     assert (a["source"], b["source"], report["drawn_turns"]) == ("annotations", "annotations", 15)

@@ -49,7 +49,7 @@ def test_annotations_of_the_run_folder_correct_the_numbers_everywhere(
     ended = hallulab("report", run.path)
     assert (ended.code, ended.err) == (0, "")
     assert "annotations" in ended.out
-    assert "By d, corrected: cannot tell which chatbot hallucinates least" in ended.out
+    assert "By d, corrected: no clear winner" in ended.out
     report = json.loads(run.report.read_text())
     assert [
         (row["chatbot"], row["source"], row["annotated"], row["hpt_1"], row["corrected_hpt_1"])
@@ -130,4 +130,4 @@ def test_a_narrow_terminal_shows_detectors_with_and_without_a_scored_turn(run: R
     console = Console(width=80, record=True, file=StringIO())
     print_document(build_summary(write_reports(run)), console)
     shown = console.export_text()
-    assert "e: not corrected: no turn was scored." in shown
+    assert "Not corrected (e): no turn was scored." in shown

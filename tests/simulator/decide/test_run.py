@@ -9,12 +9,11 @@ import httpx2
 import pytest
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.decide.decision import MARGIN
 from hallulab.simulator.decide.run import draw_order
-from hallulab.simulator.decide.sequence import CEILING
 from hallulab.simulator.records import experiment_fields
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
+from hallulab.simulator.statistics.sequence import CEILING, MARGIN
 from hallulab.testing.scripted import completion
 from tests.agents.models.endpoints import refusal
 from tests.kit.kill_points import count_differences, journal_lines

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from hallulab.simulator.metrics.hallucinations import Row
-from hallulab.simulator.metrics.rows import build_row
+from hallulab.simulator.metrics.results import build_row
 from hallulab.simulator.report.charts import (
     LEFT,
     RIGHT,

@@ -305,7 +305,7 @@ def hint(html: str) -> list[str]:
 def test_three_personas_have_no_interval_anywhere_but_the_reason() -> None:
     html = page()
     assert hint(html) == []
-    assert "3 personas are too few to rank the chatbots: 6 are needed for an interval" in html
+    assert "Too few personas (3) to rank the chatbots. Intervals need 6" in html
     assert "95%" not in html
     assert 'class="whisker"' not in html
     assert 'class="ci">[' not in html

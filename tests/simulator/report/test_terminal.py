@@ -56,8 +56,8 @@ def test_what_was_found_stands_first_and_then_whether_it_ranks_the_chatbots() ->
         "(6 of 8 each); 7 more were not scored by both detectors. For example, "
     )
     assert first.rstrip().endswith(
-        "3 personas are too few to rank the chatbots: 6 are needed for an interval, at least about 165 by "
-        "halludetect and 95 by metarag to tell fact-checker from agent."
+        "Too few personas (3) to rank the chatbots. Intervals need 6; telling fact-checker and agent apart "
+        "needs about 165 by halludetect and 95 by metarag."
     )
 
 
