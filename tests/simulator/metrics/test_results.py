@@ -372,7 +372,7 @@ def experiment(**fields: Any) -> Experiment:
 
 async def degrees(folder: Path, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> dict[Any, Any]:
     """What the report of a run says of each (chatbot, detector); the run's own conversations are left out."""
-    monkeypatch.setattr("hallulab.simulator.engine.stage.execute", _nothing)
+    monkeypatch.setattr("hallulab.simulator.engine.run.execute", _nothing)
     run = RunFolder(folder)
     settings = RunSettings(replay=ROOT / "tests" / "recordings" / "demo.jsonl.gz", quiet=True)
     await run_experiment(experiment(**fields), run, settings, simulate=True)
