@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from hallulab.agents.models.adaptive import AdaptiveLimits
 from hallulab.agents.models.model import ModelPool
-from hallulab.agents.models.replicas import staying
+from hallulab.agents.models.replicas import sticky_session
 from hallulab.agents.served_model import identify_models
 from hallulab.chatbots.protocol import describe_parts_version
 from hallulab.detectors.base.protocol import Detector
@@ -71,7 +71,7 @@ class LiveStage:
         judges = [_choose("detector", by_name, name) for name in dict.fromkeys(detectors)]
         version = self._compute_version(bot)
         saved = self._describe(bot, judges, at)
-        with staying(), self.stage.participants.keep_answers(), open_journal(folder, saved) as journal:
+        with sticky_session(), self.stage.participants.keep_answers(), open_journal(folder, saved) as journal:
             persona = f"person-{journal.number}"
             identity = [compute_scenario_version(scenario), version, bot.name, experiment.seed, persona]
             model = get_model_name(experiment, "chatbot")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypeVar
 
 from hallulab.agents.concurrency import require_running
-from hallulab.agents.models.replicas import staying
+from hallulab.agents.models.replicas import sticky_session
 from hallulab.chatbots.protocol import has_memory
 from hallulab.detectors.base.protocol import run_detector
 from hallulab.scenarios.transcript import Conversation, Message, Turn, TurnView, Verdict
@@ -197,7 +197,7 @@ class LocalExecutor:
         if task.group not in self._groups:
             self._groups[task.group] = _Shared(self._participants.keep_answers(), task.of_group)
         try:
-            with staying():
+            with sticky_session():
                 conversation: Conversation | None = task.known
                 lacking: Sequence[VerdictKey] = task.lacking
                 if task.job is not None:
