@@ -82,7 +82,8 @@ def read_chat(path: Path) -> tuple[Message, ...]:
     instead of `content`); a `.json` file holds a list of them, perhaps under `messages`. Messages of
     others than user and assistant are left out. Any other file is plain text. There, a line that begins with
     `User:` or `Assistant:` (also Human, Customer, Client, Visitor; Bot, Chatbot, AI, Agent, GPT)
-    opens a message, which goes up to the next such line; a warning names lines that may begin with another speaker.
+    opens a message, which goes up to the next such line.
+    A warning names lines that may begin with another speaker.
 
     Raises:
         UsageError: the file cannot be read, has another form, or lacks messages of one side.
