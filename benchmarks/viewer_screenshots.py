@@ -22,15 +22,13 @@ from PIL import Image
 
 from benchmarks.command import build_parser
 from benchmarks.picture_runs import ROOT, label_run, make_runs
-from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.records.config import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.viewer.launching import Launcher
-from hallulab.simulator.viewer.offers import StartSource
+from hallulab.simulator.viewer.offer import Offer
+from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 from hallulab.simulator.viewer.serve import Listening, listen, make_server
-from hallulab.simulator.viewer.talks import TalkSource
 from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import words_for_vectors
 
@@ -107,9 +105,10 @@ def open_settling(page: Page, gallery: Gallery) -> None:
 
 
 def open_start(page: Page, gallery: Gallery) -> None:
-    """Open the form that starts a run, with what it would do."""
+    """Open the page that starts a run, with the plan."""
     page.goto(f"{gallery.base}/start")
-    page.locator("#sentences li").first.wait_for()
+    page.locator("#show-plan").click()
+    page.locator("#plan li").first.wait_for()
 
 
 PAGES: dict[str, Open] = {
@@ -130,11 +129,10 @@ PAGES: dict[str, Open] = {
 
 
 @contextlib.contextmanager
-def serve(runs: ShownRuns, talked: TalkSource) -> Iterator[Listening]:
+def serve(runs: ShownRuns, offer: Offer) -> Iterator[Listening]:
     """Serve runs in a thread while the block runs."""
     ready, listening = threading.Event(), listen(None)
-    launcher = Launcher(StartSource(talked.experiment, talked.folder))
-    server = make_server(runs, listening, ready.set, talked=talked, launcher=launcher)
+    server = make_server(runs, listening, ready.set, launcher=Launcher(offer))
     thread = threading.Thread(target=server.run, args=([listening.socket],), daemon=True)
     thread.start()
     ready.wait(20)
@@ -176,7 +174,7 @@ def show(folder: Path) -> Iterator[tuple[str, Gallery]]:
                 "base_url": model.base_url,
             }
         )
-        with serve(runs, TalkSource(experiment, RunSettings(quiet=True), talks)) as listening:
+        with serve(runs, Offer(experiment, talks, True)) as listening:
             yield listening.address, Gallery(listening.address.split("/?")[0], shown, said.user)
 
 

@@ -71,7 +71,6 @@ MODULES = (
     "hallulab.simulator.records.shards",
     "hallulab.simulator.stress.rag_trust.meteor",
     "hallulab.simulator.viewer.conversation",
-    "hallulab.simulator.viewer.form",
     "hallulab.simulator.viewer.keys",
 )
 """The modules with examples."""

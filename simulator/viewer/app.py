@@ -20,14 +20,13 @@ from hallulab.simulator.viewer.conversation import show_turns
 from hallulab.simulator.viewer.findings import Findings
 from hallulab.simulator.viewer.guard import Access, Guard, build_policy
 from hallulab.simulator.viewer.index import Rate
-from hallulab.simulator.viewer.launching import Launcher
-from hallulab.simulator.viewer.offers import NOTHING_OFFERED
+from hallulab.simulator.viewer.offer import Offer
 from hallulab.simulator.viewer.requests import answer_page, refuse, refuse_address, register_turns
+from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, look_at_files, read_with_evidence
 from hallulab.simulator.viewer.side_pages import list_side_routes
-from hallulab.simulator.viewer.starting import StartingPages
+from hallulab.simulator.viewer.start_page import StartPages
 from hallulab.simulator.viewer.talking import TalkingPages
-from hallulab.simulator.viewer.talks import TalkSource
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -48,14 +47,13 @@ LOOK_S = 1.0
 READ_S = 0.5
 """Seconds in which the page of all runs reads what was added to them; the rest is read in the background."""
 
-_SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js", "annotate.js", "talk.js", "start.js")
+_SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js", "annotate.js", "talk.js")
 
 
 def make_app(
     runs: ShownRuns,
     access: Access,
     labelling: Labelling = ANYBODY,
-    talked: TalkSource | None = None,
     launcher: Launcher | None = None,
 ) -> Guard:
     """Make the application.
@@ -64,16 +62,15 @@ def make_app(
         runs: what it shows.
         access: what requests must bring.
         labelling: who labels, and how.
-        talked: what can be talked to; None: nothing.
-        launcher: starts runs; None: none can be started.
+        launcher: starts runs, and knows what may be started and talked to; None: nothing.
     """
     from starlette.applications import Starlette
     from starlette.requests import ClientDisconnect
     from starlette.routing import Route
 
     register_turns()
-    starting = StartingPages(runs, launcher or Launcher(NOTHING_OFFERED), _render)
-    pages = Pages(runs, labelling, starting)
+    launcher = launcher or Launcher(Offer())
+    pages = Pages(runs, labelling, launcher)
     app = Starlette(
         routes=[
             Route("/", pages.show_runs),
@@ -85,8 +82,8 @@ def make_app(
             Route("/runs/{run}/events", pages.stream_events),
             *LabellingPages(runs, labelling, _render).list_routes(),
             *list_side_routes(runs, _render),
-            *TalkingPages(runs, talked, _render).list_routes(),
-            *starting.list_routes(),
+            *TalkingPages(runs, launcher.offer, _render).list_routes(),
+            *StartPages(runs, launcher, _render).list_routes(),
         ],
         exception_handlers={
             UsageError: _tell,
@@ -109,12 +106,7 @@ def _style() -> str:
     show = "hallulab.simulator.show"
     parts = [
         *((show, "page.css"), (show, "plot.css"), (_COMPARE, "compare.css")),
-        *(
-            (_PACKAGE, "viewer.css"),
-            (_PACKAGE, "annotate.css"),
-            (_PACKAGE, "talk.css"),
-            (_PACKAGE, "start.css"),
-        ),
+        (_PACKAGE, "viewer.css"),
     ]
     return "".join(load_asset(package, name) for package, name in parts)
 
@@ -138,15 +130,15 @@ class Pages:
     Args:
         runs: the runs.
         labelling: who labels.
-        starting: says where runs stand.
+        launcher: knows how far runs are.
     """
 
-    def __init__(self, runs: ShownRuns, labelling: Labelling, starting: StartingPages) -> None:
+    def __init__(self, runs: ShownRuns, labelling: Labelling, launcher: Launcher) -> None:
         self._runs = runs
         self._labelling = labelling
-        self._starting = starting
+        self._launcher = launcher
         self._findings = Findings()
-        self._watch = Watch(self._findings)
+        self._watch = Watch(self._findings, launcher)
 
     def show_runs(self, request: Request) -> Response:
         """Show the runs."""
@@ -165,9 +157,8 @@ class Pages:
         run = self._find(request, grow=False)
         if run is None:
             return refuse_address()
-        seen = _tell_state(run, self._findings)  # before the page is made, which may then know more
-        standing = self._starting.find_standing(run)
-        return _render("run.html", seen=seen, standing=standing, **self._describe(run))
+        seen = _tell_state(run, self._findings, self._launcher)  # before the page, which may then know more
+        return _render("run.html", seen=seen, **self._describe(run))
 
     def show_live(self, request: Request) -> Response:
         """Show the part of a run's page that changes while it grows."""
@@ -249,6 +240,7 @@ class Pages:
             "counts": run.growth.count(),
             "rates": () if run.growth.is_working else run.index.rate(),
             "findings": findings,
+            "status": self._launcher.read_status(run),
         }
 
 
@@ -279,10 +271,11 @@ class Watch:
 
     Args:
         findings: makes the reports of runs.
+        launcher: knows how far runs are.
     """
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    def __init__(self, findings: Findings, launcher: Launcher) -> None:
+        self._findings, self._launcher = findings, launcher
         self._looks: dict[str, tuple[float, asyncio.Task[str]]] = {}
         """When the last look at a run began, and what was seen."""
 
@@ -291,7 +284,7 @@ class Watch:
         now = time.monotonic()
         begun, looking = self._looks.get(run.id, (0.0, None))
         if looking is None or (looking.done() and now >= begun + LOOK_S):
-            looking = asyncio.create_task(asyncio.to_thread(_tell_state, run, self._findings))
+            looking = asyncio.create_task(asyncio.to_thread(_tell_state, run, self._findings, self._launcher))
             looking.add_done_callback(lambda task: task.cancelled() or task.exception())
             self._looks[run.id] = now, looking
         return await asyncio.shield(looking)  # whoever leaves ends nobody else's look
@@ -310,19 +303,21 @@ async def _watch(run: ShownRun, watch: Watch, request: Request) -> AsyncIterator
         await asyncio.sleep(LOOK_S)
 
 
-def _tell_state(run: ShownRun, findings: Findings) -> str:
+def _tell_state(run: ShownRun, findings: Findings, launcher: Launcher) -> str:
     """Bring a run up to date and return what its page follows, as JSON.
 
     A page is out of date if it was made at another state.
     """
     files = look_at_files(run.folder)  # before they are read: what comes meanwhile is another state
     run.growth.catch_up()
+    status = launcher.read_status(run)
     return json.dumps(
         {
             **asdict(run.growth.count()),
             "files": digest(files),
             "more": run.growth.is_working,
             "making": findings.is_making(run),
+            "status": None if status is None else asdict(status),
         }
     )
 

@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
 from hallulab.scenarios.files.data_files import read_json, replace_surrogates
 
@@ -32,6 +33,14 @@ def register_turns() -> None:
         regex = "[0-9]{1,9}"
 
     register_url_convertor("turn", TurnConvertor())
+
+
+async def read_form(request: Request) -> dict[str, list[str]]:
+    """Return the fields of a form that a page sent, each with its values; none, if they are too many."""
+    try:
+        return parse_qs((await request.body()).decode(errors="replace"), max_num_fields=500)
+    except ValueError:
+        return {}
 
 
 async def read_object(request: Request) -> dict[str, Any]:

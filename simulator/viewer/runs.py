@@ -94,7 +94,7 @@ class ShownRuns:
     def get(self, id: str) -> ShownRun | None:
         """Return the run of that identifier; None: there is none any more."""
         known = self._found.get(id)
-        if known is not None and _is_run(known.folder.path):
+        if known is not None and is_run(known.folder.path):
             return known
         return next((run for run in self.list() if run.id == id), None)
 
@@ -137,13 +137,13 @@ def _look_at_file(file: Path) -> tuple[int, int]:
 
 
 def _find_folders(path: Path) -> list[Path]:
-    if _is_run(path):
+    if is_run(path):
         return [path]
     inside = sorted(child for child in path.iterdir() if child.is_dir() and not child.is_symlink())
-    return [child for child in inside if _is_run(child)]
+    return [child for child in inside if is_run(child)]
 
 
-def _is_run(folder: Path) -> bool:
+def is_run(folder: Path) -> bool:
     """Return whether a folder is a run, also a damaged one, whose page says what is wrong.
 
     A folder that may not be opened is none: it makes no page of the others fail.

@@ -14,9 +14,8 @@ from hallulab.simulator.viewer.annotating import ANYBODY, Labelling
 from hallulab.simulator.viewer.app import make_app
 from hallulab.simulator.viewer.closing import ClosingStreams
 from hallulab.simulator.viewer.guard import Access
-from hallulab.simulator.viewer.launching import Launcher
+from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.simulator.viewer.runs import ShownRuns
-from hallulab.simulator.viewer.talks import TalkSource
 
 if TYPE_CHECKING:
     import uvicorn
@@ -75,7 +74,6 @@ def make_server(
     listening: Listening,
     when_ready: Callable[[], None],
     labelling: Labelling = ANYBODY,
-    talked: TalkSource | None = None,
     launcher: Launcher | None = None,
 ) -> uvicorn.Server:
     """Make the server; `serve` runs it.
@@ -85,8 +83,7 @@ def make_server(
         listening: where.
         when_ready: is called when requests are answered.
         labelling: who labels, and how.
-        talked: what can be talked to; None: nothing.
-        launcher: starts runs; None: none can be started. The caller closes it.
+        launcher: see `make_app`. The caller closes it.
     """
     import anyio.to_thread
     import uvicorn
@@ -101,7 +98,7 @@ def make_server(
             app.close()
             await super().shutdown(sockets)
 
-    app = ClosingStreams(make_app(runs, listening.access, labelling, talked, launcher))
+    app = ClosingStreams(make_app(runs, listening.access, labelling, launcher))
     config = uvicorn.Config(
         app,
         # Clients that break off or send nonsense are no news; failures of ours are told by `ClosingStreams`.

@@ -9,12 +9,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from hallulab.simulator.chat.drafts import ReplyDraft
+from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.show.html import make_environment
 from hallulab.simulator.viewer.conversation import ShownTurn
+from hallulab.simulator.viewer.offer import Offer
 from hallulab.simulator.viewer.requests import answer_json, read_object, refuse
 from hallulab.simulator.viewer.runs import ShownRuns
 from hallulab.simulator.viewer.stages import Stages
-from hallulab.simulator.viewer.talks import Talk, TalkSource
+from hallulab.simulator.viewer.talks import Talk
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -33,15 +35,15 @@ class TalkingPages:
 
     Args:
         runs: what the viewer shows.
-        source: what can be talked to; None: nothing, and the page says how.
+        offer: what can be talked to.
         render: renders a page of the viewer.
     """
 
-    def __init__(self, runs: ShownRuns, source: TalkSource | None, render: Callable[..., Response]) -> None:
+    def __init__(self, runs: ShownRuns, offer: Offer, render: Callable[..., Response]) -> None:
         self._runs = runs
-        self._source = source
+        self._offer = offer
         self._render = render
-        self._stages = None if source is None else Stages(source.experiment, source.settings)
+        self._stages = Stages(offer.experiment, RunSettings(quiet=True))
         self._talks: dict[str, Talk] = {}
         self._holding: set[asyncio.Task[None]] = set()
         self._turn = make_environment("hallulab.simulator.viewer").get_template("talk_turn.html")
@@ -60,19 +62,19 @@ class TalkingPages:
 
     def show(self, request: Request) -> Response:
         """Show the page."""
-        return self._render("talk.html", source=self._source)
+        return self._render("talk.html", offer=self._offer)
 
     async def begin(self, request: Request) -> Response:
         """Begin a conversation: `scenario`, `chatbot` and `detectors`, all among those that can be chosen."""
         asked = await read_object(request)
-        if self._source is None or self._stages is None:
+        if not self._offer.can_chat:
             return refuse("Nothing can be talked to here: start the viewer with --experiment or --model.")
-        experiment = self._source.experiment
+        experiment = self._offer.experiment
         scenario, chatbot = asked.get("scenario"), asked.get("chatbot")
         detectors = asked.get("detectors")
         known = {one.name for one in experiment.detectors}
         if (
-            scenario not in self._source.scenarios
+            scenario not in self._offer.scenarios
             or chatbot not in [bot.name for bot in experiment.chatbots]  # not a set: it may be a list
             or not isinstance(detectors, list)
             or any(not isinstance(name, str) or name not in known for name in detectors)
@@ -80,7 +82,7 @@ class TalkingPages:
             return refuse("Scenario, chatbot or detectors are not among those of the experiment.")
         if sum(not talk.ended for talk in self._talks.values()) >= MOST_TALKS:
             return refuse(f"{MOST_TALKS} conversations are under way. End one of them.")
-        talk = Talk(self._source, str(chatbot), detectors, self._render_turn)
+        talk = Talk(self._offer, str(chatbot), detectors, self._render_turn)
         self._talks[talk.id] = talk
         task = asyncio.create_task(talk.hold(self._stages, str(scenario)))
         self._holding.add(task)

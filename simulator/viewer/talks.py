@@ -5,21 +5,16 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 from hallulab.scenarios.errors import HallulabError, ReplayMiss
 from hallulab.scenarios.transcript import Turn, Verdict
-from hallulab.simulator.chat.command import load_live_experiment
 from hallulab.simulator.chat.drafts import ReplyDraft
 from hallulab.simulator.chat.live import LiveChat, ReplyFailed
 from hallulab.simulator.engine.conversation import build_ended_conversation
-from hallulab.simulator.engine.models import RunSettings, ensure_model
-from hallulab.simulator.options.groups import ModelOptions
-from hallulab.simulator.records.config import Experiment
 from hallulab.simulator.viewer.conversation import ShownTurn, show_turns
-from hallulab.simulator.viewer.places import choose_folder, list_scenarios, name_new_folders
+from hallulab.simulator.viewer.offer import Offer
 from hallulab.simulator.viewer.stages import Stages
 
 COMMAND = "hallulab view"
@@ -29,51 +24,19 @@ Render = Callable[[ShownTurn, bool], str]
 """Renders a turn, and whether it is being judged, as HTML."""
 
 
-@dataclass(frozen=True)
-class TalkSource:
-    """What can be talked to, and where conversations are saved."""
-
-    experiment: Experiment
-    """Its chatbots and detectors can be chosen."""
-    settings: RunSettings
-    folder: Path
-    """The folder in which each conversation gets a run folder."""
-
-    @property
-    def scenarios(self) -> list[str]:
-        """The scenarios that can be chosen: the experiment's, then the built-in ones."""
-        return list_scenarios(self.experiment)
-
-    def name_folder(self) -> Path:
-        """Return the run folder of the next conversation, which does not exist yet."""
-        return next(path for path in name_new_folders(self.folder) if not path.exists())
-
-
-def load_talk_source(options: ModelOptions, paths: Sequence[Path]) -> TalkSource | None:
-    """Return what can be talked to by the options of a command; None: they name neither file nor model.
-
-    Raises:
-        UsageError: the experiment is at fault, or no folder is shown that conversations can be saved in.
-    """
-    if options.config is None and options.model is None and options.base_url is None:
-        return None
-    experiment = ensure_model(load_live_experiment(options))
-    return TalkSource(experiment, RunSettings(quiet=True), choose_folder(paths))
-
-
 class Talk:
     """One conversation of the page.
 
     Args:
-        source: what can be talked to.
+        offer: what can be talked to.
         chatbot: the chatbot's name.
         detectors: the names of the judges.
         render: renders turns.
     """
 
-    def __init__(self, source: TalkSource, chatbot: str, detectors: Sequence[str], render: Render) -> None:
+    def __init__(self, offer: Offer, chatbot: str, detectors: Sequence[str], render: Render) -> None:
         self.id = secrets.token_hex(8)
-        self.folder = source.name_folder()
+        self.folder = offer.make_folder().path
         self.events: list[tuple[str, Any]] = []
         """What has happened: kinds and values."""
         self.draft: ReplyDraft | None = None
@@ -123,6 +86,8 @@ class Talk:
         except (HallulabError, ReplayMiss, OSError) as error:
             self._tell("over", str(error))
         finally:
+            with suppress(OSError):  # nothing was said in it, or it has been removed
+                self.folder.rmdir()
             self.ended = True
             self._happened.set()
 
