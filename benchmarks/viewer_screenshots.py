@@ -25,10 +25,10 @@ from benchmarks.picture_runs import ROOT, label_run, make_runs
 from hallulab.simulator.records.config import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
+from hallulab.simulator.viewer.app import Listening, listen, make_server
 from hallulab.simulator.viewer.offer import Offer
 from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
-from hallulab.simulator.viewer.serve import Listening, listen, make_server
 from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import words_for_vectors
 
@@ -162,8 +162,8 @@ def show(folder: Path) -> Iterator[tuple[str, Gallery]]:
         runs = ShownRuns([made["demo"].path.parent, talks], folder / "indices")
         shown = {run.name: run for run in runs.list()}
         for run in shown.values():
-            run.growth.catch_up()
-            run.growth.wait()
+            run.updater.update()
+            run.updater.wait()
         label_run(shown["labelled"])
         experiment = Experiment.model_validate(
             {

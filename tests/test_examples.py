@@ -70,8 +70,8 @@ MODULES = (
     "hallulab.simulator.metrics.depth",
     "hallulab.simulator.records.shards",
     "hallulab.simulator.stress.rag_trust.meteor",
-    "hallulab.simulator.viewer.conversation",
-    "hallulab.simulator.viewer.keys",
+    "hallulab.simulator.viewer.conversation_page",
+    "hallulab.simulator.viewer.labels",
 )
 """The modules with examples."""
 

@@ -89,12 +89,11 @@ def view(
     """Serve pages over run folders on this machine, also while they grow, until Ctrl-C."""
     import webbrowser
 
-    from hallulab.simulator.viewer.annotating import Labelling
-    from hallulab.simulator.viewer.keys import name_annotator
+    from hallulab.simulator.viewer.app import listen, make_server, serve
+    from hallulab.simulator.viewer.labels import Labelling, name_annotator
     from hallulab.simulator.viewer.offer import load_offer
     from hallulab.simulator.viewer.run_status import Launcher
     from hallulab.simulator.viewer.runs import ShownRuns
-    from hallulab.simulator.viewer.serve import listen, make_server, serve
 
     shown = paths or [Path("runs")]
     options = ModelOptions(config=experiment, model=model, base_url=base_url, api_key_env=api_key_env)

@@ -2,7 +2,7 @@
 
 It holds where each conversation and each verdict stands, and what lists and counts need. So a page of a big
 run costs as much as what it shows. The index is in the cache folder, because a run folder may be somebody
-else's, and is made anew when it does not fit.
+else's, and is built again when it does not fit.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import hashlib
 import json
 import os
 import sqlite3
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,13 +29,17 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import build_header
 from hallulab.simulator.records.shards import list_shards
-from hallulab.simulator.viewer.index_lists import (
+from hallulab.simulator.viewer.index_tables import (
+    TABLES,
     ListedConversation,
+    add_chat,
+    add_verdict,
+    count_judged,
     fetch_at_once,
+    lay_out_tables,
     list_conversations,
     list_names,
 )
-from hallulab.simulator.viewer.index_tables import TABLES, add_chat, add_verdict, count_judged, lay_out_tables
 
 LINES_A_STEP = 500
 """Lines that are read at most before what was found is written and others may read it."""
@@ -161,7 +167,7 @@ class RunIndex:
             return [Rate(*row) for row in _recall(held, "rates", _RATES)]
 
     def list_names(self, column: str, most: int) -> list[str] | None:
-        """Return the chatbots or the personas (`hallulab.simulator.viewer.index_lists`)."""
+        """Return the chatbots or the personas (`hallulab.simulator.viewer.index_tables`)."""
         with self._connect() as held:
             return list_names(held, column, most)
 
@@ -341,3 +347,68 @@ def _parse(kind: type[Line], line: bytes) -> Line | None:
         return kind.model_validate_json(line.removeprefix(b"\xef\xbb\xbf"))
     except ValidationError:
         return None
+
+
+PAUSE_S = 0.005
+"""Seconds between two steps in the background, in which requests are answered."""
+
+COUNT_S = 2.0
+"""Seconds after which what was read so far is counted again."""
+
+_ONE_AT_A_TIME = threading.Lock()
+"""Is held during a step in the background, so that many new runs do not crowd out requests."""
+
+
+class IndexUpdater:
+    """Brings an index up to date.
+
+    Args:
+        index: it.
+    """
+
+    def __init__(self, index: RunIndex) -> None:
+        self._index = index
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_working(self) -> bool:
+        """Whether lines are being read in the background."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def update(self, at_once: bool = True) -> None:
+        """Read some lines that were added; if there are more, go on in the background.
+
+        Args:
+            at_once: whether the first ones are read before this returns.
+
+        Raises:
+            UsageError: experiment.json is damaged.
+            OperationalError: the index or a journal cannot be read or written.
+        """
+        with self._starting:
+            if not self.is_working and (not at_once or self._index.grow()):
+                self._thread = threading.Thread(target=self._work, name="viewer index", daemon=True)
+                self._thread.start()
+
+    def count(self) -> Counts:
+        """Count what was read so far; while lines are being read, a short time ago."""
+        return self._index.count(lately=self.is_working)
+
+    def wait(self) -> None:
+        """Wait until nothing is read in the background."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _work(self) -> None:
+        with contextlib.suppress(UsageError, OperationalError):  # the next request meets it, and tells it
+            more, counted = True, 0.0
+            while more:
+                with _ONE_AT_A_TIME:
+                    more = self._index.grow()
+                if not more or time.monotonic() > counted + COUNT_S:
+                    self._index.count()
+                    counted = time.monotonic()
+                time.sleep(PAUSE_S)
+            self._index.rate()

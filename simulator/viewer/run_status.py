@@ -174,15 +174,15 @@ class Launcher:
             return None
         is_running = launch is not None and launch.code is None
         is_elsewhere = not is_running and run.folder.is_claimed
-        run.growth.catch_up()  # after the writer was looked for: one that has ended writes nothing more
-        counts, planned = run.growth.count(), self._count_planned(experiment)
+        run.updater.update()  # after the writer was looked for: one that has ended writes nothing more
+        counts, planned = run.updater.count(), self._count_planned(experiment)
         done = counts.conversations - counts.failed
         if launch is not None and is_running:
             return RunStatus("stopping" if launch.is_stopped else "running", done, planned)
         if is_elsewhere:
             return RunStatus("elsewhere", done, planned)
         is_judged = counts.verdicts >= counts.turns * len(experiment.detectors)
-        may_lack = planned is None or run.growth.is_working or experiment.until_decided is not None
+        may_lack = planned is None or run.updater.is_working or experiment.until_decided is not None
         has_ended = launch is not None and launch.code == 0
         if (planned is not None and done >= planned and is_judged) or (has_ended and may_lack):
             return RunStatus("ended" if has_ended else "complete", done, planned)

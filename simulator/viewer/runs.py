@@ -17,8 +17,7 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.shards import list_shards
 from hallulab.simulator.report.late_evidence import find_late_evidence, lacks_some
-from hallulab.simulator.viewer.growth import Growth
-from hallulab.simulator.viewer.index import RunIndex
+from hallulab.simulator.viewer.index import IndexUpdater, RunIndex
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class ShownRun:
     """Its identifier in addresses."""
     folder: RunFolder
     index: RunIndex
-    growth: Growth
+    updater: IndexUpdater
     """What brings the index up to date."""
 
     @property
@@ -87,7 +86,7 @@ class ShownRuns:
             if id not in self._found:
                 run = RunFolder(folder)
                 index = RunIndex(run, self._base)
-                self._found[id] = ShownRun(id, run, index, Growth(index))
+                self._found[id] = ShownRun(id, run, index, IndexUpdater(index))
         there = [self._found[_identify(folder)] for folder in dict.fromkeys(folders)]
         return sorted(there, key=lambda run: (run.changed, run.id), reverse=True)
 

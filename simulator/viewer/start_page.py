@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from hallulab.simulator.records.config import Experiment, choose_concurrency
 from hallulab.simulator.records.experiment_file import build_experiment
 from hallulab.simulator.records.recipients import collect_endpoints
 from hallulab.simulator.viewer.offer import Offer
-from hallulab.simulator.viewer.requests import read_form, refuse_address
+from hallulab.simulator.viewer.responses import find_run, missing_page, read_form, render_page
 from hallulab.simulator.viewer.run_status import MOST_RUNS, Launcher
 from hallulab.simulator.viewer.runs import ShownRuns
 
@@ -95,11 +95,10 @@ class StartPages:
     Args:
         runs: what the viewer shows.
         launcher: starts runs.
-        render: renders a page of the viewer.
     """
 
-    def __init__(self, runs: ShownRuns, launcher: Launcher, render: Callable[..., Response]) -> None:
-        self._runs, self._launcher, self._render = runs, launcher, render
+    def __init__(self, runs: ShownRuns, launcher: Launcher) -> None:
+        self._runs, self._launcher = runs, launcher
 
     def list_routes(self) -> list[Route]:
         """Return the addresses."""
@@ -118,7 +117,7 @@ class StartPages:
         run = self._runs.get(request.query_params.get("run", ""))
         experiment = None if run is None else self._launcher.find_experiment(run)
         text = write_yaml(experiment or self._launcher.offer.experiment) or _TEMPLATE
-        return self._render("start.html", text=text, folder=self._launcher.offer.folder, most=MOST_RUNS)
+        return render_page("start.html", text=text, folder=self._launcher.offer.folder, most=MOST_RUNS)
 
     async def plan(self, request: Request) -> Response:
         """Show what an experiment file would run, or what is wrong with it."""
@@ -145,33 +144,32 @@ class StartPages:
                 return Response(headers={"HX-Redirect": f"/runs/{run.id}"})
         except (UsageError, OperationalError) as error:
             shown["problem"] = str(error)
-        return self._render("plan.html", **shown)
+        return render_page("plan.html", **shown)
 
     def stop(self, request: Request) -> Response:
         """Stop a run that this viewer started. The page learns of it by its events."""
         from starlette.responses import Response
 
-        run = self._runs.get(request.path_params["run"])
-        launch = None if run is None else self._launcher.get(run.folder)
+        launch = self._launcher.get(find_run(self._runs, request).folder)
         if launch is None or launch.code is not None:
-            return refuse_address()
+            raise missing_page()
         launch.stop()
         return Response(status_code=204)
 
     async def resume(self, request: Request) -> Response:
         """Go on with a run that has ended, or was ended; `confirmed` are marks of recipients."""
         given = await read_form(request)
-        return await asyncio.to_thread(self._resume, request.path_params["run"], given.get(CONFIRMED, []))
+        return await asyncio.to_thread(self._resume, request, given.get(CONFIRMED, []))
 
-    def _resume(self, id: str, confirmed: Collection[str]) -> Response:
+    def _resume(self, request: Request, confirmed: Collection[str]) -> Response:
         from starlette.responses import Response
 
-        run = self._runs.get(id)
-        experiment = None if run is None else self._launcher.find_experiment(run)
-        if run is None or experiment is None:
-            return refuse_address()
+        run = find_run(self._runs, request)
+        experiment = self._launcher.find_experiment(run)
+        if experiment is None:
+            raise missing_page()
         try:
             self._launcher.start(experiment, write_yaml(experiment), confirmed, run.folder)
         except UsageError as error:
-            return self._render("plan.html", **EMPTY_PLAN | {"problem": str(error)})
+            return render_page("plan.html", **EMPTY_PLAN | {"problem": str(error)})
         return Response(status_code=204)

@@ -54,7 +54,7 @@ from hallulab.simulator.metrics import annotators_counts as annotators
 from hallulab.simulator.metrics import blame_counts as blame
 from hallulab.simulator.metrics import hallucinations, messages, support, tokens
 from hallulab.simulator.statistics import gamma
-from hallulab.simulator.viewer import conversation as page
+from hallulab.simulator.viewer import conversation_page as page
 from tests.builders import conversation, scored
 from tests.scenarios.chats.test_tools import ASKED, FILES, REPLIED, RULE
 from tests.scenarios.packs.pdf_files import write_pages

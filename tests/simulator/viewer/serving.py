@@ -13,10 +13,10 @@ from unittest.mock import patch
 
 from pydantic import BaseModel
 
-from hallulab.simulator.viewer import findings
+from hallulab.simulator.viewer import results
+from hallulab.simulator.viewer.app import Listening, listen, make_server
 from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.simulator.viewer.runs import ShownRuns
-from hallulab.simulator.viewer.serve import Listening, listen, make_server
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def serving(
     thread.start()
     assert ready.wait(120)
     try:
-        with patch.object(findings, "WAIT_S", 60):  # a slow machine shall not change what a page has
+        with patch.object(results, "WAIT_S", 60):  # a slow machine shall not change what a page has
             yield Served(listening, runs)
     finally:
         server.should_exit = True

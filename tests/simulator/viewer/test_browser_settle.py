@@ -12,9 +12,9 @@ from playwright.sync_api import Browser, Page, expect
 from hallulab.scenarios.datasets.annotations import read_annotations
 from tests.simulator.viewer.browsing import IN_TWO_FORMS, find_violations, needs_chromium, opened_as
 from tests.simulator.viewer.serving import Served
-from tests.simulator.viewer.test_annotating import folder_of
+from tests.simulator.viewer.test_label_page import folder_of
+from tests.simulator.viewer.test_labels import serving_conflicts
 from tests.simulator.viewer.test_pages import id_of
-from tests.simulator.viewer.test_settling import serving_conflicts
 
 pytestmark = needs_chromium
 

@@ -10,9 +10,8 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.shards import list_shards
-from hallulab.simulator.viewer import growth, index
-from hallulab.simulator.viewer.growth import Growth
-from hallulab.simulator.viewer.index import Counts, RunIndex
+from hallulab.simulator.viewer import index
+from hallulab.simulator.viewer.index import Counts, IndexUpdater, RunIndex
 from hallulab.simulator.viewer.runs import ShownRuns
 from tests.builders import conversation, scored
 from tests.simulator.viewer.serving import append, serving
@@ -43,8 +42,8 @@ def test_a_step_reads_a_part_and_says_how_far_it_is(tmp_path: Path, few_lines_a_
 
 def test_the_rest_is_read_in_the_background(tmp_path: Path, few_lines_a_step: None) -> None:
     found = RunIndex(run_of(tmp_path / "run"), tmp_path / "indices")
-    growing = Growth(found)
-    growing.catch_up()
+    growing = IndexUpdater(found)
+    growing.update()
     growing.wait()
     assert not growing.is_working
     assert growing.count() == Counts(9, 9, 9, 9, 0)
@@ -52,8 +51,8 @@ def test_the_rest_is_read_in_the_background(tmp_path: Path, few_lines_a_step: No
 
 
 def test_few_lines_are_read_at_once(tmp_path: Path) -> None:
-    growing = Growth(RunIndex(run_of(tmp_path / "run"), tmp_path / "indices"))
-    growing.catch_up()
+    growing = IndexUpdater(RunIndex(run_of(tmp_path / "run"), tmp_path / "indices"))
+    growing.update()
     assert not growing.is_working
     assert growing.count().conversations == 9
 
@@ -71,12 +70,12 @@ def test_what_goes_wrong_in_the_background_is_told_at_the_next_request(
     tmp_path: Path, few_lines_a_step: None
 ) -> None:
     run = run_of(tmp_path / "run")
-    growing = Growth(RunIndex(run, tmp_path / "indices"))
+    growing = IndexUpdater(RunIndex(run, tmp_path / "indices"))
     run.experiment.write_text(json.dumps([]))
-    growing.catch_up(at_once=False)
+    growing.update(at_once=False)
     growing.wait()
     with pytest.raises(UsageError, match="not an object"):
-        growing.catch_up()
+        growing.update()
 
 
 def test_counts_of_a_moment_ago_are_enough_while_lines_are_read(
@@ -95,13 +94,13 @@ def test_a_page_says_how_far_an_index_is(tmp_path: Path, few_lines_a_step: None)
     with serving([run.path], tmp_path / "indices") as viewer:
         shown = viewer.runs.list()[0]
         shown.index.grow()
-        with growth._ONE_AT_A_TIME:  # so that the background has no turn
-            shown.growth.catch_up(at_once=False)
+        with index._ONE_AT_A_TIME:  # so that the background has no turn
+            shown.updater.update(at_once=False)
             _, page = viewer.get(f"/runs/{shown.id}")
             assert "The index of this run is being built: 2" in page
             _, runs = viewer.get("/")
             assert "1 run is being read for the first time" in runs
-        shown.growth.wait()
+        shown.updater.wait()
         _, page = viewer.get(f"/runs/{shown.id}")
         assert "<b>9</b> conversations" in page
         assert "HPT-1" in page

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.viewer import serve
+from hallulab.simulator.viewer import app
 from hallulab.simulator.viewer.guard import Access
 from hallulab.simulator.viewer.runs import ShownRuns
 from tests.builders import conversation
@@ -25,7 +25,7 @@ from tests.simulator.viewer.serving import append
 
 HANGING = """
 import threading
-from hallulab.simulator.viewer.app import Pages
+from hallulab.simulator.viewer.conversation_page import ConversationPages
 
 def hang(*given):
     threading.Event().wait()
@@ -33,8 +33,8 @@ def hang(*given):
 async def hang_in_the_loop(*given):
     hang()
 
-Pages.show_list = hang
-Pages.find_flagged = hang_in_the_loop
+ConversationPages.show_list = hang
+ConversationPages.find_flagged = hang_in_the_loop
 from hallulab.simulator.cli.main import main
 main()
 """
@@ -101,16 +101,16 @@ class HangingServer:
 
 
 def test_a_server_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serve, "END_S", 0.01)
+    monkeypatch.setattr(app, "END_S", 0.01)
     server: Any = HangingServer()
     with socket.socket() as listening:
-        assert not serve.serve(server, serve.Listening(listening, Access(1)))
+        assert not app.serve(server, app.Listening(listening, Access(1)))
     assert server.should_exit
 
 
 def test_the_time_to_end_is_short() -> None:
     """The tests above would pass with a long one."""
-    assert serve.END_S <= 1.5
+    assert app.END_S <= 1.5
 
 
 class FailingServer(HangingServer):
@@ -124,4 +124,4 @@ class FailingServer(HangingServer):
 def test_a_failure_of_the_server_is_raised_to_the_command() -> None:
     server: Any = FailingServer()
     with socket.socket() as listening, pytest.raises(BrokenPipeError):
-        serve.serve(server, serve.Listening(listening, Access(1)))
+        app.serve(server, app.Listening(listening, Access(1)))

@@ -73,7 +73,7 @@ def launch_of(launcher: Launcher, folder: RunFolder) -> Launch:
 def status_of(launcher: Launcher, folder: RunFolder) -> RunStatus:
     shown = ShownRuns([folder.path.parent], folder.path.parent.parent / "indices")
     run = shown.add(folder.path)
-    run.growth.catch_up()
+    run.updater.update()
     status = launcher.read_status(run)
     assert status is not None
     return status

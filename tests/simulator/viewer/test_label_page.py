@@ -22,7 +22,7 @@ from hallulab.simulator.metrics.corrected import CorrectedSection
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import report_of
 from hallulab.simulator.viewer.index import RunIndex
-from hallulab.simulator.viewer.keys import map_shown, name_annotator
+from hallulab.simulator.viewer.labels import map_shown, name_annotator
 from tests.builders import conversation, scored
 from tests.simulator.viewer.serving import Served, append, serving
 from tests.simulator.viewer.test_pages import HOSTILE, hostile_run, id_of

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.viewer import findings
-from hallulab.simulator.viewer.findings import Findings
+from hallulab.simulator.viewer import results
+from hallulab.simulator.viewer.results import RunReports
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 from tests.builders import conversation, scored
 from tests.simulator.viewer.serving import append
@@ -20,50 +20,50 @@ def run(tmp_path: Path) -> ShownRun:
     append(folder.conversations, [conversation("a", ["x"])])
     append(folder.verdicts, [scored("a", 0, [(0, 1)])])
     [shown] = ShownRuns([folder.path], tmp_path / "indices").list()
-    shown.growth.catch_up()
+    shown.updater.update()
     return shown
 
 
-def count_conversations(found: findings.RunFindings) -> object:
+def count_conversations(found: results.KnownReport) -> object:
     assert found.view is not None
     return next(number for number, noun in found.view.facts if noun.startswith("conversation"))
 
 
 def test_a_page_does_not_wait_for_a_slow_report(run: ShownRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Findings()
-    monkeypatch.setattr(findings, "WAIT_S", 0.01)
+    made = RunReports()
+    monkeypatch.setattr(results, "WAIT_S", 0.01)
     with made._working:  # so that the report cannot be made yet
-        found = made.of(run)
-        assert (found.view, found.reason) == (None, findings._MAKING)
+        found = made.find(run)
+        assert (found.view, found.reason) == (None, results._MAKING)
         assert made.is_making(run)
-    monkeypatch.setattr(findings, "WAIT_S", 60)
-    assert count_conversations(made.of(run)) == 1
+    monkeypatch.setattr(results, "WAIT_S", 60)
+    assert count_conversations(made.find(run)) == 1
     assert not made.is_making(run)
 
 
 def test_the_report_before_is_shown_until_the_next_one_is_made(
     run: ShownRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = Findings()
-    monkeypatch.setattr(findings, "WAIT_S", 60)
-    assert count_conversations(made.of(run)) == 1
+    made = RunReports()
+    monkeypatch.setattr(results, "WAIT_S", 60)
+    assert count_conversations(made.find(run)) == 1
     append(run.folder.conversations, [conversation("b", ["x"], persona="ravi")])
-    monkeypatch.setattr(findings, "WAIT_S", 0.01)
+    monkeypatch.setattr(results, "WAIT_S", 0.01)
     with made._working:
-        assert count_conversations(made.of(run)) == 1
-    monkeypatch.setattr(findings, "WAIT_S", 60)
-    assert count_conversations(made.of(run)) == 2
+        assert count_conversations(made.find(run)) == 1
+    monkeypatch.setattr(results, "WAIT_S", 60)
+    assert count_conversations(made.find(run)) == 2
 
 
 def test_a_report_is_made_once(run: ShownRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Findings()
-    monkeypatch.setattr(findings, "WAIT_S", 60)
-    assert made.of(run) is made.of(run)
+    made = RunReports()
+    monkeypatch.setattr(results, "WAIT_S", 60)
+    assert made.find(run) is made.find(run)
 
 
 def test_a_run_of_too_many_conversations_is_told(run: ShownRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "MOST", 0)
-    found = Findings().of(run)
+    monkeypatch.setattr(results, "MOST", 0)
+    found = RunReports().find(run)
     assert found.view is None
     assert found.reason is not None
     assert f"`hallulab report {run.folder.path}`" in found.reason

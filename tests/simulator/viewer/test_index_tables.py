@@ -7,8 +7,13 @@ from itertools import product
 
 import pytest
 
-from hallulab.simulator.viewer.index_lists import list_conversations, list_names
-from hallulab.simulator.viewer.index_tables import add_chat, add_verdict, lay_out_tables
+from hallulab.simulator.viewer.index_tables import (
+    add_chat,
+    add_verdict,
+    lay_out_tables,
+    list_conversations,
+    list_names,
+)
 from tests.builders import conversation, scored, unscored
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.scenarios.transcript import Passage, Span
-from hallulab.simulator.viewer.conversation import ShownPassage, cut_sentences, find_citation, show_turns
+from hallulab.simulator.viewer.conversation_page import ShownPassage, cut_sentences, find_citation, show_turns
 from tests.builders import conversation, scored, unscored
 
 FEES = "The fee is Rs 200. Nothing is due below five lakh rupees."

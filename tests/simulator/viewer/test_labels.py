@@ -11,7 +11,7 @@ import pytest
 
 from hallulab.scenarios.datasets.annotations import read_annotations
 from tests.simulator.viewer.serving import Served, serving
-from tests.simulator.viewer.test_annotating import FLAG, folder_of, press, small_run
+from tests.simulator.viewer.test_label_page import FLAG, folder_of, press, small_run
 from tests.simulator.viewer.test_pages import id_of
 
 BAD = "<img src=x>"

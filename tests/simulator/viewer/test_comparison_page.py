@@ -9,14 +9,15 @@ import pytest
 
 from hallulab.scenarios.transcript import Passage
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.viewer.beside import JudgedConversation, lay_out_beside
-from hallulab.simulator.viewer.comparing import KeptComparisons
+from hallulab.simulator.viewer.comparison_page import BesideColumn, lay_out_beside
+from hallulab.simulator.viewer.results import RunComparisons
 from tests.builders import conversation, scored, unscored
 from tests.simulator.viewer.serving import Served, append, serving
 from tests.simulator.viewer.test_pages import hostile_run, id_of
 
 
-def test_turns_are_laid_out_by_depth_with_the_findings_of_all_detectors() -> None:
+def test_turns_are_laid_out_by_depth_with_the_findings_of_all_detectors(served: Served) -> None:
+    run = served.runs.list()[0]
     long = conversation("a", ["one two", "three"])
     turn = long.turns[0].model_copy(
         update={"passages": (Passage(id="p#0", document="p", text="One. The x."),)}
@@ -24,7 +25,7 @@ def test_turns_are_laid_out_by_depth_with_the_findings_of_all_detectors() -> Non
     long = long.model_copy(update={"turns": (turn, *long.turns[1:])})
     verdicts = [scored("a", 0, [(4, 7)]), scored("a", 0, [(0, 7)], detector="e"), unscored("a", 1)]
     first, second = lay_out_beside(
-        [JudgedConversation(long, verdicts), JudgedConversation(conversation("b", ["x"]), [])], ["d", "e"]
+        [BesideColumn(run, long, verdicts), BesideColumn(run, conversation("b", ["x"]), [])], ["d", "e"]
     )
     left, right = first.cells
     assert left is not None
@@ -92,22 +93,22 @@ def test_hostile_texts_stay_text(served: Served, number: int) -> None:
 
 def test_a_comparison_is_made_once_until_a_run_changes(served: Served) -> None:
     runs = {run.name: run for run in served.runs.list()}
-    found = KeptComparisons()
+    found = RunComparisons()
     pair = [runs["one"], runs["other"]]
-    first = found.of(pair)
+    first = found.compare(pair)
     assert first.compared is not None
     assert [turn.kind for turn in first.compared.runs[0].turns.turns] == ["gone"]
-    assert found.of(pair) is first
+    assert found.compare(pair) is first
     append(runs["other"].folder.conversations, [conversation("c", ["x"], persona="ravi")])
-    assert found.of(pair) is not first
+    assert found.compare(pair) is not first
 
 
 def test_runs_of_too_many_conversations_are_told(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hallulab.simulator.viewer.comparing.MOST", 1)
+    monkeypatch.setattr("hallulab.simulator.viewer.results.MOST", 1)
     runs = [run for run in served.runs.list() if run.name != "hostile"]
     for run in runs:
-        run.growth.catch_up()
-    reason = KeptComparisons().of(runs).reason
+        run.updater.update()
+    reason = RunComparisons().compare(runs).reason
     assert reason is not None
     assert "has more than 1 conversations" in reason
     assert f"`hallulab compare {runs[0].folder.path} {runs[1].folder.path} --html FILE`" in reason

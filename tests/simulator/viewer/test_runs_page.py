@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.viewer.app import _tell_state
-from hallulab.simulator.viewer.findings import Findings
+from hallulab.simulator.viewer.offer import Offer
+from hallulab.simulator.viewer.results import RunReports
+from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.simulator.viewer.runs import ShownRuns
+from hallulab.simulator.viewer.runs_page import describe_state
 from tests.builders import conversation, scored, unscored
 from tests.simulator.viewer.serving import append
 
@@ -37,14 +39,14 @@ def replace(run: RunFolder) -> None:
 
 @pytest.mark.parametrize("change", [judge_anew, hold_anew, label, replace])
 def test_a_change_is_another_state(tmp_path: Path, change: Callable[[RunFolder], None]) -> None:
-    run, findings = RunFolder(tmp_path / "run"), Findings()
+    run, made = RunFolder(tmp_path / "run"), (RunReports(), Launcher(Offer()))
     failed = conversation("f", [], persona="f", stop_reason="error", error="no answer")
     append(run.conversations, [conversation("a", ["x"]), failed])
     append(run.verdicts, [unscored("a", 0)])
     [shown] = ShownRuns([run.path], tmp_path / "indices").list()
-    before = _tell_state(shown, findings)
-    assert _tell_state(shown, findings) == before
+    before = describe_state(shown, *made)
+    assert describe_state(shown, *made) == before
     change(run)
-    after = _tell_state(shown, findings)
+    after = describe_state(shown, *made)
     assert after != before
-    assert _tell_state(shown, findings) == after
+    assert describe_state(shown, *made) == after

@@ -1,4 +1,4 @@
-"""What a conversation's page shows: replies cut where flagging changes, and what they were judged by."""
+"""The list of conversations and a conversation: replies cut where flagging changes, and their evidence."""
 
 from __future__ import annotations
 
@@ -9,15 +9,109 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import fsum
+from typing import TYPE_CHECKING
 
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Conversation, Passage, Span, Step, Turn, Verdict
 from hallulab.simulator.annotate.marks import identify_flag
 from hallulab.simulator.report.reader import cut_scored_words, cut_segments
+from hallulab.simulator.viewer.labels import Labelling
+from hallulab.simulator.viewer.responses import find_run, missing_page, render_page
+from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, read_with_evidence
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+
+A_PAGE = 50
+"""Conversations on a page of the list."""
+
+MOST_NAMES = 500
+"""Personas up to which they are listed to choose from; of more, a name is typed."""
 
 _WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r"[\"“]([^\"”]{12,})[\"”]")
 """Words that a reason quotes, if they are more than a name."""
+
+
+class ConversationPages:
+    """Answers the addresses of conversations.
+
+    Args:
+        runs: the runs.
+        labelling: who labels.
+    """
+
+    def __init__(self, runs: ShownRuns, labelling: Labelling) -> None:
+        self._runs = runs
+        self._labelling = labelling
+
+    def list_routes(self) -> list[Route]:
+        """Return the addresses."""
+        from starlette.routing import Route
+
+        return [
+            Route("/runs/{run}/conversations", self.show_list),
+            Route("/runs/{run}/conversations/{chat}", self.show_conversation),
+            Route("/runs/{run}/conversations/{chat}/{direction}/{turn:turn}", self.find_flagged),
+        ]
+
+    def show_list(self, request: Request) -> Response:
+        """Show some conversations of a run."""
+        run, asked = find_run(self._runs, request), request.query_params
+        chatbot, persona, flagged = asked.get("chatbot", ""), asked.get("persona", ""), "flagged" in asked
+        page = max(1, int(asked["page"])) if re.fullmatch("[0-9]{1,8}", asked.get("page", "")) else 1
+        number, chats = run.index.list_chats(chatbot, persona, flagged, (page - 1) * A_PAGE, A_PAGE)
+        return render_page(
+            "list.html",
+            run=run,
+            chats=chats,
+            number=number,
+            page=page,
+            pages=-(-number // A_PAGE),
+            asked={"chatbot": chatbot, "persona": persona, **({"flagged": "1"} if flagged else {})},
+            chatbots=run.index.list_names("chatbot", MOST_NAMES),
+            personas=run.index.list_names("persona", MOST_NAMES),
+        )
+
+    def show_conversation(self, request: Request) -> Response:
+        """Show a conversation."""
+        run = find_run(self._runs, request)
+        found = read_with_evidence(run, request.path_params["chat"])
+        if found is None:
+            raise missing_page()
+        chat, verdicts = found
+        return render_page(
+            "conversation.html",
+            run=run,
+            chat=chat,
+            turns=show_turns(chat, verdicts, _name_detectors(run, [one.detector for one in verdicts])),
+            others=run.index.list_case(chat.id),
+            labelling=self._labelling,
+            marks=f"{run.address_chat(chat.id)}/marks",
+            settling=False,
+        )
+
+    def find_flagged(self, request: Request) -> Response:
+        """Lead to the next or the previous flagged turn."""
+        from starlette.responses import RedirectResponse
+
+        run, asked = find_run(self._runs, request), request.path_params
+        if asked["direction"] not in ("next", "previous"):
+            raise missing_page()
+        found = run.index.find_flagged(asked["chat"], asked["turn"], asked["direction"] == "next")
+        if found is None:
+            where = "end" if asked["direction"] == "next" else "start"
+            return RedirectResponse(f"/runs/{run.id}/conversations/{asked['chat']}#{where}", 303)
+        return RedirectResponse(f"/runs/{run.id}/conversations/{found.chat}#turn-{found.turn}", 303)
+
+
+def _name_detectors(run: ShownRun, found: list[str]) -> list[str]:
+    """Return the run's detectors, in its order, then others that judged."""
+    saved = run.folder.read_experiment()
+    return list(dict.fromkeys([*(saved.detectors if saved else ()), *sorted(found)]))
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,12 @@
-"""Labelling in the viewer: keys that write marks, the corrected numbers beside them, and who disagrees."""
+"""The pages on which people label turns, compare their labels, and settle what differs."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.datasets.annotations import (
-    PERSON,
     AnnotationLine,
     TurnPlace,
 )
@@ -23,59 +20,44 @@ from hallulab.simulator.annotate.draw import DrawOptions, draw_turns
 from hallulab.simulator.annotate.marks import FlagMark, identify_flag, read_marks, sum_up
 from hallulab.simulator.metrics.annotations import describe_left_out
 from hallulab.simulator.metrics.annotators_counts import compare_annotators, list_conflicts
-from hallulab.simulator.viewer.conversation import show_passages
-from hallulab.simulator.viewer.keys import AskedKey, Key, name_annotator, read_key
-from hallulab.simulator.viewer.progress import ProgressKeeper, read_labels
-from hallulab.simulator.viewer.requests import answer_json, refuse_address
-from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, read_with_evidence
-from hallulab.simulator.viewer.settling import (
+from hallulab.simulator.viewer.conversation_page import show_passages
+from hallulab.simulator.viewer.labels import (
+    AskedKey,
+    Key,
+    Labelling,
     address_conflict,
     describe_decision,
     describe_next,
     find_conflicts,
+    name_annotator,
+    read_key,
     show_lanes,
 )
+from hallulab.simulator.viewer.responses import answer_json, find_run, missing_page, render_page
+from hallulab.simulator.viewer.results import CorrectedNumbers, read_labels
+from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, read_with_evidence
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
 
-Render = Callable[..., "Response"]
-"""Makes a page of a template and values."""
-
 A_DRAW = 20
 """Turns that the page draws at a time: fewer tell too little of where the detector errs."""
 
 
-@dataclass(frozen=True)
-class Labelling:
-    """Who labels in a viewer, and by which guideline."""
-
-    annotator: str = PERSON
-    """Who, unless the page says another name."""
-    guideline: Path | None = None
-    """File with the guideline; None: that of the run's labels so far."""
-
-
-ANYBODY = Labelling()
-"""A person, by the run's guideline."""
-
-
-class LabellingPages:
-    """What the addresses for labelling answer.
+class LabelPages:
+    """Answers the addresses for labelling.
 
     Args:
         runs: the runs.
         labelling: who labels.
-        render: makes a page.
     """
 
-    def __init__(self, runs: ShownRuns, labelling: Labelling, render: Render) -> None:
+    def __init__(self, runs: ShownRuns, labelling: Labelling) -> None:
         self._runs = runs
         self._labelling = labelling
-        self._render = render
-        self._progress = ProgressKeeper()
+        self._numbers = CorrectedNumbers()
         self._guideline = None if labelling.guideline is None else read_text(labelling.guideline)
 
     def list_routes(self) -> list[Route]:
@@ -85,18 +67,16 @@ class LabellingPages:
         return [
             Route("/runs/{run}/labels", self.show_labels),
             Route("/runs/{run}/settle/{chat}/{turn:turn}", self.show_conflict),
-            Route("/runs/{run}/settle/{chat}/{turn:turn}/marks", self.tell_decision),
-            Route("/runs/{run}/numbers", self.tell_numbers),
-            Route("/runs/{run}/conversations/{chat}/marks", self.tell_marks),
+            Route("/runs/{run}/settle/{chat}/{turn:turn}/marks", self.send_decision),
+            Route("/runs/{run}/numbers", self.send_numbers),
+            Route("/runs/{run}/conversations/{chat}/marks", self.send_marks),
             Route("/runs/{run}/marks", self.take_key, methods=["POST"]),
             Route("/runs/{run}/draw", self.draw, methods=["POST"]),
         ]
 
     def show_labels(self, request: Request) -> Response:
         """Show who labelled what, how far they agree, and what is next."""
-        if self._runs.get(request.path_params["run"]) is None:
-            return refuse_address()
-        run = self._find(request)
+        run = find_run(self._runs, request)
         replies = self._read_replies(run)
         labels = read_labels(run.folder, replies)
         turns = labels.turns
@@ -105,7 +85,7 @@ class LabellingPages:
             who = turn.line.annotator, turn.line.guideline
             by[who] = by.get(who, 0) + 1
         conflicts = list_conflicts(turns)
-        return self._render(
+        return render_page(
             "labels.html",
             run=run,
             annotators=by,
@@ -122,14 +102,14 @@ class LabellingPages:
 
     def show_conflict(self, request: Request) -> Response:
         """Show what each annotator found in a turn, to settle it."""
-        run = self._runs.get(request.path_params["run"])
+        run = find_run(self._runs, request, update=False)
         place = request.path_params["chat"], request.path_params["turn"]
-        chat, _ = (None if run is None else run.index.read_chat(place[0])) or (None, ())
+        chat, _ = run.index.read_chat(place[0]) or (None, ())
         turn = None if chat is None else next((one for one in chat.turns if one.index == place[1]), None)
-        if run is None or chat is None or turn is None:
-            return refuse_address()
+        if chat is None or turn is None:
+            raise missing_page()
         labels = self._open_desk(run, self._labelling.annotator).read_labels(place)
-        return self._render(
+        return render_page(
             "settle.html",
             run=run,
             chat=chat,
@@ -143,37 +123,37 @@ class LabellingPages:
             settling=True,
         )
 
-    def tell_decision(self, request: Request) -> Response:
-        """Tell what settles a turn, and which conflict is next."""
+    def send_decision(self, request: Request) -> Response:
+        """Send what settles a turn, and which conflict is next."""
         place = request.path_params["chat"], request.path_params["turn"]
-        return self._tell(request, lambda run: self._describe_decision(run, place, _name(request)))
+        return self._answer(request, lambda run: self._describe_decision(run, place, _name(request)))
 
-    def tell_marks(self, request: Request) -> Response:
-        """Tell what somebody said of the turns of a conversation, and which turn is next."""
-        return self._tell(
+    def send_marks(self, request: Request) -> Response:
+        """Send what somebody said of the turns of a conversation, and which turn is next."""
+        return self._answer(
             request, lambda run: self._describe(run, request.path_params["chat"], _name(request))
         )
 
-    def tell_numbers(self, request: Request) -> Response:
-        """Tell the corrected numbers of a run."""
+    def send_numbers(self, request: Request) -> Response:
+        """Send the corrected numbers of a run."""
 
         def describe(run: ShownRun) -> dict[str, Any]:
             detector = request.query_params.get("detector")
-            found = self._progress.of(run.folder, detector, run.index.count().conversations)
+            found = self._numbers.compute(run.folder, detector, run.index.count().conversations)
             rows = [row.model_dump(mode="json") for row in found.rows]
             return {"detector": found.detector, "detectors": found.detectors, "rows": rows}
 
-        return self._tell(request, describe)
+        return self._answer(request, describe)
 
     async def take_key(self, request: Request) -> Response:
         """Write what a key says."""
         body = await request.body()
-        return await asyncio.to_thread(self._tell, request, lambda run: self._press(run, body))
+        return await asyncio.to_thread(self._answer, request, lambda run: self._press(run, body))
 
     async def draw(self, request: Request) -> Response:
         """Draw the turns to label next."""
         body = await request.body()
-        return await asyncio.to_thread(self._tell, request, lambda run: self._draw(run, body))
+        return await asyncio.to_thread(self._answer, request, lambda run: self._draw(run, body))
 
     def _press(self, run: ShownRun, body: bytes) -> dict[str, Any]:
         key = check_record(_parse(body), Key, "the request", "docs/viewer.md")
@@ -287,10 +267,10 @@ class LabellingPages:
         run = self._runs.get(request.path_params["run"])
         if run is None:
             raise UsageError("There is no such run.")
-        run.growth.catch_up()
+        run.updater.update()
         return run
 
-    def _tell(self, request: Request, describe: Callable[[ShownRun], dict[str, Any]]) -> Response:
+    def _answer(self, request: Request, describe: Callable[[ShownRun], dict[str, Any]]) -> Response:
         try:
             return answer_json(describe(self._find(request)))
         except UsageError as error:

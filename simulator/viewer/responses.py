@@ -1,19 +1,30 @@
-"""What the pages of the viewer share: reading what a page sent, and refusing it."""
+"""What the pages of the viewer share: reading what a page sent, rendering answers, and refusing."""
 
 from __future__ import annotations
 
 import json
 import zlib
 from collections.abc import AsyncIterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from hallulab.scenarios.files.data_files import read_json, replace_surrogates
+from hallulab.simulator.metrics.self_judging import mark
+from hallulab.simulator.show.html import load_asset, make_environment
+from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 
 if TYPE_CHECKING:
+    from jinja2 import Template
+    from starlette.exceptions import HTTPException
     from starlette.requests import Request
     from starlette.responses import Response
 
+
+_PACKAGE = "hallulab.simulator.viewer"
+_COMPARE = "hallulab.simulator.compare"
+
+_SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js", "annotate.js", "talk.js")
 
 LARGE = 1 << 18
 """Bytes of a page above which it is kept packed."""
@@ -52,17 +63,40 @@ async def read_object(request: Request) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def answer_page(text: str) -> Response:
-    """Return an answer of HTML. Half characters, as names of folders may have, become U+FFFD.
+@cache
+def read_scripts() -> dict[str, str]:
+    """Return the scripts of every page by name."""
+    return {name: load_asset(_PACKAGE, name) for name in _SCRIPTS}
+
+
+@cache
+def read_style() -> str:
+    """Return the style sheet of every page."""
+    show = "hallulab.simulator.show"
+    places = ((show, "page.css"), (show, "plot.css"), (_COMPARE, "compare.css"), (_PACKAGE, "viewer.css"))
+    return "".join(load_asset(package, name) for package, name in places)
+
+
+def render_page(template: str, **values: Any) -> Response:
+    """Return an answer of a page, or of a part of one, made of a template of the viewer.
 
     A large page is kept packed until its client takes it, which may be slow.
     """
     from starlette.responses import HTMLResponse, StreamingResponse
 
-    body = replace_surrogates(text).encode()
+    text = load_template(template).render(values, style=read_style(), scripts=read_scripts())
+    body = replace_surrogates(text).encode()  # half characters, as names of folders may have, become U+FFFD
     if len(body) <= LARGE:
         return HTMLResponse(body)
     return StreamingResponse(_unpack(zlib.compress(body, 1)), media_type="text/html")
+
+
+@cache
+def load_template(name: str) -> Template:
+    """Return a template of the viewer, or of the comparison's page."""
+    environment = make_environment(_PACKAGE, _COMPARE)
+    environment.globals.update(mark=mark)
+    return environment.get_template(name)
 
 
 async def _unpack(packed: bytes) -> AsyncIterator[bytes]:
@@ -73,7 +107,7 @@ async def _unpack(packed: bytes) -> AsyncIterator[bytes]:
 
 
 def answer_json(value: Any, status: int = 200) -> Response:
-    """Return an answer of JSON, likewise."""
+    """Return an answer of JSON, without half characters."""
     from starlette.responses import Response
 
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -87,6 +121,22 @@ def refuse(reason: str, status: int = 400) -> Response:
     return PlainTextResponse(replace_surrogates(f"{reason}\n"), status)
 
 
-def refuse_address() -> Response:
-    """Return the answer for an address that leads nowhere."""
-    return refuse("There is no such page.", 404)
+def missing_page() -> HTTPException:
+    """Return the error for an address that leads nowhere."""
+    from starlette.exceptions import HTTPException
+
+    return HTTPException(404, "There is no such page.\n")
+
+
+def find_run(runs: ShownRuns, request: Request, update: bool = True) -> ShownRun:
+    """Return the run that an address names; `update` reads some of what was added to it.
+
+    Raises:
+        HTTPException: there is none.
+    """
+    run = runs.get(request.path_params["run"])
+    if run is None:
+        raise missing_page()
+    if update:
+        run.updater.update()
+    return run
