@@ -176,7 +176,7 @@ class Desk:
             return {"adjudicates": tuple(labels)}
         taken = labels.get(said.get("takes") or "")
         if taken is None:
-            raise UsageError(f"{said.get('takes')} did not label this turn. Load the page anew.")
+            raise UsageError(f"{said.get('takes')} did not label this turn. Load the page again.")
         reply, _ = self._read_turn(place)
         spans = find_spans(reply, taken, self._folder.annotations.name)
         pinned = [
@@ -191,7 +191,7 @@ class Desk:
         if mark.kind == "missed" and (not mark.text.strip() or not _stands(mark, reply)):
             raise UsageError("These words do not stand in the reply. Select some of it.")
         if mark.kind in ("right", "wrong") and mark.flag not in flags:
-            raise UsageError(f"{mark.detector} does not flag that. Load the page anew.")
+            raise UsageError(f"{mark.detector} does not flag that. Load the page again.")
         if mark.kind == "right" and not _stands(mark, reply):
             raise UsageError(
                 "The flagged words do not stand in the reply. Select the words that are meant and press `a`, "

@@ -25,7 +25,7 @@ from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
 
 COMMAND = "hallulab chat"
-"""What experiment.json says of where the conversation was held."""
+"""Where the person talked, in experiment.json."""
 
 _ENDS = ("", "/quit")
 

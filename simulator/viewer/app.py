@@ -166,7 +166,7 @@ def make_server(
     app = ClosingStreams(make_app(runs, listening.access, labelling, launcher))
     config = uvicorn.Config(
         app,
-        # Clients that break off or send nonsense are no news; failures of ours are told by `ClosingStreams`.
+        # Clients that break off or send nonsense are no news; `ClosingStreams` logs failures of ours.
         log_level="critical",
         http="h11",  # bounds the size of a request's head
         access_log=False,
@@ -185,7 +185,7 @@ def serve(server: uvicorn.Server, listening: Listening) -> bool:
     The server runs in a thread of its own: whatever hangs there, this one hears the signal.
 
     Returns:
-        Whether nothing hangs. Else the process would not end by itself.
+        True if nothing hangs. Else the process would not end by itself.
     """
     ended = threading.Event()
     failed: list[BaseException] = []
@@ -193,7 +193,7 @@ def serve(server: uvicorn.Server, listening: Listening) -> bool:
     def run() -> None:
         try:
             server.run([listening.socket])
-        except BaseException as error:  # noqa: BLE001 - raised below, in the thread that can tell it
+        except BaseException as error:  # noqa: BLE001 - raised below, in the thread that reports it
             failed.append(error)
         finally:
             ended.set()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 COMMAND = "hallulab view"
-"""Where a conversation was held, in experiment.json."""
+"""Where the person talked, in experiment.json."""
 
 MOST_CONVERSATIONS = 20
 """Conversations under way at once."""
@@ -174,7 +174,7 @@ class LiveConversation:
         self.id = secrets.token_hex(8)
         self.folder = offer.make_folder().path
         self.events: list[tuple[str, Any]] = []
-        """What has happened: kinds and values."""
+        """Kinds and values, in the order in which they happened."""
         self.draft: ReplyDraft | None = None
         """The reply that is being made; None: none is."""
         self.ended = False
@@ -264,8 +264,8 @@ class LiveConversation:
         self._happened.set()
 
     def _show(self, chat: LiveChat, turn: Turn, verdicts: Sequence[Verdict], judged: bool) -> None:
-        held = build_ended_conversation(chat.key, "unknown", chat.turns)
-        shown = show_turns(held, verdicts, [one.name for one in chat.detectors])[turn.index]
+        so_far = build_ended_conversation(chat.key, "unknown", chat.turns)
+        shown = show_turns(so_far, verdicts, [one.name for one in chat.detectors])[turn.index]
         self._add_event(
             "turn",
             {"turn": turn.index, "html": load_template("talk_turn.html").render(shown=shown, judged=judged)},

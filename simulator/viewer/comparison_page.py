@@ -158,7 +158,7 @@ class BesideCell:
     findings: tuple[BesideFinding, ...]
     """The hallucinations by all detectors."""
     states: tuple[str, ...]
-    """What came of each detector (`Lane.state`)."""
+    """`Lane.state` of each detector."""
     passages: tuple[ShownPassage, ...]
 
     @property

@@ -129,7 +129,7 @@ class ShownFinding:
 
     span: Span
     flag: str
-    """What annotators' keys call it."""
+    """Its name in the keys of annotators."""
     passage: int | None
     """Place of the passage that its evidence is about; None: it cites none that the chatbot was given."""
     sentence: int | None
@@ -191,7 +191,7 @@ class ShownTurn:
 
     @property
     def flagged(self) -> bool:
-        """Whether some detector flags it."""
+        """True if some detector flags it."""
         return any(lane.state == "flagged" for lane in self.lanes)
 
 
@@ -273,10 +273,10 @@ def find_citation(span: Span, passages: Sequence[ShownPassage]) -> tuple[int | N
     end = max(span.reason.rfind('"'), span.reason.rfind("”")) + 1
     quoted = [" ".join(quote.split()) for quote in _QUOTED.findall(span.reason, 0, end)]
     for place in bearing:
-        told = [quote for quote in quoted if quote in passages[place].text]
-        for number, sentence in enumerate(passages[place].sentences if told else ()):
+        repeated = [quote for quote in quoted if quote in passages[place].text]
+        for number, sentence in enumerate(passages[place].sentences if repeated else ()):
             plain = " ".join(sentence.split())
-            if any(quote in plain for quote in told):
+            if any(quote in plain for quote in repeated):
                 return place, number
     shared: dict[tuple[int, int], list[float]] = defaultdict(list)
     for word in frozenset(_WORD.findall(span.text.lower())):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
 A_DRAW = 20
-"""Turns that the page draws at a time: fewer tell too little of where the detector errs."""
+"""Turns that the page draws at a time: fewer say too little about where the detector errs."""
 
 
 class LabelPages:
@@ -124,7 +124,7 @@ class LabelPages:
         )
 
     def send_decision(self, request: Request) -> Response:
-        """Send what settles a turn, and which conflict is next."""
+        """Send the decision on a turn, and which conflict is next."""
         place = request.path_params["chat"], request.path_params["turn"]
         return self._answer(request, lambda run: self._describe_decision(run, place, _name(request)))
 
@@ -283,7 +283,7 @@ def _describe_turn(
     marks: Sequence[FlagMark], verdicts: Sequence[Verdict], line: AnnotationLine | None
 ) -> dict[str, Any]:
     """Return what somebody said of a turn: of its flags, what was missed, and the line that came of it."""
-    standing = sum_up(marks)
+    summed = sum_up(marks)
     flags = [
         {
             "flag": flag.id,
@@ -292,11 +292,11 @@ def _describe_turn(
         }
         for verdict in verdicts
         for flag in [identify_flag(verdict.detector, span) for span in verdict.spans or ()]
-        for mark in [standing.judged.get(flag)]
+        for mark in [summed.judged.get(flag)]
     ]
     return {
         "flags": flags,
-        "missed": [mark.text for mark in standing.missed],
+        "missed": [mark.text for mark in summed.missed],
         "line": None if line is None else line.model_dump(mode="json", include={"spans", "unknown"}),
     }
 

@@ -1,4 +1,4 @@
-"""What a page sends when somebody labels, and what annotators found in a turn."""
+"""Requests of somebody who labels, and the labels of a turn by all annotators."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ ANYBODY = Labelling()
 
 
 class AskedKey(Frozen):
-    """What the page sends with every request that writes."""
+    """Fields of every request that writes."""
 
     annotator: str = ""
     """Name of the annotator, as the page has it."""
 
 
 class Key(AskedKey):
-    """What the page sends when a key is pressed."""
+    """The request of a pressed key."""
 
     conversation: str
     """Identifier of the conversation."""
@@ -72,7 +72,7 @@ class Key(AskedKey):
     severity: int | None = Field(None, ge=1, le=5)
     reason: str = Field("", max_length=10_000)
     adjudicate: bool = False
-    """Whether it settles what annotators differ in."""
+    """True to decide between the labels of annotators."""
     takes: str | None = None
     """Annotator whose labels are taken."""
 
@@ -138,7 +138,7 @@ def read_key(key: Key, found: tuple[Conversation, Sequence[Verdict]] | None) -> 
             raise UsageError("These words do not stand in the reply. Select some of it.")
         start, end = places[key.start], places[key.end]
         if key.text != "".join(reply[at] for at in places[key.start : key.end]).replace("\r", "\n"):
-            raise UsageError("The reply has other words there. Load the page anew.")
+            raise UsageError("The reply has other words there. Load the page again.")
         return {**said, "start": start, "end": end, "text": reply[start:end]}
     spans = [
         (identify_flag(verdict.detector, span), span)
@@ -148,7 +148,7 @@ def read_key(key: Key, found: tuple[Conversation, Sequence[Verdict]] | None) -> 
     ]
     found_flag = next((one for one in spans if one[0].id == key.flag), None)
     if found_flag is None:
-        raise UsageError("Load the page anew: this turn does not have that flag any more.")
+        raise UsageError("Load the page again: this turn does not have that flag any more.")
     flag, span = found_flag
     if key.kind == "right":
         rated = None if span.severity is None else min(5, max(1, round(span.severity)))
@@ -190,19 +190,19 @@ def find_conflicts(run: ShownRun, replies: Mapping[TurnPlace, str]) -> list[Conf
 
 
 def describe_decision(desk: Desk, marks: Sequence[FlagMark], place: TurnPlace) -> dict[str, Any]:
-    """Return what was said to settle a turn, and the line that came of it, in the form of a labelled turn.
+    """Return the decision on a turn in the form of a labelled turn: marks, and the line that they gave.
 
     Args:
         desk: the adjudicator's.
         marks: the adjudicator's, that were not taken back.
         place: the turn.
     """
-    standing = sum_up(mark for mark in marks if mark.place == place and mark.adjudicates)
+    summed = sum_up(mark for mark in marks if mark.place == place and mark.adjudicates)
     line = desk.read_decisions().get(place)
     return {
         "turn": place[1],
         "flags": [],
-        "missed": [mark.text for mark in standing.missed],
+        "missed": [mark.text for mark in summed.missed],
         "line": None if line is None else line.model_dump(mode="json", include={"spans", "unknown"}),
         "by": None if line is None else line.annotator,
     }

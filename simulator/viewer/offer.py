@@ -1,4 +1,4 @@
-"""What the command line of the viewer lets its pages start, talk to and write.
+"""The runs and conversations that the command line of the viewer lets its pages start.
 
 A page is a program that others may have written into. So it may choose among what runs no code of its choice;
 code, folders, packs and foreign addresses come from the command line alone.
@@ -28,14 +28,14 @@ RUNS = Path("runs")
 
 @dataclass(frozen=True)
 class Offer:
-    """What pages may start and talk to, and where it is written."""
+    """Whom pages may start and talk to, and where it is written."""
 
     experiment: Experiment = field(default_factory=Experiment)
-    """What `--experiment`, `--model` and the like say; else the defaults."""
+    """The one of `--experiment`, `--model` and the like; else the defaults."""
     folder: Path | None = None
     """The folder in which each run gets a run folder; None: none is shown that holds run folders."""
     can_chat: bool = False
-    """Whether the command line named a file or a model, so that there is somebody to talk to."""
+    """True if the command line named a file or a model, so that there is somebody to talk to."""
 
     @property
     def scenarios(self) -> list[str]:

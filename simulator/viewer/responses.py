@@ -1,4 +1,4 @@
-"""What the pages of the viewer share: reading what a page sent, rendering answers, and refusing."""
+"""Shared by the pages of the viewer: reading requests, rendering answers, and refusing."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ _MAKING = "The report of this run is being made. This page shows it when it is t
 
 @dataclass(frozen=True)
 class KnownReport:
-    """What is known of a run besides its counts."""
+    """The report of a run, or why there is none."""
 
     view: PageView | None
     """The report; None: there is none."""
@@ -119,7 +119,7 @@ def _find(folder: RunFolder) -> KnownReport:
 
 
 _NOTHING = Annotations()
-"""What annotators found, before it is looked up."""
+"""Labels, before they are looked up."""
 
 
 @dataclass(frozen=True)
@@ -233,12 +233,12 @@ KEPT = 8
 """Comparisons, and summaries of runs, that are kept."""
 
 State = tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
-"""Folders, and what tells whether their files have changed."""
+"""Folders, with sizes and times of their files."""
 
 
 @dataclass(frozen=True)
 class KnownComparison:
-    """What is known of runs beside a reference."""
+    """A comparison of runs with a reference, or why there is none."""
 
     compared: RunsCompared | None
     """It; None: there is none."""

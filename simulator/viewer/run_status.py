@@ -32,7 +32,7 @@ from hallulab.simulator.viewer.runs import ShownRun
 
 MOST_RUNS = 3
 LOG = "view-run.log"
-"""What the command printed, in the run folder."""
+"""File of the run folder with all that the command printed."""
 HALLULAB = (sys.executable, "-m", "hallulab")
 _GIVEN = "/dev/stdin"
 """Where the command reads the experiment file."""
@@ -46,7 +46,7 @@ class Launch:
     experiment: Experiment
     process: Popen[bytes]
     is_stopped: bool = False
-    """Whether somebody stopped it."""
+    """True if somebody stopped it."""
 
     @property
     def code(self) -> int | None:
@@ -86,7 +86,7 @@ class RunStatus:
     planned: int | None
     """Those that there shall be; None: not known."""
     error: str = ""
-    """What the command said of its failure, or why the page does not go on with the run."""
+    """The last line of a command that failed, or why the page does not go on with the run."""
     can_resume: bool = False
     unnamed: tuple[Recipient, ...] = ()
     """Those that going on would ask and that the command line does not name: each has to be confirmed."""

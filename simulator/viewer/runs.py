@@ -29,11 +29,11 @@ class ShownRun:
     folder: RunFolder
     index: RunIndex
     updater: IndexUpdater
-    """What brings the index up to date."""
+    """It brings the index up to date."""
 
     @property
     def name(self) -> str:
-        """What people call it: the name of its folder."""
+        """The name of its folder."""
         return self.folder.path.resolve().name
 
     def address_chat(self, chat: str) -> str:

@@ -68,10 +68,10 @@ def plan_run(offer: Offer, text: str) -> tuple[Experiment, tuple[str, ...]]:
     bots = format_count(len(experiment.chatbots), "chatbot")
     turns = format_count(experiment.max_turns, "turn")
     judges = format_count(len(experiment.detectors), "detector") if experiment.detectors else "no detector"
-    where = experiment.base_url or "this machine, where hallulab starts it"
+    where = f"at {experiment.base_url}" if experiment.base_url else "which hallulab starts on this machine"
     return experiment, (
         f"{most}{number} of {bots}, of at most {turns}, judged by {judges}.",
-        f"The model is {experiment.model}, at {where}.",
+        f"The model is {experiment.model}, {where}.",
         f"The run is written to a new folder in {offer.folder}, named by the time.",
     )
 

@@ -133,7 +133,7 @@ def test_another_run_is_not_mixed_with_it(
         other = RunFolder(run.path / "other")
         other.conversations.write_bytes(before)
         refused = hallulab(*chatting, "--out", other.path)
-    assert refused.err == f"error: {other.path} holds a run that nobody held live. Give another --out.\n"
+    assert refused.err == f"error: {other.path} holds a run, not your conversations. Give another --out.\n"
     assert run.conversations.read_bytes() == other.conversations.read_bytes() == before
 
 

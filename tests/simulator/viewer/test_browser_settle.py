@@ -95,7 +95,7 @@ def test_a_decision_is_taken_back_by_a_key(page: Page, served: Served) -> None:
 @pytest.mark.parametrize(
     ("key", "told"),
     [
-        ("u", "Here, take somebody’s labels, or mark the turn anew."),
+        ("u", "Here, take somebody’s labels, or mark the turn yourself."),
         ("3", "There is no annotator 3."),
         ("z", "There is nothing to take back."),
     ],

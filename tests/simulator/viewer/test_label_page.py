@@ -131,7 +131,7 @@ def test_a_flag_that_another_one_replaced_is_not_labelled(tmp_path: Path) -> Non
     )
     with serving([tmp_path / "runs"], tmp_path / "indices") as viewer:
         status, told = press(viewer, kind="right", flag=FLAG)  # of a page with the flag of another version
-    said = "Load the page anew: this turn does not have that flag any more."
+    said = "Load the page again: this turn does not have that flag any more."
     assert (status, told["error"], run.marks.exists()) == (400, said, False)
 
 
@@ -169,9 +169,9 @@ def test_undo_leads_to_the_turn_of_the_last_key(served: Served) -> None:
         ({"kind": "clean", "conversation": "../../secret"}, "no turn 0"),
         ({"kind": "clean", "annotator": "a\nb"}, "characters that can be seen"),
         ({"kind": "clean", "annotator": "x" * 61}, "at most 60"),
-        ({"kind": "right"}, "Load the page anew"),
-        ({"kind": "wrong", "flag": "x"}, "Load the page anew"),
-        ({"kind": "wrong", "flag": FLAG, "turn": 1}, "Load the page anew"),
+        ({"kind": "right"}, "Load the page again"),
+        ({"kind": "wrong", "flag": "x"}, "Load the page again"),
+        ({"kind": "wrong", "flag": FLAG, "turn": 1}, "Load the page again"),
         ({"kind": "right", "flag": FLAG, "severity": 6}, "severity"),
         ({"kind": "missed", "start": 0, "end": 999, "text": "Fee"}, "do not stand"),
         ({"kind": "missed", "start": 0, "end": 3, "text": "fee"}, "other words"),
