@@ -14,7 +14,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
@@ -148,7 +148,7 @@ class RunIndex:
         journals = (self._folder.conversations, self._folder.verdicts)
         whole = sum(path.stat().st_size for journal in journals for path in self._list_files(journal))
         with self._connect() as db:
-            (done,) = _one(db, "SELECT TOTAL(done) FROM files")
+            (done,) = db.execute("SELECT TOTAL(done) FROM files").fetchone()
         return min(1.0, done / whole) if whole else 1.0
 
     def count(self, lately: bool = False) -> Counts:
@@ -315,11 +315,6 @@ class RunIndex:
             raise OperationalError(f"cannot read {path}: {error.strerror}.") from error
 
 
-def _one(db: sqlite3.Connection, query: str, *values: object) -> Sequence[int]:
-    row: Sequence[int] = db.execute(query, values).fetchone()
-    return row
-
-
 def _recall(db: sqlite3.Connection, name: str, query: str, lately: bool = False) -> list[Any]:
     """Return the rows of a query over everything. They are kept until something is read from journals."""
     [(done,)] = db.execute("SELECT TOTAL(done) FROM files").fetchall()
@@ -356,7 +351,7 @@ COUNT_S = 2.0
 """Seconds after which what was read so far is counted again."""
 
 _ONE_AT_A_TIME = threading.Lock()
-"""Is db during a step in the background, so that many new runs do not crowd out requests."""
+"""Locked during a step in the background, so that many new runs do not crowd out requests."""
 
 
 class IndexUpdater:

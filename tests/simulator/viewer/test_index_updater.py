@@ -1,13 +1,16 @@
-"""An index that is brought up to date: a step at once, the rest in the background."""
+"""An index is brought up to date in steps, the rest in the background, while pages are asked for."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment_json import HeldLive, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.shards import list_shards
 from hallulab.simulator.viewer import index
@@ -111,3 +114,18 @@ def test_a_run_in_shards_has_changed_when_a_shard_has(tmp_path: Path) -> None:
     append(list_shards(run.conversations)[3], CHATS[:1])
     [shown] = ShownRuns([run.path], tmp_path / "indices").list()
     assert shown.changed.timestamp() == pytest.approx(list_shards(run.conversations)[3].stat().st_mtime)
+
+
+def test_a_line_that_was_replaced_in_the_same_file_is_read_anew(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    experiment = Experiment.model_validate({"scenario": "s", "chatbots": ["vanilla"]})
+    saved = SavedExperiment(experiment=experiment, identity={}, detectors={}, live=HeldLive(at="a test"))
+    run.write_experiment(saved)
+    index = RunIndex(run, tmp_path / "indices")
+    for second, replies in enumerate((["One."], ["One.", "Two."])):
+        # A new file may get the number of a deleted one, as writing into the same file does.
+        run.conversations.write_text(conversation("c", replies).model_dump_json() + "\n")
+        os.utime(run.conversations, (second, second))
+        index.grow()
+        assert (index.count().turns, index.count().flaws) == (len(replies), 0)
