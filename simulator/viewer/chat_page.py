@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from hallulab.scenarios.errors import HallulabError, ReplayMiss
 from hallulab.scenarios.transcript import Turn, Verdict
 from hallulab.simulator.chat.drafts import ReplyDraft
-from hallulab.simulator.chat.live import LiveChat, ReplyFailed
+from hallulab.simulator.chat.live import LiveChat, ReplyFailed, begin_chat
 from hallulab.simulator.engine.conversation import build_ended_conversation
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.viewer.conversation_page import show_turns
+from hallulab.simulator.viewer.lent_runs import LentRuns
 from hallulab.simulator.viewer.offer import Offer
 from hallulab.simulator.viewer.responses import (
     answer_json,
@@ -27,7 +28,6 @@ from hallulab.simulator.viewer.responses import (
     render_page,
 )
 from hallulab.simulator.viewer.runs import ShownRuns
-from hallulab.simulator.viewer.stages import Stages
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -56,7 +56,7 @@ class ChatPages:
     def __init__(self, runs: ShownRuns, offer: Offer) -> None:
         self._runs = runs
         self._offer = offer
-        self._stages = Stages(offer.experiment, RunSettings(quiet=True))
+        self._lent_runs = LentRuns(offer.experiment, RunSettings(quiet=True))
         self._talks: dict[str, LiveConversation] = {}
         self._holding: set[asyncio.Task[None]] = set()
 
@@ -96,7 +96,7 @@ class ChatPages:
             return refuse(f"{MOST_CONVERSATIONS} conversations are under way. End one of them.")
         talk = LiveConversation(self._offer, str(chatbot), detectors)
         self._talks[talk.id] = talk
-        task = asyncio.create_task(talk.hold(self._stages, str(scenario)))
+        task = asyncio.create_task(talk.hold(self._lent_runs, str(scenario)))
         self._holding.add(task)
         task.add_done_callback(self._holding.discard)
         return answer_json({"talk": talk.id})
@@ -209,11 +209,11 @@ class LiveConversation:
             except TimeoutError:
                 return
 
-    async def hold(self, stages: Stages, scenario: str) -> None:
+    async def hold(self, runs: LentRuns, scenario: str) -> None:
         """Hold the conversation until its end."""
         try:
-            async with stages.lend(scenario) as stage:
-                with stage.begin(self._chatbot, self._detectors, self.folder, COMMAND) as chat:
+            async with runs.lend(scenario) as run:
+                with begin_chat(run, self._chatbot, self._detectors, self.folder, COMMAND) as chat:
                     self._add_event("ready", chat.key.id)
                     while chat.over is None and (message := await self._messages.get()) is not None:
                         await self._exchange(chat, message)

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.annotate.marks import identify_flag
-from hallulab.simulator.compare.page import RunView, collect_values
+from hallulab.simulator.compare.document import build_document
+from hallulab.simulator.compare.runs import RunCompared
 from hallulab.simulator.compare.turns import ChangedTurn
 from hallulab.simulator.report.reader import cut_segments
 from hallulab.simulator.viewer.conversation_page import (
@@ -92,18 +93,19 @@ class ComparisonPages:
         runs = [self._find(id) for id in [reference, *ids] if id]
         if not reference or not ids:
             reason = "Choose a reference and at least one other run on the page of the runs."
-            return render_page("comparison.html", compared=None, reason=reason)
+            return render_page("comparison.html", document=None, reason=reason)
         found = self._comparisons.compare(runs)
         if found.compared is None:
-            return render_page("comparison.html", compared=None, reason=found.reason)
+            return render_page("comparison.html", document=None, reason=found.reason)
         letters = {one.run.letter: run for one, run in zip(found.compared.runs, runs[1:], strict=True)}
 
-        def lead_to_both(view: RunView, turn: ChangedTurn) -> str:
+        def lead_to_both(run: RunCompared, turn: ChangedTurn) -> str:
             before = [("run", runs[0].id), ("chat", turn.conversation_before)]
-            after = [("run", letters[view.run.run.letter].id), ("chat", turn.conversation_after)]
+            after = [("run", letters[run.run.letter].id), ("chat", turn.conversation_after)]
             return f"/beside?{urlencode([*before, *after])}#turn-{turn.turn}"
 
-        return render_page("comparison.html", **collect_values(found.compared), beside=lead_to_both)
+        document = build_document(found.compared, lead_to_both).of("page")
+        return render_page("comparison.html", document=document)
 
     def _show(self, columns: Sequence[BesideColumn], **values: Any) -> Response:
         detectors = _name_detectors(columns)

@@ -24,7 +24,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Count, Frozen, Span, Turn, Verdict
 from hallulab.simulator.annotate.desk import Desk
 from hallulab.simulator.annotate.marks import FlagMark, MarkKind, identify_flag, sum_up
-from hallulab.simulator.metrics.annotators_counts import Conflict, list_conflicts
+from hallulab.simulator.metrics.annotations import Conflict, list_conflicts
 from hallulab.simulator.report.reader import cut_segments
 from hallulab.simulator.viewer.results import read_labels
 from hallulab.simulator.viewer.runs import ShownRun

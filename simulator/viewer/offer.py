@@ -13,12 +13,13 @@ from pathlib import Path
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.packs.pack_files import list_built_in_packs
-from hallulab.simulator.engine.leads import list_component_leads, list_leads
-from hallulab.simulator.engine.models import ensure_model
 from hallulab.simulator.options.groups import ModelOptions
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.choices import ensure_model
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
-from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.leads import list_component_leads, list_leads
+from hallulab.simulator.records.outputs import name_folder_by_time
 from hallulab.simulator.records.recipients import Recipient, list_recipients, list_unnamed
 from hallulab.simulator.viewer.runs import is_run
 

@@ -9,8 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-from hallulab.scenarios.files.data_files import read_json, replace_surrogates
-from hallulab.simulator.metrics.self_judging import mark
+from hallulab.scenarios.files.json_text import read_json, replace_surrogates
+from hallulab.simulator.metrics.results import mark
 from hallulab.simulator.show.html import load_asset, make_environment
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 _PACKAGE = "hallulab.simulator.viewer"
-_COMPARE = "hallulab.simulator.compare"
 
 _SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js", "annotate.js", "talk.js")
 
@@ -72,9 +71,7 @@ def read_scripts() -> dict[str, str]:
 @cache
 def read_style() -> str:
     """Return the style sheet of every page."""
-    show = "hallulab.simulator.show"
-    places = ((show, "page.css"), (show, "plot.css"), (_COMPARE, "compare.css"), (_PACKAGE, "viewer.css"))
-    return "".join(load_asset(package, name) for package, name in places)
+    return load_asset("hallulab.simulator.show", "page.css") + load_asset(_PACKAGE, "viewer.css")
 
 
 def render_page(template: str, **values: Any) -> Response:
@@ -93,8 +90,8 @@ def render_page(template: str, **values: Any) -> Response:
 
 @cache
 def load_template(name: str) -> Template:
-    """Return a template of the viewer, or of the comparison's page."""
-    environment = make_environment(_PACKAGE, _COMPARE)
+    """Return a template of the viewer."""
+    environment = make_environment(_PACKAGE)
     environment.globals.update(mark=mark)
     return environment.get_template(name)
 

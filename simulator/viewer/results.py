@@ -22,15 +22,11 @@ from hallulab.simulator.compare.texts import add_texts
 from hallulab.simulator.metrics.annotations import Annotations, count_annotations
 from hallulab.simulator.metrics.corrections import UNKNOWN, Correction, compute_corrections
 from hallulab.simulator.metrics.hallucinations import index_by_detector
-from hallulab.simulator.metrics.prediction_powered import (
-    JudgedTurn,
-    collect_placed_turns,
-    sum_judged_turns,
-)
+from hallulab.simulator.metrics.judged_turns import JudgedTurn, collect_placed_turns, sum_judged_turns
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.facts import derive_detector_errors, order_names
-from hallulab.simulator.report.page import PageView
 from hallulab.simulator.report.write import view_run
+from hallulab.simulator.show.document import Document
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 from hallulab.simulator.viewer.runs import ShownRun, look_at_files
 
@@ -56,7 +52,7 @@ _MAKING = "The report of this run is being made. This page shows it when it is t
 class KnownReport:
     """The report of a run, or why there is none."""
 
-    view: PageView | None
+    document: Document | None
     """The report; None: there is none."""
     reason: str | None
     """Why there is none."""
@@ -113,7 +109,7 @@ class RunReports:
 
 def _find(folder: RunFolder) -> KnownReport:
     try:
-        return KnownReport(view_run(folder), None)
+        return KnownReport(view_run(folder).of("page"), None)
     except UsageError as error:
         return KnownReport(None, str(error))
 

@@ -23,8 +23,8 @@ from hallulab.scenarios.files.opening import open_file
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import clean_for_terminal
-from hallulab.simulator.engine.plan import count_users
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.choices import count_users
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.recipients import VIEW_FILE, Recipient
 from hallulab.simulator.viewer.offer import Offer

@@ -14,10 +14,9 @@ from hallulab.agents.serving.catalogue import CATALOGUE
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.yaml_text import YamlText
 from hallulab.scenarios.text.wording import format_count
-from hallulab.simulator.engine.models import ensure_model
-from hallulab.simulator.engine.plan import plan
-from hallulab.simulator.engine.request import load_attacked
-from hallulab.simulator.records.config import Experiment, choose_concurrency
+from hallulab.simulator.engine.plan import load_attacked, plan
+from hallulab.simulator.records.choices import ensure_model
+from hallulab.simulator.records.experiment import Experiment, choose_concurrency
 from hallulab.simulator.records.experiment_file import build_experiment
 from hallulab.simulator.records.recipients import collect_endpoints
 from hallulab.simulator.viewer.offer import Offer

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.viewer.offer import Offer
 from tests.builders import conversation, scored
 from tests.simulator.viewer.asking import Answer, Asker

@@ -10,7 +10,7 @@ import yaml
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.options.groups import ModelOptions
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.viewer.offer import Offer, load_offer
 from hallulab.simulator.viewer.start_page import plan_run
 from hallulab.testing.tiny_pack import make_pack

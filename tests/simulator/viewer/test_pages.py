@@ -12,7 +12,7 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Passage, Span, Turn
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.shards import list_shards
+from hallulab.simulator.records.journal_files import list_shards
 from hallulab.simulator.viewer import conversation_page
 from hallulab.simulator.viewer.conversation_page import A_PAGE
 from hallulab.simulator.viewer.index import Rate

@@ -25,8 +25,8 @@ def run(tmp_path: Path) -> ShownRun:
 
 
 def count_conversations(found: results.KnownReport) -> object:
-    assert found.view is not None
-    return next(number for number, noun in found.view.facts if noun.startswith("conversation"))
+    assert found.document is not None
+    return next(number for number, noun in found.document.facts if noun.startswith("conversation"))
 
 
 def test_a_page_does_not_wait_for_a_slow_report(run: ShownRun, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +34,7 @@ def test_a_page_does_not_wait_for_a_slow_report(run: ShownRun, monkeypatch: pyte
     monkeypatch.setattr(results, "WAIT_S", 0.01)
     with made._working:  # so that the report cannot be made yet
         found = made.find(run)
-        assert (found.view, found.reason) == (None, results._MAKING)
+        assert (found.document, found.reason) == (None, results._MAKING)
         assert made.is_making(run)
     monkeypatch.setattr(results, "WAIT_S", 60)
     assert count_conversations(made.find(run)) == 1
@@ -64,6 +64,6 @@ def test_a_report_is_made_once(run: ShownRun, monkeypatch: pytest.MonkeyPatch) -
 def test_a_run_of_too_many_conversations_is_told(run: ShownRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "MOST", 0)
     found = RunReports().find(run)
-    assert found.view is None
+    assert found.document is None
     assert found.reason is not None
     assert f"`hallulab report {run.folder.path}`" in found.reason

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.recipients import VIEW_FILE

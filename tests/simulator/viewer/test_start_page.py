@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.viewer.offer import Offer
 from hallulab.simulator.viewer.run_status import Launcher
