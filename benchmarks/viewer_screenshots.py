@@ -50,7 +50,7 @@ QUALITY = 75
 @contextlib.contextmanager
 def show(folder: Path) -> Iterator[tuple[ShownRuns, Listening]]:
     """Replay the demo in a folder, and serve it in a thread while the block runs."""
-    experiment = load_experiment(ROOT / "docs" / "demo.yaml", {"model": DEFAULT_CPU_MODEL})
+    experiment = load_experiment(ROOT / "examples" / "demo.yaml", {"model": DEFAULT_CPU_MODEL})
     settings = RunSettings(replay=ROOT / "tests" / "recordings" / "demo.jsonl.gz", quiet=True)
     asyncio.run(run_experiment(experiment, RunFolder(folder / "demo"), settings, simulate=True))
     runs, ready, listening = ShownRuns([folder / "demo"], folder / "indices"), threading.Event(), listen(None)

@@ -7,12 +7,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.serving.catalogue import CATALOGUE
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.yaml_text import YamlText
+from hallulab.scenarios.files.yaml_text import YamlText, dump_yaml
 from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.engine.plan import load_attacked, plan
 from hallulab.simulator.records.choices import ensure_model
@@ -85,7 +83,7 @@ def write_yaml(experiment: Experiment) -> str:
         dict(experiment)
     ):  # depends on others, so it is no default
         del values["concurrency"]
-    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=110) if values else ""
+    return dump_yaml(values) if values else ""
 
 
 class StartPages:

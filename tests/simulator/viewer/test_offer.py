@@ -101,7 +101,7 @@ def test_what_a_page_may_not_start_is_refused_in_a_sentence(
     ("text", "sentence"),
     [
         ("", "experiment.yaml is empty."),
-        ("{", "experiment.yaml, line 1: not valid YAML"),
+        ("limit: 2: 3", "experiment.yaml, line 1: not valid YAML"),
         ("- vanilla", "experiment.yaml, line 1: a list of `key: value` lines is expected here"),
         ("limit: !!python/object/apply:os.system [ls]", "experiment.yaml, line 1: not valid YAML"),
     ],
