@@ -26,7 +26,7 @@ from hallulab.simulator.metrics.judged_turns import JudgedTurn, collect_placed_t
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.facts import derive_detector_errors, order_names
 from hallulab.simulator.report.write import view_run
-from hallulab.simulator.show.document import Document
+from hallulab.simulator.show.document import ShownDocument
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 from hallulab.simulator.viewer.runs import ShownRun, look_at_files
 
@@ -52,7 +52,7 @@ _MAKING = "The report of this run is being made. This page shows it when it is t
 class KnownReport:
     """The report of a run, or why there is none."""
 
-    document: Document | None
+    document: ShownDocument | None
     """The report; None: there is none."""
     reason: str | None
     """Why there is none."""
