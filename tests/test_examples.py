@@ -67,9 +67,8 @@ MODULES = (
     "hallulab.simulator.statistics.sequence",
     "hallulab.simulator.statistics.sums",
     "hallulab.simulator.statistics.unpaired",
-    "hallulab.simulator.viewer.conversation",
-    "hallulab.simulator.viewer.form",
-    "hallulab.simulator.viewer.keys",
+    "hallulab.simulator.viewer.conversation_page",
+    "hallulab.simulator.viewer.labels",
 )
 """The modules with examples."""
 

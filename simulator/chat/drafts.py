@@ -23,7 +23,7 @@ _DOING: Mapping[str, str] = {
     "edit": "Editing the draft",
     "guard.topic": "Finding out what it is about",
 }
-"""What our chatbots do, by the step of the call's purpose."""
+"""Step of a call's purpose → the activity of the chatbot, in words."""
 
 _HIDDEN = frozenset({"reformulate", "route", "split", "verify", "edit", "guard.topic"})
 """Steps whose text is not for the user."""
@@ -47,11 +47,11 @@ class ReplyDraft:
     """A reply in the making."""
 
     doing: str
-    """What the chatbot does now, in a few words."""
+    """The present activity of the chatbot, in a few words."""
     text: str = ""
-    """What it has written for the user so far; empty: nothing."""
+    """The text for the user so far."""
     is_reply: bool = False
-    """Whether this text becomes the reply. Else it may still be changed, or replaced."""
+    """True if this text becomes the reply. Else it may still be changed, or replaced."""
 
 
 class DraftFollower:
@@ -59,14 +59,14 @@ class DraftFollower:
 
     Args:
         bot: the chatbot.
-        tell: gets the draft whenever it has changed.
+        report: gets the draft whenever it has changed.
     """
 
-    def __init__(self, bot: Component, tell: Callable[[ReplyDraft], None]) -> None:
+    def __init__(self, bot: Component, report: Callable[[ReplyDraft], None]) -> None:
         # With this strategy a draft holds the steps to its conclusion, which alone is the reply.
         concludes = bot.options.get("strategy") == "verify"
         self._last = _COURTESY if concludes else _LAST.get(bot.kind, frozenset())
-        self._tell = tell
+        self._report = report
         self._draft = ReplyDraft("")
 
     def follow(self, progress: CallProgress) -> None:
@@ -82,7 +82,7 @@ class DraftFollower:
             draft = ReplyDraft("Thinking" if text is None else doing, text or "", step in self._last)
         if draft != self._draft:
             self._draft = draft
-            self._tell(draft)
+            self._report(draft)
 
 
 def cut_thoughts(text: str) -> str | None:

@@ -37,7 +37,7 @@ class LiveJournal:
 
     @property
     def is_written(self) -> bool:
-        """Whether something of the conversation is on disk."""
+        """True if something of the conversation is on disk."""
         return self._verdicts is not None
 
     @property
@@ -100,7 +100,7 @@ def _join(folder: RunFolder, saved: SavedExperiment) -> SavedExperiment:
     if before is None and not folder.has_journal:
         return saved
     if before is None or before.live is None:
-        raise UsageError(f"{folder.path} holds a run that nobody held live. Give another --out.")
+        raise UsageError(f"{folder.path} holds a run, not your conversations. Give another --out.")
     kept, now = _name_components(before), _name_components(saved)
     differing = sorted(name for name in kept.keys() & now.keys() if kept[name] != now[name])
     if differing:

@@ -88,17 +88,15 @@ def view(
     """Serve pages over run folders on this machine, also while they grow, until Ctrl-C."""
     import webbrowser
 
-    from hallulab.simulator.viewer.annotating import Labelling
-    from hallulab.simulator.viewer.keys import name_annotator
-    from hallulab.simulator.viewer.launching import Launcher
-    from hallulab.simulator.viewer.offers import load_start_source
+    from hallulab.simulator.viewer.app import listen, make_server, serve
+    from hallulab.simulator.viewer.labels import Labelling, name_annotator
+    from hallulab.simulator.viewer.offer import load_offer
+    from hallulab.simulator.viewer.run_status import Launcher
     from hallulab.simulator.viewer.runs import ShownRuns
-    from hallulab.simulator.viewer.serve import listen, make_server, serve
-    from hallulab.simulator.viewer.talks import load_talk_source
 
     shown = paths or [Path("runs")]
     options = ModelOptions(config=experiment, model=model, base_url=base_url, api_key_env=api_key_env)
-    talked, launcher = load_talk_source(options, shown), Launcher(load_start_source(options, shown))
+    launcher = Launcher(load_offer(options, shown))
     runs = ShownRuns(shown)
     labelling = Labelling(name_annotator(annotator), guideline)
     listening = listen(port)
@@ -110,7 +108,7 @@ def view(
 
     whole = True
     try:
-        whole = serve(make_server(runs, listening, tell, labelling, talked, launcher), listening)
+        whole = serve(make_server(runs, listening, tell, labelling, launcher), listening)
     finally:
         listening.socket.close()
         for stopped in launcher.close():

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    ConfigDict,
     Field,
     PrivateAttr,
     ValidationError,
@@ -121,8 +120,6 @@ class Experiment(Frozen):
     >>> [bot.name for bot in experiment.chatbots], [one.name for one in experiment.detectors]
     (['vanilla'], ['halludetect', 'metarag'])
     """
-
-    model_config = ConfigDict(use_attribute_docstrings=True)  # the viewer's form shows them
 
     scenario: Annotated[str, LeadsTo("pack")] = DEFAULT_SCENARIO
     """Name of a built-in pack, or path of a pack's folder or YAML file. In an experiment file a relative path

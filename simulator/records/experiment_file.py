@@ -54,7 +54,11 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
 
 def load_unchecked(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     """Do as `load_experiment`, for callers that check themselves whom the user has named."""
-    text = None if path is None else read_yaml(path, _SCHEMA, given=True)
+    return build_experiment(None if path is None else read_yaml(path, _SCHEMA, given=True), path, flags)
+
+
+def build_experiment(text: YamlText | None, path: Path | None, flags: Mapping[str, Any]) -> Experiment:
+    """Do as `load_unchecked` with the text of an experiment file, which errors call `path`."""
     if text is not None and not text.data:
         raise UsageError(
             f"{path} is empty. Name in it what to run ({_SCHEMA}), or leave it out for the defaults."

@@ -8,17 +8,17 @@
   const said = by("desk-said");
   const name = by("desk-name");
   const kept = "hallulab-annotator";
-  const told = name.dataset.told;
-  if (told === "person") name.value = localStorage.getItem(kept) || "";
-  let state = null; // what the server last told of this conversation
+  const given = name.dataset.annotator;
+  if (given === "person") name.value = localStorage.getItem(kept) || "";
+  let state = null; // the server's last answer about this conversation
   let chosen = null; // the selected words
   let working = Promise.resolve(); // keys are sent one after the other, in their order
 
   const make = (tag, text, fields = {}) => Object.assign(document.createElement(tag), { textContent: text, ...fields });
-  const tell = (text) => { said.textContent = text; };
+  const announce = (text) => { said.textContent = text; };
   const markOf = (turn, finding) => {
     const flag = turn.flags.find((one) => one.flag === finding.dataset.flag);
-    return flag ? flag.mark : null; // a page that was loaded before a detector judged anew has other flags
+    return flag ? flag.mark : null; // a page that was loaded before a detector judged again has other flags
   };
 
   async function ask(path, body) {
@@ -184,7 +184,7 @@
 
   function openForm(article) {
     if (!chosen || (article && chosen.turn !== article)) {
-      tell("Select some words of this reply first.");
+      announce("Select some words of this reply first.");
       return;
     }
     by("desk-quote").textContent = chosen.text;
@@ -221,7 +221,7 @@
         const found = await ask(`${run}/marks`, { conversation: desk.dataset.conversation, turn, ...body, ...(settling ? { adjudicate: true } : {}) });
         if (found.undone !== undefined) {
           const where = found.turn === null ? "of a conversation that does not count any more" : `turn ${found.turn + 1}`;
-          tell(found.undone ? `Taken back: ${found.undone}, ${where}` : "There is nothing to take back.");
+          announce(found.undone ? `Taken back: ${found.undone}, ${where}` : "There is nothing to take back.");
           if (new URL(found.at, location.href).pathname !== location.pathname) {
             location.assign(found.at);
             return;
@@ -229,10 +229,10 @@
         }
         show(found);
         const now = state.turns.find((one) => one.turn === turn);
-        if (found.undone === undefined) tell(`Turn ${turn + 1}: ${describe(now)}`);
+        if (found.undone === undefined) announce(`Turn ${turn + 1}: ${describe(now)}`);
         await showNumbers();
       } catch (error) {
-        tell(`Not saved: ${error.message}`);
+        announce(`Not saved: ${error.message}`);
       }
     });
   }
@@ -240,15 +240,15 @@
   function press(key, article, finding) {
     if (key === "z" && !article) article = document.querySelector(".turn"); // whichever turn it was
     if (!article) {
-      tell("Go to a turn first: j, k, l, or a click into it.");
+      announce("Go to a turn first: j, k, l, or a click into it.");
       return;
     }
     const kinds = { c: "clean", u: "unknown", Enter: "done", z: "undo" };
-    if (settling && /^[ynu]$/.test(key)) tell("Here, take somebody’s labels, or mark the turn anew.");
+    if (settling && /^[ynu]$/.test(key)) announce("Here, take somebody’s labels, or mark the turn yourself.");
     else if (settling && /^[1-9]$/.test(key)) {
       send(article, () => {
         const takes = state.takes[Number(key) - 1];
-        if (!takes) tell(`There is no annotator ${key}.`);
+        if (!takes) announce(`There is no annotator ${key}.`);
         return takes ? { kind: "take", takes } : null;
       });
     } else if (key === "a") openForm(article);
@@ -258,7 +258,7 @@
       send(article, (turn) => {
         const about = focused || findFlag(article, turn);
         if (!about) {
-          tell("No flag of this turn is without a mark.");
+          announce("No flag of this turn is without a mark.");
           return null;
         }
         about.classList.remove("open");
@@ -276,7 +276,7 @@
     if (typing) return;
     if (event.key === "l") {
       if (!by("desk-next").hidden) go(by("desk-next").href);
-      else tell(settling ? "No other conflict is open." : "No drawn turn is left. Draw some.");
+      else announce(settling ? "No other conflict is open." : "No drawn turn is left. Draw some.");
     } else if (event.key === "Enter") {
       if (event.target.matches("body, .turn")) press("Enter", current());
     } else if ((settling ? /^[ynacuz1-9]$/ : /^[ynacuz1-5]$/).test(event.key)) {
@@ -309,10 +309,10 @@
     working = working.then(async () => {
       try {
         showNext((await ask(`${run}/draw`, {})).next);
-        tell("Drawn. Press l to go to the first.");
+        announce("Drawn. Press l to go to the first.");
         await load();
       } catch (error) {
-        tell(error.message);
+        announce(error.message);
       }
     });
   });
@@ -327,7 +327,7 @@
       show(await ask(`${desk.dataset.marks}?annotator=${encodeURIComponent(name.value)}`));
       await showNumbers();
     } catch (error) {
-      tell(error.message);
+      announce(error.message);
     }
   }
   working = working.then(load);

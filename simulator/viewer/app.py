@@ -1,60 +1,56 @@
-"""The viewer as an application: its addresses, and what each shows."""
+"""The viewer as an application, served on the loopback address until it is interrupted."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import re
-import time
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
+import logging
+import socket
+import threading
+from collections.abc import Callable, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hallulab.scenarios.components import describe_exception
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.json_text import digest
-from hallulab.simulator.metrics.results import mark
-from hallulab.simulator.show.html import load_asset, make_environment
-from hallulab.simulator.viewer.annotating import ANYBODY, Labelling, LabellingPages
-from hallulab.simulator.viewer.conversation import show_turns
-from hallulab.simulator.viewer.findings import Findings
-from hallulab.simulator.viewer.guard import Access, Guard, build_policy
-from hallulab.simulator.viewer.index import Rate
-from hallulab.simulator.viewer.launching import Launcher
-from hallulab.simulator.viewer.offers import NOTHING_OFFERED
-from hallulab.simulator.viewer.requests import answer_page, refuse, refuse_address, register_turns
-from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, look_at_files, read_with_evidence
-from hallulab.simulator.viewer.side_pages import list_side_routes
-from hallulab.simulator.viewer.starting import StartingPages
-from hallulab.simulator.viewer.talking import TalkingPages
-from hallulab.simulator.viewer.talks import TalkSource
+from hallulab.simulator.viewer.chat_page import ChatPages
+from hallulab.simulator.viewer.comparison_page import ComparisonPages
+from hallulab.simulator.viewer.conversation_page import ConversationPages
+from hallulab.simulator.viewer.guard import Access, App, Guard, Receive, Scope, Send, build_policy
+from hallulab.simulator.viewer.label_page import LabelPages
+from hallulab.simulator.viewer.labels import ANYBODY, Labelling
+from hallulab.simulator.viewer.offer import Offer
+from hallulab.simulator.viewer.responses import read_scripts, read_style, refuse, register_turns
+from hallulab.simulator.viewer.run_status import Launcher
+from hallulab.simulator.viewer.runs import ShownRuns
+from hallulab.simulator.viewer.runs_page import RunPages
+from hallulab.simulator.viewer.start_page import StartPages
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    import uvicorn
     from starlette.requests import Request
     from starlette.responses import Response
 
-_PACKAGE = "hallulab.simulator.viewer"
 
-A_PAGE = 50
-"""Conversations on a page of the list."""
-MOST_NAMES = 500
-"""Personas up to which they are listed to choose from; of more, a name is typed."""
+_log = logging.getLogger(__name__)
 
-LOOK_S = 1.0
-"""Seconds between two looks at a run that somebody watches."""
+HOST = "127.0.0.1"
+"""Where it listens. Pages show unpublished data, and write: another machine has no business here."""
 
-READ_S = 0.5
-"""Seconds in which the page of all runs reads what was added to them; the rest is read in the background."""
+PORT = 8765
+"""The port, if it is free and no other one is asked for."""
 
-_SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js", "annotate.js", "talk.js", "start.js")
+PAGES_AT_ONCE = 6
+"""Pages that are made at a time: each takes a few times its size."""
+
+END_S = 1.5
+"""Seconds after Ctrl-C in which open answers may end."""
 
 
 def make_app(
     runs: ShownRuns,
     access: Access,
     labelling: Labelling = ANYBODY,
-    talked: TalkSource | None = None,
     launcher: Launcher | None = None,
 ) -> Guard:
     """Make the application.
@@ -63,284 +59,210 @@ def make_app(
         runs: what it shows.
         access: what requests must bring.
         labelling: who labels, and how.
-        talked: what can be talked to; None: nothing.
-        launcher: starts runs; None: none can be started.
+        launcher: starts runs, and knows what may be started and talked to; None: nothing.
     """
     from starlette.applications import Starlette
     from starlette.requests import ClientDisconnect
-    from starlette.routing import Route
 
     register_turns()
-    starting = StartingPages(runs, launcher or Launcher(NOTHING_OFFERED), _render)
-    pages = Pages(runs, labelling, starting)
+    launcher = launcher or Launcher(Offer())
     app = Starlette(
         routes=[
-            Route("/", pages.show_runs),
-            Route("/runs/{run}", pages.show_run),
-            Route("/runs/{run}/live", pages.show_live),
-            Route("/runs/{run}/conversations", pages.show_list),
-            Route("/runs/{run}/conversations/{chat}", pages.show_conversation),
-            Route("/runs/{run}/conversations/{chat}/{direction}/{turn:turn}", pages.find_flagged),
-            Route("/runs/{run}/events", pages.stream_events),
-            *LabellingPages(runs, labelling, _render).list_routes(),
-            *list_side_routes(runs, _render),
-            *TalkingPages(runs, talked, _render).list_routes(),
-            *starting.list_routes(),
+            *RunPages(runs, launcher).list_routes(),
+            *ConversationPages(runs, labelling).list_routes(),
+            *LabelPages(runs, labelling).list_routes(),
+            *ComparisonPages(runs).list_routes(),
+            *ChatPages(runs, launcher.offer).list_routes(),
+            *StartPages(runs, launcher).list_routes(),
         ],
         exception_handlers={
-            UsageError: _tell,
-            OperationalError: _tell,
-            OSError: _tell_system_error,
-            ClientDisconnect: _leave,
+            UsageError: _error_response,
+            OperationalError: _error_response,
+            OSError: _answer_system_error,
+            ClientDisconnect: _answer_unsent,
         },
     )
-    policy = build_policy([*_read_scripts().values()], [_style()])
+    policy = build_policy([*read_scripts().values()], [read_style()])
     return Guard(app, access, policy)
 
 
-@cache
-def _read_scripts() -> dict[str, str]:
-    return {name: load_asset(_PACKAGE, name) for name in _SCRIPTS}
-
-
-@cache
-def _style() -> str:
-    parts = [
-        ("hallulab.simulator.show", "page.css"),
-        *((_PACKAGE, name) for name in ("viewer.css", "annotate.css", "talk.css", "start.css")),
-    ]
-    return "".join(load_asset(package, name) for package, name in parts)
-
-
-async def _tell(request: Request, error: Exception) -> Response:
+async def _error_response(request: Request, error: Exception) -> Response:
     return refuse(str(error), 500)
 
 
-async def _tell_system_error(request: Request, error: Exception) -> Response:
+async def _answer_system_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, OSError)
     return refuse(f"{error.filename or 'A file'}: {error.strerror or error}.", 500)
 
 
-async def _leave(request: Request, error: Exception) -> Response:
+async def _answer_unsent(request: Request, error: Exception) -> Response:
     return refuse("The request was not sent to its end.")
 
 
-class Pages:
-    """What each address shows.
-
-    Args:
-        runs: the runs.
-        labelling: who labels.
-        starting: says where runs stand.
-    """
-
-    def __init__(self, runs: ShownRuns, labelling: Labelling, starting: StartingPages) -> None:
-        self._runs = runs
-        self._labelling = labelling
-        self._starting = starting
-        self._findings = Findings()
-        self._watch = Watch(self._findings)
-
-    def show_runs(self, request: Request) -> Response:
-        """Show the runs."""
-        shown: list[dict[str, Any]] = []
-        until = time.monotonic() + READ_S
-        for run in self._runs.list():
-            try:
-                shown.append(_describe_row(run, at_once=time.monotonic() < until))
-            except (UsageError, OperationalError) as error:  # the others can be shown
-                shown.append({"run": run, "problem": str(error)})
-        reading = sum(one["run"].growth.is_working for one in shown)
-        return _render("runs.html", shown=shown, reading=reading)
-
-    def show_run(self, request: Request) -> Response:
-        """Show a run."""
-        run = self._find(request, grow=False)
-        if run is None:
-            return refuse_address()
-        seen = _tell_state(run, self._findings)  # before the page is made, which may then know more
-        standing = self._starting.find_standing(run)
-        return _render("run.html", seen=seen, standing=standing, **self._describe(run))
-
-    def show_live(self, request: Request) -> Response:
-        """Show the part of a run's page that changes while it grows."""
-        run = self._find(request)
-        return refuse_address() if run is None else _render("live.html", **self._describe(run))
-
-    def show_list(self, request: Request) -> Response:
-        """Show some conversations of a run."""
-        run = self._find(request)
-        if run is None:
-            return refuse_address()
-        asked = request.query_params
-        chatbot, persona, flagged = asked.get("chatbot", ""), asked.get("persona", ""), "flagged" in asked
-        page = max(1, int(asked["page"])) if re.fullmatch("[0-9]{1,8}", asked.get("page", "")) else 1
-        number, chats = run.index.list_chats(chatbot, persona, flagged, (page - 1) * A_PAGE, A_PAGE)
-        return _render(
-            "list.html",
-            run=run,
-            chats=chats,
-            number=number,
-            page=page,
-            pages=-(-number // A_PAGE),
-            asked={"chatbot": chatbot, "persona": persona, **({"flagged": "1"} if flagged else {})},
-            chatbots=run.index.list_names("chatbot", MOST_NAMES),
-            personas=run.index.list_names("persona", MOST_NAMES),
-        )
-
-    def show_conversation(self, request: Request) -> Response:
-        """Show a conversation."""
-        run = self._find(request)
-        found = None if run is None else read_with_evidence(run, request.path_params["chat"])
-        if run is None or found is None:
-            return refuse_address()
-        chat, verdicts = found
-        return _render(
-            "conversation.html",
-            run=run,
-            chat=chat,
-            turns=show_turns(chat, verdicts, _name_detectors(run, [one.detector for one in verdicts])),
-            others=run.index.list_case(chat.id),
-            labelling=self._labelling,
-            marks=f"{run.address_chat(chat.id)}/marks",
-            settling=False,
-        )
-
-    def find_flagged(self, request: Request) -> Response:
-        """Lead to the next or the previous flagged turn."""
-        from starlette.responses import RedirectResponse
-
-        run = self._find(request)
-        asked = request.path_params
-        if run is None or asked["direction"] not in ("next", "previous"):
-            return refuse_address()
-        found = run.index.find_flagged(asked["chat"], asked["turn"], asked["direction"] == "next")
-        if found is None:
-            where = "end" if asked["direction"] == "next" else "start"
-            return RedirectResponse(f"/runs/{run.id}/conversations/{asked['chat']}#{where}", 303)
-        return RedirectResponse(f"/runs/{run.id}/conversations/{found.chat}#turn-{found.turn}", 303)
-
-    async def stream_events(self, request: Request) -> Response:
-        """Say when a run has grown, until the browser leaves."""
-        from starlette.responses import StreamingResponse
-
-        run = self._find(request, grow=False)
-        if run is None:
-            return refuse_address()
-        return StreamingResponse(_watch(run, self._watch, request), media_type="text/event-stream")
-
-    def _find(self, request: Request, grow: bool = True) -> ShownRun | None:
-        run = self._runs.get(request.path_params["run"])
-        if run is not None and grow:
-            run.growth.catch_up()
-        return run
-
-    def _describe(self, run: ShownRun) -> dict[str, Any]:
-        findings = self._findings.of(run)
-        return {
-            "run": run,
-            "counts": run.growth.count(),
-            "rates": () if run.growth.is_working else run.index.rate(),
-            "findings": findings,
-        }
-
-
 @dataclass(frozen=True)
-class Fewest:
-    """The chatbot with the fewest hallucinations per turn by a detector."""
+class Listening:
+    """A socket that listens, and what requests must bring."""
 
-    detector: str
-    chatbot: str
-    hpt: float
-    """Its hallucinations per scored turn."""
+    socket: socket.socket
+    access: Access
 
-
-def find_fewest(rates: Sequence[Rate]) -> list[Fewest]:
-    """Return for each detector that scored a turn the chatbot with the fewest hallucinations per turn."""
-    found: dict[str, Fewest] = {}
-    for rate in rates:
-        if not rate.turns:
-            continue
-        hpt = rate.hallucinations / rate.turns
-        if rate.detector not in found or hpt < found[rate.detector].hpt:
-            found[rate.detector] = Fewest(rate.detector, rate.chatbot, hpt)
-    return list(found.values())
+    @property
+    def address(self) -> str:
+        """The address to open, with the token."""
+        return f"http://{HOST}:{self.access.port}/?token={self.access.token}"
 
 
-class Watch:
-    """Looks at runs for all that follow them: once in `LOOK_S`, however many they are.
+def listen(port: int | None) -> Listening:
+    """Listen on a port; None: `PORT`, or any other one if somebody has it.
+
+    Raises:
+        OperationalError: the port that was asked for is taken.
+    """
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for candidate in (PORT, 0) if port is None else (port,):
+        try:
+            found.bind((HOST, candidate))
+            break
+        except OSError as error:
+            if candidate in (port, 0):
+                found.close()
+                raise OperationalError(
+                    f"port {candidate} of {HOST} cannot be used ({error.strerror}). Give another --port."
+                ) from error
+    found.listen(128)
+    return Listening(found, Access(found.getsockname()[1]))
+
+
+def make_server(
+    runs: ShownRuns,
+    listening: Listening,
+    when_ready: Callable[[], None],
+    labelling: Labelling = ANYBODY,
+    launcher: Launcher | None = None,
+) -> uvicorn.Server:
+    """Make the server; `serve` runs it.
 
     Args:
-        findings: makes the reports of runs.
+        runs: what is shown.
+        listening: where.
+        when_ready: is called when requests are answered.
+        labelling: who labels, and how.
+        launcher: see `make_app`. The caller closes it.
     """
+    import anyio.to_thread
+    import uvicorn
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
-        self._looks: dict[str, tuple[float, asyncio.Task[str]]] = {}
-        """When the last look at a run began, and what was seen."""
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            anyio.to_thread.current_default_thread_limiter().total_tokens = PAGES_AT_ONCE
+            await super().startup(sockets)
+            when_ready()
 
-    async def look(self, run: ShownRun) -> str:
-        """Return the state of a run now or a moment ago (`_tell_state`)."""
-        now = time.monotonic()
-        begun, looking = self._looks.get(run.id, (0.0, None))
-        if looking is None or (looking.done() and now >= begun + LOOK_S):
-            looking = asyncio.create_task(asyncio.to_thread(_tell_state, run, self._findings))
-            looking.add_done_callback(lambda task: task.cancelled() or task.exception())
-            self._looks[run.id] = now, looking
-        return await asyncio.shield(looking)  # whoever leaves ends nobody else's look
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            app.close()
+            await super().shutdown(sockets)
 
-
-async def _watch(run: ShownRun, watch: Watch, request: Request) -> AsyncIterator[str]:
-    """Yield an event when the run has grown or its report is made, else a comment: so a closed line shows."""
-    before = None
-    while not await request.is_disconnected():
-        state = await watch.look(run)
-        if state != before:
-            before = state
-            yield f"event: grown\ndata: {state}\n\n"
-        else:
-            yield ": nothing new\n\n"
-        await asyncio.sleep(LOOK_S)
+    app = ClosingStreams(make_app(runs, listening.access, labelling, launcher))
+    config = uvicorn.Config(
+        app,
+        # Clients that break off or send nonsense are no news; `ClosingStreams` logs failures of ours.
+        log_level="critical",
+        http="h11",  # bounds the size of a request's head
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+    )
+    return Server(config)
 
 
-def _tell_state(run: ShownRun, findings: Findings) -> str:
-    """Bring a run up to date and return what its page follows, as JSON.
+def serve(server: uvicorn.Server, listening: Listening) -> bool:
+    """Serve until Ctrl-C or SIGTERM, and `END_S` longer at most.
 
-    A page is out of date if it was made at another state.
+    The server runs in a thread of its own: whatever hangs there, this one hears the signal.
+
+    Returns:
+        True if nothing hangs. Else the process would not end by itself.
     """
-    files = look_at_files(run.folder)  # before they are read: what comes meanwhile is another state
-    run.growth.catch_up()
-    return json.dumps(
-        {
-            **asdict(run.growth.count()),
-            "files": digest(files),
-            "more": run.growth.is_working,
-            "making": findings.is_making(run),
-        }
+    ended = threading.Event()
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            server.run([listening.socket])
+        except BaseException as error:  # noqa: BLE001 - raised below, in the thread that reports it
+            failed.append(error)
+        finally:
+            ended.set()
+
+    with suppress(KeyboardInterrupt):  # how it is meant to end
+        threading.Thread(target=run, name="viewer", daemon=True).start()
+        ended.wait()
+    server.should_exit = True
+    with suppress(KeyboardInterrupt):  # whoever asks twice does not want to wait
+        ended.wait(END_S)
+    if failed:
+        raise failed[0]
+    return ended.is_set() and not any(
+        not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()
     )
 
 
-def _describe_row(run: ShownRun, at_once: bool) -> dict[str, Any]:
-    """Return what the page of all runs says of a run."""
-    run.growth.catch_up(at_once)
-    saved = run.folder.read_experiment()
-    rates = () if run.growth.is_working else run.index.rate()
-    best, counts = find_fewest(rates), run.growth.count()
-    return {"run": run, "counts": counts, "best": best, "saved": saved, "problem": ""}
+class ClosingStreams:
+    """Serves an application, whose open answers it can end.
 
+    Args:
+        app: the application.
+    """
 
-def _name_detectors(run: ShownRun, found: list[str]) -> list[str]:
-    """Return the run's detectors, in its order, then others that judged."""
-    saved = run.folder.read_experiment()
-    return list(dict.fromkeys([*(saved.detectors if saved else ()), *sorted(found)]))
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._closing = asyncio.Event()
 
+    def close(self) -> None:
+        """Tell each open answer that nobody listens any more. Call it in the loop of the server."""
+        self._closing.set()
 
-def _render(template: str, **values: Any) -> Response:
-    return answer_page(_load(template).render(values, style=_style(), scripts=_read_scripts()))
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request of ASGI; what is written is left to its end."""
+        try:
+            await self._serve(scope, receive, send)
+        except asyncio.CancelledError:
+            if not self._closing.is_set():
+                raise
+        except Exception as error:  # noqa: BLE001 - the client has its answer; a traceback helps nobody
+            _log.warning("the page %s cannot be made: %s", scope.get("path"), describe_exception(error))
 
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope.get("method") != "GET":
+            await self._app(scope, receive, send)
+            return
+        state = "before"
 
-@cache
-def _load(name: str) -> Template:
-    environment = make_environment(_PACKAGE)
-    environment.globals.update(mark=mark)
-    return environment.get_template(name)
+        async def send_noted(message: MutableMapping[str, Any]) -> None:
+            nonlocal state
+            if message["type"] == "http.response.start":
+                state = "begun"
+            elif not message.get("more_body", False):
+                state = "ended"
+            await send(message)
+
+        await self._app(scope, self._receive_until_closing(receive), send_noted)
+        if state == "begun" and self._closing.is_set():
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _receive_until_closing(self, receive: Receive) -> Receive:
+        async def receive_some() -> MutableMapping[str, Any]:
+            received = asyncio.ensure_future(receive())
+            closing = asyncio.ensure_future(self._closing.wait())
+            try:
+                await asyncio.wait((received, closing), return_when=asyncio.FIRST_COMPLETED)
+                return received.result() if received.done() else {"type": "http.disconnect"}
+            finally:
+                received.cancel()
+                closing.cancel()
+
+        return receive_some

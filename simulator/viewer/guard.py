@@ -1,4 +1,4 @@
-"""Who may talk to the viewer: exact hosts and origins, a token, and what browsers are told with every page.
+"""Who may talk to the viewer: exact hosts and origins, a token, and the headers of every page.
 
 Loopback is no boundary. Any page that a browser has open can send requests here, and a name of its own can be
 made to lead here (DNS rebinding). So a request must be addressed to us by a name that we have, must not come
@@ -44,7 +44,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 @dataclass(frozen=True)
 class Access:
-    """What a request must bring."""
+    """Host, origin and token that a request must have."""
 
     port: int
     """The port that is listened on."""
@@ -69,7 +69,7 @@ class Access:
         return frozenset(f"http://{authority}" for authority in self.authorities)
 
     def knows(self, given: str) -> bool:
-        """Return whether this is the token, in a time that does not tell how much of it is right."""
+        """Return whether this is the token, in a time that depends on no part of it."""
         return hmac.compare_digest(given.encode(), self.token.encode())
 
 

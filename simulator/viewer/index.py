@@ -2,7 +2,7 @@
 
 It holds where each conversation and each verdict stands, and what lists and counts need. So a page of a big
 run costs as much as what it shows. The index is in the cache folder, because a run folder may be somebody
-else's, and is made anew when it does not fit.
+else's, and is built again when it does not fit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
@@ -27,13 +29,17 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journal_files import list_shards
 from hallulab.simulator.records.journals import build_header
-from hallulab.simulator.viewer.index_lists import (
+from hallulab.simulator.viewer.index_tables import (
+    TABLES,
     ListedConversation,
+    add_chat,
+    add_verdict,
+    count_judged,
     fetch_at_once,
+    lay_out_tables,
     list_conversations,
     list_names,
 )
-from hallulab.simulator.viewer.index_tables import TABLES, add_chat, add_verdict, count_judged, lay_out_tables
 
 LINES_A_STEP = 500
 """Lines that are read at most before what was found is written and others may read it."""
@@ -75,11 +81,11 @@ class Counts:
     flaws: int
     """Lines of journals that cannot be read."""
     failed: int = 0
-    """Conversations that ended with an error. A run that goes on holds them anew."""
+    """Conversations that ended with an error. A run that goes on repeats them."""
 
 
 class Rate(NamedTuple):
-    """What a detector found at a chatbot."""
+    """The hallucinations of a chatbot by a detector."""
 
     chatbot: str
     detector: str
@@ -108,41 +114,41 @@ class RunIndex:
             UsageError: experiment.json is damaged.
             OperationalError: the index or a journal cannot be read or written.
         """
-        with self._connect() as held:
-            held.execute("BEGIN IMMEDIATE")  # what others add meanwhile would be added twice, or be lost
+        with self._connect() as db:
+            db.execute("BEGIN IMMEDIATE")  # what others add meanwhile would be added twice, or be lost
             saved = self._folder.read_experiment()
             made_by = None if saved is None else saved.made_by
             judges = None if saved is None else dict(saved.detectors)
             written = None
             if saved is not None and saved.live is not None and self._folder.conversations.is_file():
-                # Such a journal is written anew after each turn.
+                # Such a journal is replaced after each turn.
                 written = self._folder.conversations.stat().st_mtime_ns
             made = None if made_by is None else made_by.model_dump(mode="json")
-            self._prepare(held, digest([made, judges, *([] if written is None else [written])]))
-            for path, place, line in self._read_added(held, self._folder.conversations):
+            self._prepare(db, digest([made, judges, *([] if written is None else [written])]))
+            for path, place, line in self._read_added(db, self._folder.conversations):
                 chat = _parse(Conversation, line)
                 if chat is None:
-                    self._count_flaw(held, path)
+                    self._count_flaw(db, path)
                 elif made_by is None or made_by.made(build_header(chat)):
-                    add_chat(held, path.name, place, chat)
-            more = self._has_more(held, self._folder.conversations)
+                    add_chat(db, path.name, place, chat)
+            more = self._has_more(db, self._folder.conversations)
             judged: set[str] = set()
-            for path, place, line in self._read_added(held, self._folder.verdicts):
+            for path, place, line in self._read_added(db, self._folder.verdicts):
                 verdict = _parse(Verdict, line)
                 if verdict is None:
-                    self._count_flaw(held, path)
+                    self._count_flaw(db, path)
                 elif judges is None or judges.get(verdict.detector) == verdict.version:
-                    add_verdict(held, path.name, place, verdict)
+                    add_verdict(db, path.name, place, verdict)
                     judged.add(verdict.conversation)
-            count_judged(held, judged)
-            return more or self._has_more(held, self._folder.verdicts)
+            count_judged(db, judged)
+            return more or self._has_more(db, self._folder.verdicts)
 
     def measure_progress(self) -> float:
         """Return the share of the journals' bytes that was read."""
         journals = (self._folder.conversations, self._folder.verdicts)
         whole = sum(path.stat().st_size for journal in journals for path in self._list_files(journal))
-        with self._connect() as held:
-            (done,) = _one(held, "SELECT TOTAL(done) FROM files")
+        with self._connect() as db:
+            (done,) = db.execute("SELECT TOTAL(done) FROM files").fetchone()
         return min(1.0, done / whole) if whole else 1.0
 
     def count(self, lately: bool = False) -> Counts:
@@ -151,26 +157,26 @@ class RunIndex:
         Args:
             lately: whether the last counts are enough, for while lines are being read.
         """
-        with self._connect() as held:
-            [found] = _recall(held, "counts", _COUNTS, lately)
+        with self._connect() as db:
+            [found] = _recall(db, "counts", _COUNTS, lately)
         return Counts(*map(int, found))
 
     def rate(self) -> list[Rate]:
         """Return the hallucinations of each chatbot by each detector, by name."""
-        with self._connect() as held:
-            return [Rate(*row) for row in _recall(held, "rates", _RATES)]
+        with self._connect() as db:
+            return [Rate(*row) for row in _recall(db, "rates", _RATES)]
 
     def list_names(self, column: str, most: int) -> list[str] | None:
-        """Return the chatbots or the personas (`hallulab.simulator.viewer.index_lists`)."""
-        with self._connect() as held:
-            return list_names(held, column, most)
+        """Return the chatbots or the personas (`hallulab.simulator.viewer.index_tables`)."""
+        with self._connect() as db:
+            return list_names(db, column, most)
 
     def list_chats(
         self, chatbot: str = "", persona: str = "", flagged: bool = False, skip: int = 0, most: int = 50
     ) -> tuple[int, list[ListedConversation]]:
         """Return how many conversations there are of a kind, and some (`list_conversations`)."""
-        with self._connect() as held:
-            return list_conversations(held, chatbot, persona, flagged, skip, most)
+        with self._connect() as db:
+            return list_conversations(db, chatbot, persona, flagged, skip, most)
 
     def find_flagged(self, chat: str, turn: int, forward: bool) -> FlaggedTurn | None:
         """Return the next or the previous flagged turn; None: there is none.
@@ -181,11 +187,11 @@ class RunIndex:
             forward: whether the next one is wanted.
         """
         sign, order = (">", "") if forward else ("<", "DESC")
-        with self._connect() as held:
-            here = held.execute("SELECT number FROM chats WHERE id = ?", (chat,)).fetchone()
+        with self._connect() as db:
+            here = db.execute("SELECT number FROM chats WHERE id = ?", (chat,)).fetchone()
             if here is None:
                 return None
-            row = held.execute(
+            row = db.execute(
                 f"SELECT verdicts.chat, turn FROM chats JOIN verdicts ON verdicts.chat = chats.id "  # noqa: S608
                 f"AND verdicts.flagged WHERE hit = 1 AND number {sign}= ?1 "
                 f"AND (number {sign} ?1 OR turn {sign} ?2) ORDER BY number {order}, turn {order} LIMIT 1",
@@ -200,11 +206,11 @@ class RunIndex:
             UsageError: a journal was changed, and not only grew.
             OperationalError: a journal cannot be read.
         """
-        with self._connect() as held:
-            at = held.execute("SELECT file, place FROM chats WHERE id = ?", (id,)).fetchone()
+        with self._connect() as db:
+            at = db.execute("SELECT file, place FROM chats WHERE id = ?", (id,)).fetchone()
             if at is None:
                 return None
-            places = held.execute(
+            places = db.execute(
                 "SELECT file, place FROM verdicts WHERE chat = ? ORDER BY detector, turn", (id,)
             ).fetchall()
         chat = _parse(Conversation, self._read_at(*at))
@@ -215,9 +221,9 @@ class RunIndex:
 
     def list_case(self, chat: str) -> list[ListedConversation]:
         """Return the conversations of all chatbots with the same persona and seed."""
-        with self._connect() as held:
+        with self._connect() as db:
             found = fetch_at_once(
-                held,
+                db,
                 ListedConversation._fields,
                 "FROM chats WHERE (scenario, persona, seed, depth) = (SELECT scenario, persona, seed, depth "
                 "FROM chats WHERE id = ?) ORDER BY number",
@@ -229,28 +235,28 @@ class RunIndex:
     def _connect(self) -> Iterator[sqlite3.Connection]:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            held = sqlite3.connect(self.path, timeout=30)
+            db = sqlite3.connect(self.path, timeout=30)
             try:
-                held.execute("PRAGMA journal_mode = WAL")
-                held.execute("PRAGMA synchronous = OFF")  # it can be made anew
-                lay_out_tables(held)
-                with held:
-                    yield held
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA synchronous = OFF")  # it can be built again
+                lay_out_tables(db)
+                with db:
+                    yield db
             finally:
-                held.close()
+                db.close()
         except (OSError, sqlite3.Error) as error:
             raise OperationalError(f"the index {self.path} cannot be used ({error}). Delete it.") from error
 
-    def _prepare(self, held: sqlite3.Connection, fits: str) -> None:
+    def _prepare(self, db: sqlite3.Connection, fits: str) -> None:
         """Empty the index unless it is of these journals."""
-        before = held.execute("SELECT value FROM known WHERE name = 'fits'").fetchone()
-        files = held.execute("SELECT name, inode, done, ending FROM files").fetchall()
+        before = db.execute("SELECT value FROM known WHERE name = 'fits'").fetchone()
+        files = db.execute("SELECT name, inode, done, ending FROM files").fetchall()
         whole = before == (fits,) and all(self._is_same(*file) for file in files)
         if whole:
             return
         for table in TABLES:
-            held.execute(f"DELETE FROM {table}")  # noqa: S608 - one of ours
-        held.execute("INSERT INTO known VALUES ('fits', ?)", (fits,))
+            db.execute(f"DELETE FROM {table}")  # noqa: S608 - one of ours
+        db.execute("INSERT INTO known VALUES ('fits', ?)", (fits,))
 
     def _is_same(self, name: str, inode: int, done: int, ending: str) -> bool:
         """Return whether a journal only grew since it was read."""
@@ -264,8 +270,8 @@ class RunIndex:
         found = list_shards(journal) if self._folder.is_in_shards else [journal]
         return [path for path in found if path.is_file()]
 
-    def _has_more(self, held: sqlite3.Connection, journal: Path) -> bool:
-        done = dict(held.execute("SELECT name, done FROM files").fetchall())
+    def _has_more(self, db: sqlite3.Connection, journal: Path) -> bool:
+        done = dict(db.execute("SELECT name, done FROM files").fetchall())
         return any(self._ends_behind(path, done.get(path.name, 0)) for path in self._list_files(journal))
 
     def _ends_behind(self, path: Path, place: int) -> bool:
@@ -274,9 +280,9 @@ class RunIndex:
             file.seek(place)
             return file.readline().endswith(b"\n")
 
-    def _read_added(self, held: sqlite3.Connection, journal: Path) -> list[tuple[Path, int, bytes]]:
+    def _read_added(self, db: sqlite3.Connection, journal: Path) -> list[tuple[Path, int, bytes]]:
         """Return some whole lines that the index lacks, with their places, and note that they were read."""
-        done = dict(held.execute("SELECT name, done FROM files").fetchall())
+        done = dict(db.execute("SELECT name, done FROM files").fetchall())
         found: list[tuple[Path, int, bytes]] = []
         for path in self._list_files(journal):
             if len(found) >= LINES_A_STEP:
@@ -289,15 +295,15 @@ class RunIndex:
                         found.append((path, place, line))
                     place += len(line)
                 if place != done.get(path.name):
-                    held.execute(
+                    db.execute(
                         "INSERT INTO files VALUES (?1, ?2, ?3, 0, ?4) "
                         "ON CONFLICT (name) DO UPDATE SET done = ?3, ending = ?4",
                         (path.name, os.fstat(file.fileno()).st_ino, place, _identify_ending(file, place)),
                     )
         return found
 
-    def _count_flaw(self, held: sqlite3.Connection, path: Path) -> None:
-        held.execute("UPDATE files SET flaws = flaws + 1 WHERE name = ?", (path.name,))
+    def _count_flaw(self, db: sqlite3.Connection, path: Path) -> None:
+        db.execute("UPDATE files SET flaws = flaws + 1 WHERE name = ?", (path.name,))
 
     def _read_at(self, name: str, place: int) -> bytes:
         path = self._folder.path / name
@@ -309,25 +315,20 @@ class RunIndex:
             raise OperationalError(f"cannot read {path}: {error.strerror}.") from error
 
 
-def _one(held: sqlite3.Connection, query: str, *values: object) -> Sequence[int]:
-    row: Sequence[int] = held.execute(query, values).fetchone()
-    return row
-
-
-def _recall(held: sqlite3.Connection, name: str, query: str, lately: bool = False) -> list[Any]:
+def _recall(db: sqlite3.Connection, name: str, query: str, lately: bool = False) -> list[Any]:
     """Return the rows of a query over everything. They are kept until something is read from journals."""
-    [(done,)] = held.execute("SELECT TOTAL(done) FROM files").fetchall()
-    for (kept,) in held.execute("SELECT value FROM known WHERE name = ?", (name,)).fetchall():
+    [(done,)] = db.execute("SELECT TOTAL(done) FROM files").fetchall()
+    for (kept,) in db.execute("SELECT value FROM known WHERE name = ?", (name,)).fetchall():
         before, rows = json.loads(kept)
         if lately or before == done:
             return list(rows)
-    rows = held.execute(query).fetchall()
-    held.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (name, json.dumps([done, rows])))
+    rows = db.execute(query).fetchall()
+    db.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (name, json.dumps([done, rows])))
     return rows
 
 
 def _identify_ending(file: BinaryIO, place: int) -> str:
-    """Return what tells the bytes before a place of a file from others."""
+    """Return a hash of the bytes before a place of a file."""
     start = max(0, place - ENDING_BYTES)
     file.seek(start)
     return hashlib.sha256(file.read(place - start)).hexdigest()[:16]
@@ -341,3 +342,68 @@ def _parse(kind: type[Line], line: bytes) -> Line | None:
         return kind.model_validate_json(line.removeprefix(b"\xef\xbb\xbf"))
     except ValidationError:
         return None
+
+
+PAUSE_S = 0.005
+"""Seconds between two steps in the background, in which requests are answered."""
+
+COUNT_S = 2.0
+"""Seconds after which what was read so far is counted again."""
+
+_ONE_AT_A_TIME = threading.Lock()
+"""Locked during a step in the background, so that many new runs do not crowd out requests."""
+
+
+class IndexUpdater:
+    """Brings an index up to date.
+
+    Args:
+        index: it.
+    """
+
+    def __init__(self, index: RunIndex) -> None:
+        self._index = index
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_working(self) -> bool:
+        """True while lines are being read in the background."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def update(self, at_once: bool = True) -> None:
+        """Read some lines that were added; if there are more, go on in the background.
+
+        Args:
+            at_once: whether the first ones are read before this returns.
+
+        Raises:
+            UsageError: experiment.json is damaged.
+            OperationalError: the index or a journal cannot be read or written.
+        """
+        with self._starting:
+            if not self.is_working and (not at_once or self._index.grow()):
+                self._thread = threading.Thread(target=self._work, name="viewer index", daemon=True)
+                self._thread.start()
+
+    def count(self) -> Counts:
+        """Count what was read so far; while lines are being read, a short time ago."""
+        return self._index.count(lately=self.is_working)
+
+    def wait(self) -> None:
+        """Wait until nothing is read in the background."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _work(self) -> None:
+        with contextlib.suppress(UsageError, OperationalError):  # the next request meets and reports it
+            more, counted = True, 0.0
+            while more:
+                with _ONE_AT_A_TIME:
+                    more = self._index.grow()
+                if not more or time.monotonic() > counted + COUNT_S:
+                    self._index.count()
+                    counted = time.monotonic()
+                time.sleep(PAUSE_S)
+            self._index.rate()

@@ -1,9 +1,16 @@
-"""The tables of an index of a run, and how lines of its journals get into them."""
+"""The tables of an index of a run: how lines of its journals get into them, and lists from them.
+
+Each query of a list finds its conversations in an index alone, and reads rows of those on the page. What it
+finds comes in one row of JSON: for every row that is fetched, Python would hand over to the thread that grows
+the index.
+"""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.journals import build_header, derive_first_try
@@ -42,45 +49,45 @@ CREATE INDEX verdicts_flagged ON verdicts (chat, turn) WHERE flagged;
 """
 
 
-def lay_out_tables(held: sqlite3.Connection) -> None:
+def lay_out_tables(db: sqlite3.Connection) -> None:
     """Make the tables, unless they are there; those of another layout go away with all that is in them."""
-    if _read_layout(held) == LAYOUT:
+    if _read_layout(db) == LAYOUT:
         return
-    with held:
-        held.execute("BEGIN IMMEDIATE")
-        if _read_layout(held) == LAYOUT:
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        if _read_layout(db) == LAYOUT:
             return  # another thread has made them
         for table in TABLES:
-            held.execute(f"DROP TABLE IF EXISTS {table}")
+            db.execute(f"DROP TABLE IF EXISTS {table}")
         for statement in _MAKING.split(";"):
-            held.execute(statement)
-        held.execute(f"PRAGMA user_version = {LAYOUT}")
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {LAYOUT}")
 
 
-def _read_layout(held: sqlite3.Connection) -> int:
-    (layout,) = held.execute("PRAGMA user_version").fetchone()
+def _read_layout(db: sqlite3.Connection) -> int:
+    (layout,) = db.execute("PRAGMA user_version").fetchone()
     return int(layout)
 
 
-def add_chat(held: sqlite3.Connection, file: str, place: int, chat: Conversation) -> None:
+def add_chat(db: sqlite3.Connection, file: str, place: int, chat: Conversation) -> None:
     """Add a conversation, of which the tries after one that succeeded do not count.
 
     A second line of the same conversation has the evidence that the first one lacks.
 
     Args:
-        held: the index.
+        db: the index.
         file: name of the journal.
         place: where its line begins.
         chat: it.
     """
     base = derive_first_try(chat.id)
-    if held.execute("UPDATE chats SET file = ?, place = ? WHERE id = ?", (file, place, chat.id)).rowcount:
+    if db.execute("UPDATE chats SET file = ?, place = ? WHERE id = ?", (file, place, chat.id)).rowcount:
         return
-    before = held.execute("SELECT failed FROM chats WHERE base = ?", (base,)).fetchone()
+    before = db.execute("SELECT failed FROM chats WHERE base = ?", (base,)).fetchone()
     if before is not None and not before[0]:
         return  # the first that succeeded counts
-    held.execute("DELETE FROM chats WHERE base = ?", (base,))
-    held.execute(
+    db.execute("DELETE FROM chats WHERE base = ?", (base,))
+    db.execute(
         "INSERT OR IGNORE INTO chats (base, id, file, place, scenario, persona, chatbot, seed, depth, turns, "
         "stop, failed, flagged, hit, judged) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, "
         "(SELECT COUNT(*) FROM verdicts WHERE chat = ?2))",
@@ -89,14 +96,14 @@ def add_chat(held: sqlite3.Connection, file: str, place: int, chat: Conversation
             *(chat.depth(0), len(chat.turns), chat.stop_reason, build_header(chat).failed),
         ),
     )
-    _count_flagged(held, chat.id)  # verdicts of another shard may have been read before
+    _count_flagged(db, chat.id)  # verdicts of another shard may have been read before
 
 
-def add_verdict(held: sqlite3.Connection, file: str, place: int, verdict: Verdict) -> None:
+def add_verdict(db: sqlite3.Connection, file: str, place: int, verdict: Verdict) -> None:
     """Add a verdict; it only replaces a failed one. `count_judged` counts it.
 
     Args:
-        held: the index.
+        db: the index.
         file: name of the journal.
         place: where its line begins.
         verdict: it.
@@ -104,7 +111,7 @@ def add_verdict(held: sqlite3.Connection, file: str, place: int, verdict: Verdic
     counts = verdict.outcome == "scored" and verdict.localised
     spans = len(verdict.spans or ())
     flagged = bool(verdict.flagged or spans)
-    held.execute(
+    db.execute(
         "INSERT INTO verdicts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (chat, turn, detector) "
         "DO UPDATE SET file = ?4, place = ?5, outcome = ?6, counts = ?7, spans = ?8, flagged = ?9 "
         "WHERE outcome = 'failed'",
@@ -114,27 +121,101 @@ def add_verdict(held: sqlite3.Connection, file: str, place: int, verdict: Verdic
         ),
     )
     if flagged:
-        _count_flagged(held, verdict.conversation)
+        _count_flagged(db, verdict.conversation)
 
 
-def count_judged(held: sqlite3.Connection, ids: Iterable[str]) -> None:
+def count_judged(db: sqlite3.Connection, ids: Iterable[str]) -> None:
     """Write down how many verdicts conversations have. It takes less than doing so at each verdict.
 
     Args:
-        held: the index.
+        db: the index.
         ids: their identifiers.
     """
-    held.executemany(
+    db.executemany(
         "UPDATE chats SET judged = (SELECT COUNT(*) FROM verdicts WHERE chat = ?1) WHERE id = ?1",
         [(id,) for id in ids],
     )
 
 
-def _count_flagged(held: sqlite3.Connection, id: str) -> None:
+def _count_flagged(db: sqlite3.Connection, id: str) -> None:
     """Write down how many turns of a conversation some detector flags."""
-    held.execute(
+    db.execute(
         "UPDATE chats SET flagged = found.turns, hit = 1 FROM "
         "(SELECT COUNT(DISTINCT turn) AS turns FROM verdicts WHERE chat = ?1 AND verdicts.flagged) AS found "
         "WHERE id = ?1 AND found.turns",
         (id,),
     )
+
+
+class ListedConversation(NamedTuple):
+    """A conversation in a list."""
+
+    number: int
+    """Its place in the order in which conversations ended."""
+    id: str
+    persona: str
+    chatbot: str
+    seed: int
+    turns: int
+    stop: str
+    """Why it ended."""
+    flagged: int
+    """Turns that some detector flags."""
+
+
+def list_conversations(
+    db: sqlite3.Connection, chatbot: str, persona: str, flagged: bool, skip: int, most: int
+) -> tuple[int, list[ListedConversation]]:
+    """Return how many conversations there are of a kind, and some of them, in the order of their ends.
+
+    Args:
+        db: the index.
+        chatbot: only its conversations; empty: of all.
+        persona: only conversations with it; empty: with all.
+        flagged: only those with a flagged turn.
+        skip: leave out so many.
+        most: return so many at most.
+    """
+    asked = {"chatbot = ?": chatbot, "persona = ?": persona}
+    values = [value for value in asked.values() if value]
+    terms = [term for term, value in asked.items() if value] + ["hit = 1"] * flagged
+    wanted = f"FROM chats WHERE {' AND '.join(terms)}" if terms else "FROM chats"
+    (number,) = db.execute(f"SELECT COUNT(*) {wanted}", values).fetchone()
+    page = f"SELECT number {wanted} ORDER BY number LIMIT ? OFFSET ?"
+    rows = fetch_at_once(
+        db,
+        ListedConversation._fields,
+        f"FROM chats WHERE number IN ({page}) ORDER BY number",
+        (*values, most, skip),
+    )
+    return number, [ListedConversation(*row) for row in rows]
+
+
+def list_names(db: sqlite3.Connection, column: str, most: int) -> list[str] | None:
+    """Return the chatbots or the personas, by name; None: there are more than `most`.
+
+    Args:
+        db: the index.
+        column: `chatbot` or `persona`.
+        most: names.
+    """
+    assert column in ("chatbot", "persona")
+    names = f"SELECT DISTINCT {column} FROM chats ORDER BY 1 LIMIT ?"  # noqa: S608 - a column
+    rows = fetch_at_once(db, (column,), f"FROM ({names})", (most + 1,))
+    return [name for (name,) in rows] if len(rows) <= most else None
+
+
+def fetch_at_once(
+    db: sqlite3.Connection, columns: tuple[str, ...], query: str, values: tuple[object, ...]
+) -> list[Any]:
+    """Return the rows of a query in one step.
+
+    Args:
+        db: the index.
+        columns: what a row has.
+        query: the rest of the query, from `FROM`.
+        values: its parameters.
+    """
+    row = f"SELECT json_array({', '.join(columns)}) AS row {query}"
+    (found,) = db.execute(f"SELECT json_group_array(json(row)) FROM ({row})", values).fetchone()  # noqa: S608 - ours
+    return list(json.loads(found))

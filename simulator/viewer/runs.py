@@ -17,8 +17,7 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journal_files import list_shards
 from hallulab.simulator.report.late_evidence import find_late_evidence, lacks_some
-from hallulab.simulator.viewer.growth import Growth
-from hallulab.simulator.viewer.index import RunIndex
+from hallulab.simulator.viewer.index import IndexUpdater, RunIndex
 
 
 @dataclass(frozen=True)
@@ -29,12 +28,12 @@ class ShownRun:
     """Its identifier in addresses."""
     folder: RunFolder
     index: RunIndex
-    growth: Growth
-    """What brings the index up to date."""
+    updater: IndexUpdater
+    """It brings the index up to date."""
 
     @property
     def name(self) -> str:
-        """What people call it: the name of its folder."""
+        """The name of its folder."""
         return self.folder.path.resolve().name
 
     def address_chat(self, chat: str) -> str:
@@ -87,14 +86,14 @@ class ShownRuns:
             if id not in self._found:
                 run = RunFolder(folder)
                 index = RunIndex(run, self._base)
-                self._found[id] = ShownRun(id, run, index, Growth(index))
+                self._found[id] = ShownRun(id, run, index, IndexUpdater(index))
         there = [self._found[_identify(folder)] for folder in dict.fromkeys(folders)]
         return sorted(there, key=lambda run: (run.changed, run.id), reverse=True)
 
     def get(self, id: str) -> ShownRun | None:
         """Return the run of that identifier; None: there is none any more."""
         known = self._found.get(id)
-        if known is not None and _is_run(known.folder.path):
+        if known is not None and is_run(known.folder.path):
             return known
         return next((run for run in self.list() if run.id == id), None)
 
@@ -137,13 +136,13 @@ def _look_at_file(file: Path) -> tuple[int, int]:
 
 
 def _find_folders(path: Path) -> list[Path]:
-    if _is_run(path):
+    if is_run(path):
         return [path]
     inside = sorted(child for child in path.iterdir() if child.is_dir() and not child.is_symlink())
-    return [child for child in inside if _is_run(child)]
+    return [child for child in inside if is_run(child)]
 
 
-def _is_run(folder: Path) -> bool:
+def is_run(folder: Path) -> bool:
     """Return whether a folder is a run, also a damaged one, whose page says what is wrong.
 
     A folder that may not be opened is none: it makes no page of the others fail.

@@ -54,7 +54,7 @@
     removeDraft();
     talk = null;
     wait(null);
-    state.textContent = `${text} What you say next begins another one.`;
+    state.textContent = `${text} Your next message begins another one.`;
     buttons.stop.disabled = buttons.end.disabled = true;
     document.getElementById("choices").disabled = false;
   }

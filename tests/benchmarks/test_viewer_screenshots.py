@@ -1,15 +1,16 @@
-"""The pictures of the viewer: every page over recorded runs, and what axe says of it."""
+"""The pictures of the viewer: pages over a recorded run, and what axe says of them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from benchmarks.viewer_screenshots import FORMS, PAGES, Form, Gallery, name_picture, open_page, show
+from benchmarks.viewer_screenshots import PICTURES, Form, name_picture, open_page, show
+from hallulab.simulator.viewer.app import Listening
+from hallulab.simulator.viewer.runs import ShownRuns
 from tests.places import ROOT
 from tests.simulator.viewer.browsing import CHROMIUM, find_violations, needs_chromium
 
@@ -23,30 +24,24 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Gallery]]:
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ShownRuns, Listening]]:
     with show(tmp_path_factory.mktemp("pictures")) as found:
         yield found
 
 
 @needs_chromium
 @pytest.mark.slow
-@pytest.mark.parametrize("form", [(1280, "dark"), (400, "light")])  # the others: tests/simulator/viewer
-@pytest.mark.parametrize("name", PAGES)
-def test_every_page_of_recorded_runs_fits_and_has_no_serious_violation(
-    name: str, form: Form, shown: tuple[str, Gallery], browser: Browser
+@pytest.mark.parametrize("form", PICTURES)
+def test_pages_of_a_recorded_run_fit_and_have_no_serious_violation(
+    form: Form, shown: tuple[ShownRuns, Listening], browser: Browser
 ) -> None:
-    with open_page(browser, *shown, name, form, bypass_csp=True) as page:
-        assert page.evaluate("document.documentElement.scrollWidth") <= form[0]
+    with open_page(browser, shown, form, bypass_csp=True) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= form[1]
         assert find_violations(page) == []
 
 
-def test_the_docs_have_a_picture_of_every_page_in_every_form() -> None:
-    docs = ROOT / "docs"
-    text = (docs / "viewer-pictures.md").read_text(encoding="utf-8")
-    wanted = {name_picture(name, form) for name in PAGES for form in FORMS}
+def test_the_docs_have_each_picture() -> None:
+    wanted = {name_picture(form) for form in PICTURES}
+    text = (ROOT / "docs" / "viewer.md").read_text(encoding="utf-8")
     assert set(re.findall(r"assets/(viewer-[\w.-]+)", text)) == wanted
-    assert {path.name for path in (docs / "assets").glob("viewer-*")} == wanted
-
-
-def test_all_pictures_together_are_small() -> None:
-    assert sum(path.stat().st_size for path in Path(ROOT / "docs" / "assets").glob("viewer-*")) < 2_500_000
+    assert {path.name for path in (ROOT / "docs" / "assets").glob("viewer-*")} == wanted

@@ -60,7 +60,7 @@ from hallulab.simulator.metrics import (
     tokens,
 )
 from hallulab.simulator.statistics.agreement import MarkedUnit, compute_disorder
-from hallulab.simulator.viewer import conversation as page
+from hallulab.simulator.viewer import conversation_page as page
 from tests.builders import conversation, scored
 from tests.scenarios.chats.test_tools import ASKED, FILES, REPLIED, RULE
 from tests.scenarios.packs.pdf_files import write_pages

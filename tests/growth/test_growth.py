@@ -25,7 +25,7 @@ MODULES = (
     "agents.models.written_calls",
     "agents.users.leaked_plans",
     "scenarios.packs.documents",
-    "simulator.viewer.conversation",
+    "simulator.viewer.conversation_page",
 )
 TEXTS = re.compile(
     r"\b(?:str|Any|Path|Passage|Document|Conversation|Turn|TurnView|Span|Marked|Message|Batch|ReplyWithEvidence"

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from hallulab.agents.models.watching import CallProgress
-from hallulab.simulator.chat.draft_lines import drawing_draft, render_draft
 from hallulab.simulator.chat.drafts import DraftFollower, ReplyDraft
 from hallulab.simulator.chat.live import ReplyFailed, begin_chat, open_live_models, open_live_run
 from hallulab.simulator.engine.models import RunSettings
@@ -223,36 +220,3 @@ async def test_a_message_that_is_not_recorded_is_told_and_the_conversation_goes_
                         assert not chat.is_saved
                     replies.append((await chat.say("How hot is it?", lambda draft: None)).reply)
     assert replies == [SAID, SAID]
-
-
-HOSTILE = "<b>bold</b> \x1b[31m\nred \u202e \x07"
-
-
-def test_a_draft_is_lines_that_a_terminal_cannot_obey() -> None:
-    console = Console(width=20, height=10, file=io.StringIO())
-    drawn = render_draft(ReplyDraft("Checking claims", HOSTILE), console).plain
-    assert drawn.splitlines() == [
-        "Checking claims… (draft, not the reply yet)",
-        "| <b>bold</b> �[31m",
-        "| red � �",
-    ]
-
-
-def test_of_a_long_draft_the_end_is_shown() -> None:
-    console = Console(width=20, height=6, file=io.StringIO())
-    text = "\n".join(f"line {number}" for number in range(9))
-    drawn = render_draft(ReplyDraft("Writing", text, True), console).plain
-    assert drawn.splitlines() == ["Writing…", "| line 6", "| line 7", "| line 8"]
-
-
-def test_a_draft_is_taken_away_at_the_end_and_shown_on_a_terminal_only() -> None:
-    shown = []
-    for terminal in (True, False):
-        file = io.StringIO()
-        console = Console(width=40, height=10, file=file, force_terminal=terminal)
-        with drawing_draft(console) as draw:
-            draw(ReplyDraft("Writing", "Water ", True))
-            during = file.getvalue()
-        shown.append(("| Water" in during, file.getvalue().endswith("\x1b[2K")))
-        assert terminal or file.getvalue() == ""
-    assert shown == [(True, True), (False, False)]

@@ -49,8 +49,7 @@ def test_the_reply_is_printed_and_what_the_detectors_find_stands_below_it(
         "you: vanilla:",
         "| Water boils at 100 degrees. The teapot costs 500 rupees.",
         "  lexical flags 1 place (score 0.4):",
-        "    Water boils at 100 degrees. [1: The teapot costs 500 rupees.]",
-        "    1. flagged: not in the evidence: teapot, costs, 500, rupees",
+        "    “The teapot costs 500 rupees.”: not in the evidence: teapot, costs, 500, rupees",
         "",
         f"you: saved: {run.path}",
     ]
@@ -134,7 +133,7 @@ def test_another_run_is_not_mixed_with_it(
         other = RunFolder(run.path / "other")
         other.conversations.write_bytes(before)
         refused = hallulab(*chatting, "--out", other.path)
-    assert refused.err == f"error: {other.path} holds a run that nobody held live. Give another --out.\n"
+    assert refused.err == f"error: {other.path} holds a run, not your conversations. Give another --out.\n"
     assert run.conversations.read_bytes() == other.conversations.read_bytes() == before
 
 
@@ -286,20 +285,18 @@ def test_lines_of_a_reply_cannot_be_taken_for_ours() -> None:
     )
 
 
-def test_flagged_words_are_numbered_and_what_is_far_from_them_is_left_out() -> None:
-    reply = f"{'a' * 100} Rs 500 {'b' * 200} Rs 7 {'c' * 100}"
+def test_each_flagged_place_has_a_line() -> None:
     spans = (
-        Span(start=101, end=107, text="Rs 500", severity=4, reason="It is\nRs 200."),
+        Span(start=101, end=107, text="Rs\n500", severity=4, reason="It is\nRs 200."),
         Span(start=309, end=313, text="Rs 7", probability=0.75),
         Span(start=None, end=None, text="Rs 9"),
     )
     verdict = scored("c", 0).model_copy(update={"spans": spans, "flagged": True, "score": 0.9})
-    assert render_verdict(turn(reply), verdict).splitlines() == [
+    assert render_verdict(verdict).splitlines() == [
         "  d flags 3 places (score 0.9):",
-        f"    …{'a' * 59} [1: Rs 500] {'b' * 59}…{'b' * 59} [2: Rs 7] {'c' * 59}…",
-        "    1. severity 4 of 5: It is Rs 200.",
-        "    2. unsupported with probability 0.75",
-        "    3. “Rs 9”",
+        "    “Rs 500”, severity 4 of 5: It is Rs 200.",
+        "    “Rs 7”, unsupported with probability 0.75",
+        "    “Rs 9”",
     ]
 
 
@@ -307,6 +304,6 @@ def test_what_is_not_judged_says_why() -> None:
     failed = Verdict(
         outcome="failed", error="no\nanswer", conversation="c", turn=0, detector="judge", version="1"
     )
-    assert render_verdict(turn("Yes."), failed) == "  judge failed: no answer"
+    assert render_verdict(failed) == "  judge failed: no answer"
     clean = scored("c", 0)
-    assert render_verdict(turn("Yes."), clean) == "  d flags nothing (score 0)"
+    assert render_verdict(clean) == "  d flags nothing (score 0)"

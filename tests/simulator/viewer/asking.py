@@ -11,10 +11,9 @@ from urllib.parse import unquote
 
 from hallulab.simulator.viewer.app import make_app
 from hallulab.simulator.viewer.guard import MARKER, Access, Guard
-from hallulab.simulator.viewer.launching import Launcher
-from hallulab.simulator.viewer.offers import StartSource
+from hallulab.simulator.viewer.offer import Offer
+from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.simulator.viewer.runs import ShownRuns
-from hallulab.simulator.viewer.talks import TalkSource
 
 
 @dataclass(frozen=True)
@@ -33,14 +32,13 @@ class Asker:
     Args:
         paths: the folders that are shown.
         indices: folder for indices.
-        talked: what can be talked to, and what runs can be started of; None: nothing.
+        offer: what can be started and talked to; None: nothing.
     """
 
-    def __init__(self, paths: Sequence[Path], indices: Path, talked: TalkSource | None = None) -> None:
+    def __init__(self, paths: Sequence[Path], indices: Path, offer: Offer | None = None) -> None:
         self.access = Access(80)
         self.runs = ShownRuns(paths, indices)
-        launcher = None if talked is None else Launcher(StartSource(talked.experiment, None))
-        self.app: Guard = make_app(self.runs, self.access, talked=talked, launcher=launcher)
+        self.app: Guard = make_app(self.runs, self.access, launcher=Launcher(offer or Offer()))
         self.routes: list[Any] = self.app._app.routes  # type: ignore[attr-defined]
 
     def ask(self, method: str, target: str, *received: MutableMapping[str, Any], **headers: str) -> Answer:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx2
+import yaml
 
 from hallulab.simulator.cli.main import main
 from hallulab.testing.scripted import ScriptedModel
@@ -54,11 +55,15 @@ def wait_for(happened: Callable[[], Any], seconds: float = 60) -> Any:
     return found
 
 
-def fill_in(**values: Any) -> bytes:
-    """A filled-in form as the page sends it: one chatbot and one detector on the scripted model."""
-    return json.dumps(
-        {"chatbots": ["vanilla"], "detectors": ["lexical"], "model": MODEL, "base_url": URL, **values}
-    ).encode()
+def write_text(**values: Any) -> str:
+    """An experiment file: one chatbot and one detector on the scripted model."""
+    given = {"chatbots": ["vanilla"], "detectors": ["lexical"], "model": MODEL, "base_url": URL, **values}
+    return yaml.safe_dump(given)
+
+
+def fill_in(text: str, *confirmed: str) -> bytes:
+    """The form as the page sends it, with a text and the boxes that are ticked."""
+    return urlencode([("yaml", text), *(("confirmed", mark) for mark in confirmed)]).encode()
 
 
 if __name__ == "__main__":

@@ -13,11 +13,10 @@ from unittest.mock import patch
 
 from pydantic import BaseModel
 
-from hallulab.simulator.viewer import findings
-from hallulab.simulator.viewer.launching import Launcher
+from hallulab.simulator.viewer import results
+from hallulab.simulator.viewer.app import Listening, listen, make_server
+from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.simulator.viewer.runs import ShownRuns
-from hallulab.simulator.viewer.serve import Listening, listen, make_server
-from hallulab.simulator.viewer.talks import TalkSource
 
 
 @dataclass(frozen=True)
@@ -66,19 +65,18 @@ class Served:
 def serving(
     paths: Sequence[Path],
     indices: Path,
-    talked: TalkSource | None = None,
     launcher: Launcher | None = None,
 ) -> Iterator[Served]:
     """Serve run folders while the block runs."""
     ready = threading.Event()
     listening = listen(0)
     runs = ShownRuns(paths, indices)
-    server = make_server(runs, listening, ready.set, talked=talked, launcher=launcher)
+    server = make_server(runs, listening, ready.set, launcher=launcher)
     thread = threading.Thread(target=server.run, args=([listening.socket],), daemon=True)
     thread.start()
     assert ready.wait(120)
     try:
-        with patch.object(findings, "WAIT_S", 60):  # a slow machine shall not change what a page has
+        with patch.object(results, "WAIT_S", 60):  # a slow machine shall not change what a page has
             yield Served(listening, runs)
     finally:
         server.should_exit = True

@@ -7,13 +7,12 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 
-from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.records.experiment import Experiment
-from hallulab.simulator.viewer.talks import TalkSource
+from hallulab.simulator.viewer.offer import Offer
 from tests.builders import conversation, scored
 from tests.simulator.viewer.asking import Answer, Asker
 from tests.simulator.viewer.serving import append
@@ -82,8 +81,7 @@ def asker(tmp_path: Path) -> Asker:
         append(run / "conversations.jsonl", [conversation("a", ["x", "y"])])
         append(run / "verdicts.jsonl", [scored("a", 0, [(0, 1)])])
     experiment = Experiment(model="m", base_url="http://127.0.0.1:9/v1")
-    talked = TalkSource(experiment, RunSettings(quiet=True), tmp_path)
-    return Asker([tmp_path / "runs"], tmp_path / "indices", talked)
+    return Asker([tmp_path / "runs"], tmp_path / "indices", Offer(experiment, tmp_path, True))
 
 
 def addresses(asker: Asker, hostile: str) -> Iterator[tuple[str, str]]:
@@ -167,10 +165,6 @@ BODIES: dict[str, dict[str, Any]] = {
     "/runs/{run}/draw": {"annotator": "Asha"},
     "/talk": {"scenario": Experiment().scenario, "chatbot": "none", "detectors": []},
     "/talk/none/say": {"text": "Hello"},
-    "/start/check": {
-        **dict.fromkeys(Experiment.model_fields),
-        **{"chatbots": ["vanilla"], "detectors": ["lexical"], "model": "m"},
-    },
 }
 """What pages send."""
 
@@ -242,7 +236,30 @@ def test_nothing_at_all_in_a_body_makes_a_page_fail(asker: Asker, place: str) ->
 )
 def test_another_kind_of_content_is_no_failure(asker: Asker, kind: str) -> None:
     headers: Any = {"content-type": kind}
-    assert asker.post("/start/check", b"a=b", **headers).status == 200
+    assert asker.post("/start/plan", b"a=b", **headers).status == 200
+
+
+@pytest.mark.parametrize("place", ["/start", "/start/plan"])
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
+def test_nothing_in_an_experiment_file_makes_the_page_fail(
+    asker: Asker, place: str, step: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    whole = {**dict.fromkeys(Experiment.model_fields), **{"chatbots": ["none"], "model": "m"}}
+    texts = [body.decode(errors="replace") for body in list(bodies(whole))[::step]]
+    before = set(tmp_path.iterdir())
+    answers = [asker.post(place, urlencode({"yaml": text, "confirmed": text}).encode()) for text in texts]
+    assert {answer.status for answer in answers} == {200}
+    assert (set(tmp_path.iterdir()), capfd.readouterr()) == (before, ("", ""))
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\xff", b"yaml", b"yaml=%ff%00", b"a=b&" * 9999, b"yaml=" + b"[" * 9999]
+)
+def test_what_is_no_form_starts_nothing(asker: Asker, tmp_path: Path, body: bytes) -> None:
+    before = set(tmp_path.iterdir())
+    answer = asker.post("/start", body)
+    assert (answer.status, '<p class="note">' in answer.body) == (200, True)
+    assert set(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize("place", BODIES)

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from hallulab.scenarios.transcript import Passage, Span
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.viewer import app
+from hallulab.simulator.viewer import runs_page
 from hallulab.simulator.viewer.runs import ShownRun
 from tests.builders import conversation, scored
 from tests.simulator.viewer.browsing import IN_TWO_FORMS, find_violations, needs_chromium, opened_as
@@ -110,7 +110,7 @@ def test_a_flag_is_reached_and_opened_by_keys_alone(page: Page, served: Served) 
 
 def watch_plain(served: Served, monkeypatch: pytest.MonkeyPatch) -> tuple[ShownRun, int]:
     """Let pages look often; return the run `plain`, and how many conversations it has."""
-    monkeypatch.setattr(app, "LOOK_S", 0.1)
+    monkeypatch.setattr(runs_page, "LOOK_S", 0.1)
     run = next(run for run in served.runs.list() if run.name == "plain")
     return run, len(run.folder.read_conversations())
 

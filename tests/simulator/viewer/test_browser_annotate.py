@@ -296,7 +296,7 @@ def test_a_key_on_a_flag_that_the_turn_has_no_more_is_refused(page: Page, served
     run = start(page, served, "c0#turn-0")
     page.evaluate("document.querySelector('#turn-0 .finding').dataset.flag = 'of an older version'")
     page.keyboard.press("y")
-    said = "Not saved: Load the page anew: this turn does not have that flag any more."
+    said = "Not saved: Load the page again: this turn does not have that flag any more."
     expect(page.locator("#desk-said")).to_have_text(said)
     assert not run.annotations.exists()
 

@@ -97,12 +97,12 @@ def list_pages(served: Served, id: str, chats: Sequence[str], text: str) -> list
         f"{run}/labels",
         f"{run}/settle/{chat}/0",
         f"{run}/beside/{chat}?bot={asked}",
-        f"{run}/standing?seen={asked}",
         f"{run}/numbers?detector={asked}",
         f"{run}/{asked}",
         f"{served.base}/beside?run={id}&chat={chat}&run={id}&chat={others[0]}",
         f"{served.base}/compare?reference={id}&run={asked}",
-        f"{served.base}/start/personas?scenario={asked}",
+        f"{served.base}/start?run={id}",
+        f"{served.base}/start?run={asked}",
     ]
 
 

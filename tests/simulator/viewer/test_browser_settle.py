@@ -12,9 +12,9 @@ from playwright.sync_api import Browser, Page, expect
 from hallulab.scenarios.datasets.annotations import read_annotations
 from tests.simulator.viewer.browsing import IN_TWO_FORMS, find_violations, needs_chromium, opened_as
 from tests.simulator.viewer.serving import Served
-from tests.simulator.viewer.test_annotating import folder_of
+from tests.simulator.viewer.test_label_page import folder_of
+from tests.simulator.viewer.test_labels import serving_conflicts
 from tests.simulator.viewer.test_pages import id_of
-from tests.simulator.viewer.test_settling import serving_conflicts
 
 pytestmark = needs_chromium
 
@@ -95,7 +95,7 @@ def test_a_decision_is_taken_back_by_a_key(page: Page, served: Served) -> None:
 @pytest.mark.parametrize(
     ("key", "told"),
     [
-        ("u", "Here, take somebody’s labels, or mark the turn anew."),
+        ("u", "Here, take somebody’s labels, or mark the turn yourself."),
         ("3", "There is no annotator 3."),
         ("z", "There is nothing to take back."),
     ],

@@ -17,7 +17,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from hallulab.simulator.options.groups import ModelOptions
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.viewer.talks import load_talk_source
+from hallulab.simulator.viewer.offer import load_offer
+from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.places import ROOT
@@ -58,8 +59,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             f"scenario: {make_pack(base / 'pack')}\nchatbots: [vanilla, editor]\ndetectors: [lexical]\n"
             f"model: {model.name}\nbase_url: {model.base_url}\n"
         )
-        source = load_talk_source(ModelOptions(config=file), [base / "runs"])
-        with serving([base / "runs"], base / "indices", source) as viewer:
+        launcher = Launcher(load_offer(ModelOptions(config=file), [base / "runs"]))
+        with serving([base / "runs"], base / "indices", launcher) as viewer:
             yield viewer
 
 
@@ -219,8 +220,8 @@ def test_the_five_steps_of_the_docs_lead_to_a_judged_conversation(
     Path("my-experiment.yaml").write_text(textwrap.dedent(f"    {file.strip()}"))
     with words_for_vectors(), ScriptedModel(answer, "first") as model:
         theirs = ModelOptions(config="my-experiment.yaml", model=model.name, base_url=model.base_url)
-        source = load_talk_source(theirs, [Path("runs")])
-        with serving([Path("runs")], tmp_path / "indices", source) as viewer:
+        launcher = Launcher(load_offer(theirs, [Path("runs")]))
+        with serving([Path("runs")], tmp_path / "indices", launcher) as viewer:
             tab.goto(viewer.listening.address)
             tab.click("text=Talk to a bot")
             tab.fill("#message", "Where do I complain?")

@@ -15,12 +15,13 @@ import yaml
 
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.viewer.launching import FILE, Launcher
-from hallulab.simulator.viewer.offers import StartSource
-from hallulab.simulator.viewer.starting import CONFIRMED
+from hallulab.simulator.records.recipients import VIEW_FILE
+from hallulab.simulator.viewer.offer import Offer
+from hallulab.simulator.viewer.run_status import Launcher
+from hallulab.simulator.viewer.start_page import CONFIRMED
 from tests.simulator.cli.test_strangers_addresses import FAR, WAYS, naming, strangers_run
 from tests.simulator.recording_endpoint import KEY, VARIABLE, Recorded, recording_endpoint
-from tests.simulator.viewer.launched import wait_for
+from tests.simulator.viewer.launched import fill_in, wait_for, write_text
 from tests.simulator.viewer.serving import Served, serving
 
 NOTING = (
@@ -47,7 +48,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def launcher(runs: Path) -> Iterator[Launcher]:
-    made = Launcher(StartSource(Experiment(), runs), NOTING)
+    made = Launcher(Offer(Experiment(), runs), NOTING)
     yield made
     made.close()
 
@@ -59,17 +60,17 @@ def served(runs: Path, launcher: Launcher) -> Iterator[Served]:
 
 
 def resume(served: Served, marks: list[str]) -> str:
-    """What the page shows when it goes on with the only run, and these were ticked."""
+    """What the page shows of a refusal to resume the only run when these were ticked; empty: it goes on."""
     [run] = served.runs.list()
     body = urllib.parse.urlencode([(CONFIRMED, mark) for mark in marks])
     status, part = served.post(f"/runs/{run.id}/resume", body.encode())
-    assert status == 200
+    assert status == (200 if part else 204)
     return part
 
 
 def list_marks(page: str) -> list[str]:
     """The boxes that are to be ticked."""
-    return re.findall(rf'name="{CONFIRMED}" value="([0-9a-f]+)" required', page)
+    return re.findall(rf'name="{CONFIRMED}" value="([0-9a-f]+)"', page)
 
 
 def read_noted(run: RunFolder) -> dict[str, Any]:
@@ -114,10 +115,10 @@ def test_a_folder_that_was_changed_in_between_is_refused(
 def test_the_file_in_the_folder_is_not_what_the_command_reads(served: Served, runs: Path) -> None:
     """Whoever changes it once it is written changes nothing."""
     run = strangers_run(runs / "mine", detectors=["lexical"], limit=3)
-    (run.path / FILE).write_text("limit: 7\n")
+    (run.path / VIEW_FILE).write_text("limit: 7\n")
     resume(served, [])
     assert read_noted(run)["limit"] == 3
-    assert yaml.safe_load((run.path / FILE).read_text())["limit"] == 3
+    assert yaml.safe_load((run.path / VIEW_FILE).read_text())["limit"] == 3
 
 
 def test_a_server_on_this_machine_without_a_key_needs_none(
@@ -132,7 +133,7 @@ def test_a_server_on_this_machine_without_a_key_needs_none(
 
 def test_what_the_command_line_names_needs_none(runs: Path) -> None:
     experiment = Experiment(model="stub", base_url=FAR, api_key_env=VARIABLE)
-    launcher = Launcher(StartSource(experiment, runs), NOTING)
+    launcher = Launcher(Offer(experiment, runs), NOTING)
     run = strangers_run(runs / "mine", base_url=FAR, api_key_env=VARIABLE)
     with serving([runs], runs.parent / "indices", launcher=launcher) as viewer:
         resume(viewer, [])
@@ -164,26 +165,23 @@ def test_a_request_of_any_form_to_this_machine_is_confirmed(
     assert (launcher.get(run), endpoint.heads) == (None, [])
 
 
-FORM = {"chatbots": ["vanilla"], "detectors": ["lexical"], "model": "stub", "api_key_env": VARIABLE}
-
-
-def fill(url: str, **more: Any) -> bytes:
-    return json.dumps({**FORM, "base_url": url, **more}).encode()
+def fill(url: str, *confirmed: str) -> bytes:
+    return fill_in(write_text(model="stub", api_key_env=VARIABLE, base_url=url), *confirmed)
 
 
 def test_starting_needs_a_confirmation_that_names_both(
     served: Served, endpoint: Recorded, runs: Path
 ) -> None:
-    status, body = served.post("/start/check", fill(endpoint.url))
-    [recipient] = json.loads(body)["recipients"]
-    assert recipient["sentence"] == f"{endpoint.url} gets texts and the key in {VARIABLE}"
-    other = json.loads(served.post("/start/check", fill(FAR))[1])["recipients"][0]["mark"]
-    for confirmed in ([], True, [other], recipient["mark"], {recipient["mark"]: 1}):
-        status, body = served.post("/start", fill(endpoint.url, confirmed=confirmed))
-        assert (status, json.loads(body)["field"]) == (400, CONFIRMED)
+    page = served.post("/start/plan", fill(endpoint.url))[1]
+    [mark] = list_marks(page)
+    assert f"> {endpoint.url} gets texts and the key in {VARIABLE}</label>" in page
+    [other] = list_marks(served.post("/start/plan", fill(FAR))[1])
+    for confirmed in ([], [""], [other], [mark[:-1]], [f"{mark} "], [VARIABLE, endpoint.url]):
+        page = served.post("/start", fill(endpoint.url, *confirmed))[1]
+        assert f"Confirm first that {endpoint.url} gets texts and the key in {VARIABLE}" in page
+        assert list_marks(page) == [mark]
     assert list(runs.iterdir()) == []
-    status, _ = served.post("/start", fill(endpoint.url, confirmed=[recipient["mark"]]))
-    assert status == 200
+    assert served.post("/start", fill(endpoint.url, mark)) == (200, "")
     [folder] = runs.iterdir()
     assert read_noted(RunFolder(folder))["api_key_env"] == VARIABLE
     assert endpoint.heads == []
@@ -191,7 +189,7 @@ def test_starting_needs_a_confirmation_that_names_both(
 
 @pytest.mark.parametrize(
     "address",
-    ["", "start", "runs/{run}", "runs/{run}/live", "runs/{run}/standing", "runs/{run}/conversations", "talk"],
+    ["", "start", "runs/{run}", "start?run={run}", "runs/{run}/live", "runs/{run}/conversations", "talk"],
 )
 def test_no_page_asks_anybody_by_being_shown(
     served: Served, endpoint: Recorded, runs: Path, address: str
@@ -218,6 +216,5 @@ def test_a_run_that_reads_a_folder_of_ours_is_not_resumed(
     run = strangers_run(runs / "theirs", **fields)
     [shown] = served.runs.list()
     assert 'id="resume-run"' not in served.get(f"/runs/{shown.id}")[1]
-    status, told = served.post(f"/runs/{shown.id}/resume", b"")
-    assert (status, "Name it in an experiment file" in told) == (403, True)
+    assert "Name it in an experiment file" in resume(served, [])
     assert launcher.get(run) is None

@@ -19,10 +19,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hallulab.simulator.viewer import app
-from hallulab.simulator.viewer.app import Watch
-from hallulab.simulator.viewer.findings import Findings
+from hallulab.simulator.viewer import runs_page
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
+from hallulab.simulator.viewer.runs_page import RunWatcher
 from tests.builders import conversation, scored
 from tests.simulator.viewer.serving import append
 
@@ -143,15 +142,14 @@ def test_all_who_follow_a_run_share_a_look(tmp_path: Path, monkeypatch: pytest.M
     [run] = ShownRuns([tmp_path / "run"], tmp_path / "indices").list()
     looked: list[ShownRun] = []
 
-    def look_and_count(run: ShownRun, findings: Findings) -> str:
+    def look_and_count(run: ShownRun) -> str:
         looked.append(run)
         return str(len(looked))
 
-    monkeypatch.setattr(app, "_tell_state", look_and_count)
-    monkeypatch.setattr(app, "LOOK_S", 3600)
+    monkeypatch.setattr(runs_page, "LOOK_S", 3600)
 
     async def follow() -> list[str]:
-        watch = Watch(Findings())
+        watch = RunWatcher(look_and_count)
         return [*await asyncio.gather(*(watch.look(run) for _ in range(200))), await watch.look(run)]
 
     assert asyncio.run(follow()) == ["1"] * 201

@@ -13,10 +13,12 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Passage, Span, Turn
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journal_files import list_shards
-from hallulab.simulator.viewer import app
-from hallulab.simulator.viewer.app import _SCRIPTS, A_PAGE, find_fewest
+from hallulab.simulator.viewer import conversation_page
+from hallulab.simulator.viewer.conversation_page import A_PAGE
 from hallulab.simulator.viewer.index import Rate
+from hallulab.simulator.viewer.responses import read_scripts
 from hallulab.simulator.viewer.runs import ShownRuns
+from hallulab.simulator.viewer.runs_page import find_fewest
 from tests.builders import conversation, scored
 from tests.simulator.viewer.serving import Served, append, serving
 
@@ -89,7 +91,7 @@ def test_conversations_are_paged(served: Served) -> None:
 
 
 def test_a_persona_of_many_is_typed(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "MOST_NAMES", 1)
+    monkeypatch.setattr(conversation_page, "MOST_NAMES", 1)
     _, page = served.get(f"/runs/{id_of(served, 'hostile')}/conversations?persona=%22%3Cimg%20src=x%3E")
     assert '<input id="persona" name="persona" value="&#34;&lt;img src=x&gt;"' in page
     assert '<select id="persona"' not in page
@@ -148,7 +150,7 @@ def test_nothing_outside_of_the_runs_is_shown(served: Served, path: str) -> None
 def test_hostile_texts_stay_text(served: Served, number: int) -> None:
     status, page = served.get(f"/runs/{id_of(served, 'hostile')}/conversations/c{number}")
     assert status == 200
-    assert page.count("<script>") == len(_SCRIPTS)
+    assert page.count("<script>") == len(read_scripts())
     assert "<img" not in page
     assert "<svg onload" not in page
     text = HOSTILE[number][:200].replace("\x00", "")

@@ -1,0 +1,301 @@
+"""The list of conversations and a conversation: replies cut where flagging changes, and their evidence."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import fsum
+from typing import TYPE_CHECKING
+
+from hallulab.scenarios.text.spans import split_sentences
+from hallulab.scenarios.transcript import Conversation, Passage, Span, Step, Turn, Verdict
+from hallulab.simulator.annotate.marks import identify_flag
+from hallulab.simulator.report.reader import cut_scored_words, cut_segments
+from hallulab.simulator.viewer.labels import Labelling
+from hallulab.simulator.viewer.responses import find_run, missing_page, render_page
+from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, read_with_evidence
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+
+A_PAGE = 50
+"""Conversations on a page of the list."""
+
+MOST_NAMES = 500
+"""Personas up to which they are listed to choose from; of more, a name is typed."""
+
+_WORD = re.compile(r"\w+")
+_QUOTED = re.compile(r"[\"“]([^\"”]{12,})[\"”]")
+"""Words that a reason quotes, if they are more than a name."""
+
+
+class ConversationPages:
+    """Answers the addresses of conversations.
+
+    Args:
+        runs: the runs.
+        labelling: who labels.
+    """
+
+    def __init__(self, runs: ShownRuns, labelling: Labelling) -> None:
+        self._runs = runs
+        self._labelling = labelling
+
+    def list_routes(self) -> list[Route]:
+        """Return the addresses."""
+        from starlette.routing import Route
+
+        return [
+            Route("/runs/{run}/conversations", self.show_list),
+            Route("/runs/{run}/conversations/{chat}", self.show_conversation),
+            Route("/runs/{run}/conversations/{chat}/{direction}/{turn:turn}", self.find_flagged),
+        ]
+
+    def show_list(self, request: Request) -> Response:
+        """Show some conversations of a run."""
+        run, asked = find_run(self._runs, request), request.query_params
+        chatbot, persona, flagged = asked.get("chatbot", ""), asked.get("persona", ""), "flagged" in asked
+        page = max(1, int(asked["page"])) if re.fullmatch("[0-9]{1,8}", asked.get("page", "")) else 1
+        number, chats = run.index.list_chats(chatbot, persona, flagged, (page - 1) * A_PAGE, A_PAGE)
+        return render_page(
+            "list.html",
+            run=run,
+            chats=chats,
+            number=number,
+            page=page,
+            pages=-(-number // A_PAGE),
+            asked={"chatbot": chatbot, "persona": persona, **({"flagged": "1"} if flagged else {})},
+            chatbots=run.index.list_names("chatbot", MOST_NAMES),
+            personas=run.index.list_names("persona", MOST_NAMES),
+        )
+
+    def show_conversation(self, request: Request) -> Response:
+        """Show a conversation."""
+        run = find_run(self._runs, request)
+        found = read_with_evidence(run, request.path_params["chat"])
+        if found is None:
+            raise missing_page()
+        chat, verdicts = found
+        return render_page(
+            "conversation.html",
+            run=run,
+            chat=chat,
+            turns=show_turns(chat, verdicts, _name_detectors(run, [one.detector for one in verdicts])),
+            others=run.index.list_case(chat.id),
+            labelling=self._labelling,
+            marks=f"{run.address_chat(chat.id)}/marks",
+            settling=False,
+        )
+
+    def find_flagged(self, request: Request) -> Response:
+        """Lead to the next or the previous flagged turn."""
+        from starlette.responses import RedirectResponse
+
+        run, asked = find_run(self._runs, request), request.path_params
+        if asked["direction"] not in ("next", "previous"):
+            raise missing_page()
+        found = run.index.find_flagged(asked["chat"], asked["turn"], asked["direction"] == "next")
+        if found is None:
+            where = "end" if asked["direction"] == "next" else "start"
+            return RedirectResponse(f"/runs/{run.id}/conversations/{asked['chat']}#{where}", 303)
+        return RedirectResponse(f"/runs/{run.id}/conversations/{found.chat}#turn-{found.turn}", 303)
+
+
+def _name_detectors(run: ShownRun, found: list[str]) -> list[str]:
+    """Return the run's detectors, in its order, then others that judged."""
+    saved = run.folder.read_experiment()
+    return list(dict.fromkeys([*(saved.detectors if saved else ()), *sorted(found)]))
+
+
+@dataclass(frozen=True)
+class ReplyPiece:
+    """A piece of a reply."""
+
+    text: str
+    findings: tuple[int, ...]
+    """The lane's findings that cover it, by their places."""
+
+
+@dataclass(frozen=True)
+class ShownFinding:
+    """A hallucination by a detector."""
+
+    span: Span
+    flag: str
+    """Its name in the keys of annotators."""
+    passage: int | None
+    """Place of the passage that its evidence is about; None: it cites none that the chatbot was given."""
+    sentence: int | None
+    """Place of the sentence of that passage that bears on it most."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A reply as one detector judged it."""
+
+    detector: str
+    state: str
+    """`clean`, `flagged`, `failed`, `abstained`, `not localised` or `missing`."""
+    score: float | None
+    error: str | None
+    """Why it was not judged."""
+    pieces: tuple[ReplyPiece, ...]
+    findings: tuple[ShownFinding, ...]
+    """The hallucinations, unlocated ones included."""
+    words: tuple[tuple[str, int], ...]
+    """Words with their scores in tenths, for detectors that score words."""
+
+
+@dataclass(frozen=True)
+class ShownPassage:
+    """A passage, cut into sentences."""
+
+    passage: Passage
+    sentences: tuple[str, ...]
+    """Its sentences; they join to its text."""
+
+    @cached_property
+    def text(self) -> str:
+        """Its text, white space made single."""
+        return " ".join(self.passage.text.split())
+
+    @cached_property
+    def holders(self) -> Mapping[str, Sequence[int]]:
+        """Word in lower case → the sentences that have it, by their places."""
+        found = defaultdict(list)
+        for number, sentence in enumerate(self.sentences):
+            for word in frozenset(_WORD.findall(sentence.lower())):
+                found[word].append(number)
+        return found
+
+
+@dataclass(frozen=True)
+class ShownTurn:
+    """A turn of the page."""
+
+    turn: Turn
+    depth: int
+    lanes: tuple[Lane, ...]
+    passages: tuple[ShownPassage, ...]
+    steps: tuple[Step, ...]
+    tokens: int
+    """Tokens of the turn's calls."""
+    seconds: float
+
+    @property
+    def flagged(self) -> bool:
+        """True if some detector flags it."""
+        return any(lane.state == "flagged" for lane in self.lanes)
+
+
+def show_turns(chat: Conversation, verdicts: Sequence[Verdict], detectors: Sequence[str]) -> list[ShownTurn]:
+    """Return the turns of a conversation as its page shows them, with a lane for each detector."""
+    by_turn: dict[int, dict[str, Verdict]] = {turn.index: {} for turn in chat.turns}
+    for verdict in verdicts:
+        by_turn.get(verdict.turn, {})[verdict.detector] = verdict
+    return [_show_turn(chat, turn, by_turn[turn.index], detectors) for turn in chat.turns]
+
+
+def show_passages(turn: Turn) -> tuple[ShownPassage, ...]:
+    """Return the passages of a turn, cut into sentences."""
+    return tuple(ShownPassage(one, cut_sentences(one.text)) for one in turn.passages)
+
+
+def _show_turn(
+    chat: Conversation, turn: Turn, verdicts: Mapping[str, Verdict], detectors: Sequence[str]
+) -> ShownTurn:
+    passages = show_passages(turn)
+    return ShownTurn(
+        turn=turn,
+        depth=chat.depth(turn.index),
+        lanes=tuple(_show_lane(turn, name, verdicts.get(name), passages) for name in detectors),
+        passages=passages,
+        steps=turn.steps,
+        tokens=sum(call.tokens for call in turn.calls),
+        seconds=sum(call.latency_s for call in turn.calls),
+    )
+
+
+def _show_lane(turn: Turn, detector: str, verdict: Verdict | None, passages: Sequence[ShownPassage]) -> Lane:
+    if verdict is None:
+        return Lane(detector, "missing", None, None, (ReplyPiece(turn.reply, ()),), (), ())
+    spans = verdict.spans or ()
+    return Lane(
+        detector=detector,
+        state=name_state(verdict),
+        score=verdict.score,
+        error=verdict.error,
+        pieces=tuple(ReplyPiece(text, covering) for text, covering in cut_segments(turn.reply, spans)),
+        findings=tuple(
+            ShownFinding(span, identify_flag(detector, span).id, *find_citation(span, passages))
+            for span in spans
+        ),
+        words=tuple(
+            (text, round(10 * min(1.0, max(0.0, score))))
+            for text, score in cut_scored_words(turn.reply, verdict.word_scores or ())
+        ),
+    )
+
+
+def name_state(verdict: Verdict) -> str:
+    """Return the state: `clean` only if it was scored and localised, has no span and is not flagged."""
+    if verdict.outcome != "scored":
+        return verdict.outcome
+    if verdict.spans is None:
+        return "not localised"
+    return "flagged" if verdict.spans or verdict.flagged else "clean"
+
+
+def find_citation(span: Span, passages: Sequence[ShownPassage]) -> tuple[int | None, int | None]:
+    """Return the places of the passage and of its sentence that a judgement is about.
+
+    Detectors cite passages, and some quote words in their reason. A sentence with quoted words comes first.
+    Else it is, of the passages that the evidence names or quotes (of all, where it names none), the sentence
+    that shares most with the flagged text; a word counts the less, the more sentences have it. None: no
+    sentence shares a word.
+    """
+    evidence = " ".join(span.evidence.split())
+    cited = [
+        place
+        for place, shown in enumerate(passages)
+        if span.evidence
+        and (shown.passage.id in span.evidence or (len(evidence) >= 20 and evidence in shown.text))
+    ]
+    bearing = cited or range(len(passages))
+    # No quotation ends after the last of these marks: from each that only opens, all would be read.
+    end = max(span.reason.rfind('"'), span.reason.rfind("”")) + 1
+    quoted = [" ".join(quote.split()) for quote in _QUOTED.findall(span.reason, 0, end)]
+    for place in bearing:
+        repeated = [quote for quote in quoted if quote in passages[place].text]
+        for number, sentence in enumerate(passages[place].sentences if repeated else ()):
+            plain = " ".join(sentence.split())
+            if any(quote in plain for quote in repeated):
+                return place, number
+    shared: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for word in frozenset(_WORD.findall(span.text.lower())):
+        common = sum(len(shown.holders.get(word, ())) for shown in passages)
+        for place in bearing:
+            for number in passages[place].holders.get(word, ()):
+                shared[place, number].append(1 / common)
+    if not shared:
+        return (cited[0], None) if cited else (None, None)
+    # Exact sums: words come in an order that differs from process to process.
+    return min(shared, key=lambda at: (-fsum(shared[at]), at))
+
+
+def cut_sentences(text: str) -> tuple[str, ...]:
+    """Cut a text before each sentence; the parts join to the text.
+
+    >>> cut_sentences("A fee is due. It is small.")
+    ('A fee is due. ', 'It is small.')
+    """
+    starts = [region.start for region in split_sentences(text)]
+    cuts = [0, *starts[1:], len(text)]
+    return tuple(text[left:right] for left, right in pairwise(cuts) if left < right)

@@ -1,0 +1,127 @@
+"""The runs and conversations that the command line of the viewer lets its pages start.
+
+A page is a program that others may have written into. So it may choose among what runs no code of its choice;
+code, folders, packs and foreign addresses come from the command line alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.packs.pack_files import list_built_in_packs
+from hallulab.simulator.options.groups import ModelOptions
+from hallulab.simulator.records.choices import ensure_model
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.leads import list_component_leads, list_leads
+from hallulab.simulator.records.outputs import name_folder_by_time
+from hallulab.simulator.records.recipients import Recipient, list_recipients, list_unnamed
+from hallulab.simulator.viewer.runs import is_run
+
+RUNS = Path("runs")
+"""Where runs are by default."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Whom pages may start and talk to, and where it is written."""
+
+    experiment: Experiment = field(default_factory=Experiment)
+    """The one of `--experiment`, `--model` and the like; else the defaults."""
+    folder: Path | None = None
+    """The folder in which each run gets a run folder; None: none is shown that holds run folders."""
+    can_chat: bool = False
+    """True if the command line named a file or a model, so that there is somebody to talk to."""
+
+    @property
+    def scenarios(self) -> list[str]:
+        """The scenarios that can be chosen: the experiment's, then the built-in ones."""
+        return list(dict.fromkeys([self.experiment.scenario, *list_built_in_packs()]))
+
+    def make_folder(self) -> RunFolder:
+        """Make a new run folder, named by the time.
+
+        Raises:
+            UsageError: no folder is shown that holds run folders.
+            OperationalError: it cannot be made.
+        """
+        if self.folder is None:
+            raise UsageError(
+                "No folder is shown that runs can be written in: `hallulab view runs` shows one."
+            )
+        name = name_folder_by_time().name
+        for number in count(1):
+            try:
+                path = self.folder / (name if number == 1 else f"{name}-{number}")
+                path.mkdir()
+                break
+            except FileExistsError:  # another one began in this second
+                continue
+            except OSError as error:
+                raise OperationalError(f"cannot write {self.folder}: {error.strerror}.") from error
+        return RunFolder(path)
+
+    def list_unnamed(self, experiment: Experiment) -> tuple[Recipient, ...]:
+        """Return those whom an experiment asks and the command line does not name."""
+        return list_unnamed(list_recipients(experiment), list_recipients(self.experiment))
+
+    def require_allowed(self, experiment: Experiment) -> None:
+        """Check that an experiment names no code, folder or pack that the command line does not name.
+
+        Raises:
+            UsageError: it does; or a component is not registered, or an option of a chatbot is wrong.
+        """
+        own = {(lead.target, lead.value) for lead in list_leads(self.experiment)}
+        found = [lead for lead in list_leads(experiment) if (lead.target, lead.value) not in own]
+        for name in ("chatbots", "detectors"):
+            for component in getattr(experiment, name):
+                if component not in getattr(self.experiment, name):
+                    with experiment.placing_errors(component):
+                        found += list_component_leads(name, component)
+        for lead in (one for one in found if not one.is_harmless):
+            where = lead.component or lead.field
+            if lead.target == "variable":  # it may be the key itself, which no page shall show
+                raise UsageError(f"{where}: this is no name of an environment variable. Never give the key.")
+            shown = lead.value if len(lead.value) <= 100 else f"{lead.value[:100]}…"
+            raise UsageError(
+                f"{where}: no page may start {shown!r}, which is code, a file or a folder. Name it in an "
+                "experiment file, and start the viewer with --experiment FILE."
+            )
+
+    def require_confirmed(self, experiment: Experiment, confirmed: Collection[str]) -> None:
+        """Check that a person has confirmed whom an experiment asks beyond the command line.
+
+        Args:
+            experiment: what a page or a run folder asks for.
+            confirmed: marks of recipients (`Recipient.mark`).
+
+        Raises:
+            UsageError: one is not confirmed.
+        """
+        lacking = [one for one in self.list_unnamed(experiment) if one.mark not in confirmed]
+        if lacking:
+            raise UsageError(f"Confirm first that {lacking[0].describe()}: the command line does not say so.")
+
+
+def load_offer(options: ModelOptions, paths: Sequence[Path]) -> Offer:
+    """Return what the command line offers. The default folder of runs is made: it is somebody's first run.
+
+    Raises:
+        UsageError: the experiment is at fault; or it names whom to talk to, but no shown folder holds runs.
+    """
+    experiment = load_experiment(options.config_path, options.collect_model_fields())
+    can_chat = any((options.config, options.model, options.base_url))
+    folder = next((path for path in paths if not is_run(path)), None)
+    if folder == RUNS:
+        folder.mkdir(exist_ok=True)
+    if can_chat and folder is None:
+        raise UsageError(
+            f"{paths[0]} is a run folder, and what you say is saved in a folder of its own. Give a folder "
+            "that holds run folders, too."
+        )
+    return Offer(ensure_model(experiment) if can_chat else experiment, folder, can_chat)

@@ -1,0 +1,139 @@
+"""Shared by the pages of the viewer: reading requests, rendering answers, and refusing."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import AsyncIterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from hallulab.scenarios.files.json_text import read_json, replace_surrogates
+from hallulab.simulator.metrics.results import mark
+from hallulab.simulator.show.html import load_asset, make_environment
+from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+
+_PACKAGE = "hallulab.simulator.viewer"
+
+_SCRIPTS = ("htmx.min.js", "viewer.js", "beside.js", "annotate.js", "talk.js")
+
+LARGE = 1 << 18
+"""Bytes of a page above which it is kept packed."""
+
+PIECE = 1 << 16
+"""Bytes of such a page that are sent at a time."""
+
+
+def register_turns() -> None:
+    """Let addresses have `{turn:turn}`: the index of a turn, of nine digits at most.
+
+    Larger ones are in no conversation, and neither the index nor Python takes all of them.
+    """
+    from starlette.convertors import IntegerConvertor, register_url_convertor
+
+    class TurnConvertor(IntegerConvertor):
+        regex = "[0-9]{1,9}"
+
+    register_url_convertor("turn", TurnConvertor())
+
+
+async def read_form(request: Request) -> dict[str, list[str]]:
+    """Return the fields of a form that a page sent, each with its values; none, if they are too many."""
+    try:
+        return parse_qs((await request.body()).decode(errors="replace"), max_num_fields=500)
+    except ValueError:
+        return {}
+
+
+async def read_object(request: Request) -> dict[str, Any]:
+    """Return the JSON object that a page sent; an empty one, if it sent something else."""
+    try:
+        value = read_json(await request.body())
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+@cache
+def read_scripts() -> dict[str, str]:
+    """Return the scripts of every page by name."""
+    return {name: load_asset(_PACKAGE, name) for name in _SCRIPTS}
+
+
+@cache
+def read_style() -> str:
+    """Return the style sheet of every page."""
+    return load_asset("hallulab.simulator.show", "page.css") + load_asset(_PACKAGE, "viewer.css")
+
+
+def render_page(template: str, **values: Any) -> Response:
+    """Return an answer of a page, or of a part of one, made of a template of the viewer.
+
+    A large page is kept packed until its client takes it, which may be slow.
+    """
+    from starlette.responses import HTMLResponse, StreamingResponse
+
+    text = load_template(template).render(values, style=read_style(), scripts=read_scripts())
+    body = replace_surrogates(text).encode()  # half characters, as names of folders may have, become U+FFFD
+    if len(body) <= LARGE:
+        return HTMLResponse(body)
+    return StreamingResponse(_unpack(zlib.compress(body, 1)), media_type="text/html")
+
+
+@cache
+def load_template(name: str) -> Template:
+    """Return a template of the viewer."""
+    environment = make_environment(_PACKAGE)
+    environment.globals.update(mark=mark)
+    return environment.get_template(name)
+
+
+async def _unpack(packed: bytes) -> AsyncIterator[bytes]:
+    unpacking = zlib.decompressobj()
+    while packed:
+        yield unpacking.decompress(packed, PIECE)
+        packed = unpacking.unconsumed_tail
+
+
+def answer_json(value: Any, status: int = 200) -> Response:
+    """Return an answer of JSON, without half characters."""
+    from starlette.responses import Response
+
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return Response(replace_surrogates(text), status, media_type="application/json")
+
+
+def refuse(reason: str, status: int = 400) -> Response:
+    """Return an answer that says why there is no other one."""
+    from starlette.responses import PlainTextResponse
+
+    return PlainTextResponse(replace_surrogates(f"{reason}\n"), status)
+
+
+def missing_page() -> HTTPException:
+    """Return the error for an address that leads nowhere."""
+    from starlette.exceptions import HTTPException
+
+    return HTTPException(404, "There is no such page.\n")
+
+
+def find_run(runs: ShownRuns, request: Request, update: bool = True) -> ShownRun:
+    """Return the run that an address names; `update` reads some of what was added to it.
+
+    Raises:
+        HTTPException: there is none.
+    """
+    run = runs.get(request.path_params["run"])
+    if run is None:
+        raise missing_page()
+    if update:
+        run.updater.update()
+    return run

@@ -1,0 +1,229 @@
+"""Runs that the viewer has started, each as a process of its own, and how far any run is.
+
+The processes end with the viewer, however that ends: as at Ctrl-C, what is finished is on disk, and the same
+command goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from subprocess import DEVNULL, Popen
+from tempfile import TemporaryFile
+
+from hallulab.agents.machine.supervised import start_supervised, stop_supervised
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.atomic import write_atomically
+from hallulab.scenarios.files.opening import open_file
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.packs.pack_files import load_without_documents
+from hallulab.scenarios.text.wording import clean_for_terminal
+from hallulab.simulator.records.choices import count_users
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.recipients import VIEW_FILE, Recipient
+from hallulab.simulator.viewer.offer import Offer
+from hallulab.simulator.viewer.runs import ShownRun
+
+MOST_RUNS = 3
+LOG = "view-run.log"
+"""File of the run folder with all that the command printed."""
+HALLULAB = (sys.executable, "-m", "hallulab")
+_GIVEN = "/dev/stdin"
+"""Where the command reads the experiment file."""
+
+
+@dataclass
+class Launch:
+    """A run that was started."""
+
+    folder: RunFolder
+    experiment: Experiment
+    process: Popen[bytes]
+    is_stopped: bool = False
+    """True if somebody stopped it."""
+
+    @property
+    def code(self) -> int | None:
+        """The exit code; None: it is under way."""
+        code = self.process.poll()
+        if code is not None and self.process.stdin is not None:
+            self.process.stdin.close()
+        return code
+
+    def stop(self) -> None:
+        """Stop it as Ctrl-C does; its supervisor kills what does not end within seconds."""
+        self.is_stopped = True
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+
+    def read_last_line(self) -> str:
+        """Return the last line that the command printed; empty: it printed none."""
+        try:
+            with open_file(self.folder.path / LOG) as log:
+                log.seek(max(0, os.fstat(log.fileno()).st_size - 4096))
+                lines = log.read().decode(errors="replace").splitlines()
+        except OSError:
+            return ""
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return clean_for_terminal(last.replace(_GIVEN, VIEW_FILE))
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How far a run is."""
+
+    state: str
+    """`running`, `stopping`, `elsewhere` (a process that this viewer did not start writes it), `complete`,
+    `ended` (complete, and this viewer started it), `stopped`, `failed` or `unfinished`."""
+    conversations: int
+    """Those that have ended without an error."""
+    planned: int | None
+    """Those that there shall be; None: not known."""
+    error: str = ""
+    """The last line of a command that failed, or why the page does not go on with the run."""
+    can_resume: bool = False
+    unnamed: tuple[Recipient, ...] = ()
+    """Those that going on would ask and that the command line does not name: each has to be confirmed."""
+
+
+class Launcher:
+    """Starts runs that the command line allows, and knows those that it started.
+
+    Args:
+        offer: what may be started, and where it goes.
+        command: how hallulab is started.
+    """
+
+    def __init__(self, offer: Offer, command: Sequence[str] = HALLULAB) -> None:
+        self.offer = offer
+        self._command = command
+        self._launches: dict[Path, Launch] = {}
+        """The last one of each run folder."""
+        self._starting = threading.Lock()
+
+    def get(self, folder: RunFolder) -> Launch | None:
+        """Return the last run that was started in a folder; None: there was none."""
+        return self._launches.get(folder.path.resolve())
+
+    def start(
+        self, experiment: Experiment, text: str, confirmed: Collection[str], folder: RunFolder | None = None
+    ) -> RunFolder:
+        """Start a run, or go on with one, and return its folder.
+
+        Args:
+            experiment: what is run.
+            text: its experiment file.
+            confirmed: marks of recipients that a person has confirmed.
+            folder: that of the run to go on with; None: a new one is made.
+
+        Raises:
+            UsageError: the offer does not allow it, `MOST_RUNS` are under way, or somebody writes the folder.
+            OperationalError: the folder cannot be written.
+        """
+        with self._starting:
+            self.offer.require_allowed(experiment)
+            self.offer.require_confirmed(experiment, confirmed)
+            running = self._list_running()
+            if folder is not None and (folder.is_claimed or self.get(folder) in running):
+                raise UsageError("This run is being written by another process. Wait until that has ended.")
+            if len(running) >= MOST_RUNS:
+                raise UsageError(f"{len(running)} runs are under way. Wait until one has ended, or stop one.")
+            folder = folder or self.offer.make_folder()
+            process = _start(self._command, folder.path, text)
+            self._launches[folder.path.resolve()] = Launch(folder, experiment, process)
+        return folder
+
+    def close(self) -> list[RunFolder]:
+        """Stop all runs as Ctrl-C does, wait until they have ended, and return their folders."""
+        running = self._list_running()
+        for launch in running:
+            launch.stop()
+        for launch in running:
+            stop_supervised(launch.process)
+        return [launch.folder for launch in running]
+
+    def _list_running(self) -> list[Launch]:
+        return [launch for launch in self._launches.values() if launch.code is None]
+
+    def find_experiment(self, run: ShownRun) -> Experiment | None:
+        """Return what a run runs; None: it was not planned, such as one that was imported, or is not known.
+
+        Raises:
+            UsageError: experiment.json is damaged.
+        """
+        launch, saved = self.get(run.folder), run.folder.read_experiment()
+        if saved is None:
+            return None if launch is None else launch.experiment
+        return None if saved.lacks_simulated_user or saved.branched_from is not None else saved.experiment
+
+    def read_status(self, run: ShownRun) -> RunStatus | None:
+        """Return how far a run is; None: `find_experiment` finds none.
+
+        Raises:
+            UsageError: experiment.json is damaged.
+            OperationalError: the index or a journal cannot be read or written.
+        """
+        launch, experiment = self.get(run.folder), self.find_experiment(run)
+        if experiment is None:
+            return None
+        is_running = launch is not None and launch.code is None
+        is_elsewhere = not is_running and run.folder.is_claimed
+        run.updater.update()  # after the writer was looked for: one that has ended writes nothing more
+        counts, planned = run.updater.count(), self._count_planned(experiment)
+        done = counts.conversations - counts.failed
+        if launch is not None and is_running:
+            return RunStatus("stopping" if launch.is_stopped else "running", done, planned)
+        if is_elsewhere:
+            return RunStatus("elsewhere", done, planned)
+        is_judged = counts.verdicts >= counts.turns * len(experiment.detectors)
+        may_lack = planned is None or run.updater.is_working or experiment.until_decided is not None
+        has_ended = launch is not None and launch.code == 0
+        if (planned is not None and done >= planned and is_judged) or (has_ended and may_lack):
+            return RunStatus("ended" if has_ended else "complete", done, planned)
+        state, error = "unfinished", ""
+        if launch is not None and not has_ended:
+            state, error = ("stopped", "") if launch.is_stopped else ("failed", launch.read_last_line())
+        try:
+            self.offer.require_allowed(experiment)
+        except UsageError as refusal:
+            return RunStatus(state, done, planned, str(refusal))
+        return RunStatus(state, done, planned, error, True, self.offer.list_unnamed(experiment))
+
+    def _count_planned(self, experiment: Experiment) -> int | None:
+        """Return how many conversations there shall be; None where that is in a pack which is not offered."""
+        if experiment.scenario not in self.offer.scenarios:
+            return None
+        try:
+            return count_users(experiment, _load_pack(experiment.scenario)) * len(experiment.chatbots)
+        except UsageError:
+            return None
+
+
+@lru_cache(maxsize=8)  # a page that follows a run asks every second
+def _load_pack(scenario: str) -> Scenario:
+    return load_without_documents(scenario)
+
+
+def _start(command: Sequence[str], folder: Path, text: str) -> Popen[bytes]:
+    try:
+        for name in (VIEW_FILE, LOG):
+            (folder / name).unlink(missing_ok=True)  # in a stranger's folder it may be a link to elsewhere
+        write_atomically(folder / VIEW_FILE, text)
+        # The command reads a file without a name: anybody may change the one in the folder meanwhile.
+        linux = sys.platform == "linux"
+        with (
+            os.fdopen(os.memfd_create(VIEW_FILE), "w+b") if linux else TemporaryFile() as given,
+            (folder / LOG).open("xb") as log,
+        ):
+            given.write(text.encode())
+            given.seek(0)
+            arguments = [*command, "run", "-c", _GIVEN, "--out", str(folder)]
+            return start_supervised(arguments, output=DEVNULL, errors=log.fileno(), reads=given.fileno())
+    except OSError as error:
+        raise OperationalError(f"cannot write {folder}: {error.strerror}.") from error

@@ -1,0 +1,180 @@
+"""The page of all runs, and the page of a run, which follows it while it grows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.json_text import digest
+from hallulab.simulator.viewer.index import Rate
+from hallulab.simulator.viewer.responses import find_run, render_page
+from hallulab.simulator.viewer.results import RunReports
+from hallulab.simulator.viewer.run_status import Launcher
+from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, look_at_files
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+
+LOOK_S = 1.0
+"""Seconds between two looks at a run that somebody watches."""
+
+READ_S = 0.5
+"""Seconds in which the page of all runs reads what was added to them; the rest is read in the background."""
+
+
+class RunPages:
+    """Answers the addresses of all runs and of a run.
+
+    Args:
+        runs: the runs.
+        launcher: knows how far runs are.
+    """
+
+    def __init__(self, runs: ShownRuns, launcher: Launcher) -> None:
+        self._runs = runs
+        self._launcher = launcher
+        self._reports = RunReports()
+        self._watcher = RunWatcher(lambda run: describe_state(run, self._reports, launcher))
+
+    def list_routes(self) -> list[Route]:
+        """Return the addresses."""
+        from starlette.routing import Route
+
+        return [
+            Route("/", self.show_runs),
+            Route("/runs/{run}", self.show_run),
+            Route("/runs/{run}/live", self.show_live),
+            Route("/runs/{run}/events", self.stream_events),
+        ]
+
+    def show_runs(self, request: Request) -> Response:
+        """Show the runs."""
+        shown: list[dict[str, Any]] = []
+        until = time.monotonic() + READ_S
+        for run in self._runs.list():
+            try:
+                shown.append(_describe_row(run, at_once=time.monotonic() < until))
+            except (UsageError, OperationalError) as error:  # the others can be shown
+                shown.append({"run": run, "problem": str(error)})
+        reading = sum(one["run"].updater.is_working for one in shown)
+        return render_page("runs.html", shown=shown, reading=reading)
+
+    def show_run(self, request: Request) -> Response:
+        """Show a run."""
+        run = find_run(self._runs, request, update=False)
+        seen = describe_state(run, self._reports, self._launcher)  # first: the page may then know more
+        return render_page("run.html", seen=seen, **self._describe(run))
+
+    def show_live(self, request: Request) -> Response:
+        """Show the part of a run's page that changes while it grows."""
+        return render_page("live.html", **self._describe(find_run(self._runs, request)))
+
+    async def stream_events(self, request: Request) -> Response:
+        """Say when a run has grown, until the browser leaves."""
+        from starlette.responses import StreamingResponse
+
+        run = find_run(self._runs, request, update=False)
+        return StreamingResponse(_watch(run, self._watcher, request), media_type="text/event-stream")
+
+    def _describe(self, run: ShownRun) -> dict[str, Any]:
+        return {
+            "run": run,
+            "counts": run.updater.count(),
+            "rates": () if run.updater.is_working else run.index.rate(),
+            "report": self._reports.find(run),
+            "status": self._launcher.read_status(run),
+        }
+
+
+@dataclass(frozen=True)
+class Fewest:
+    """The chatbot with the fewest hallucinations per turn by a detector."""
+
+    detector: str
+    chatbot: str
+    hpt: float
+    """Its hallucinations per scored turn."""
+
+
+def find_fewest(rates: Sequence[Rate]) -> list[Fewest]:
+    """Return for each detector that scored a turn the chatbot with the fewest hallucinations per turn."""
+    found: dict[str, Fewest] = {}
+    for rate in rates:
+        if not rate.turns:
+            continue
+        hpt = rate.hallucinations / rate.turns
+        if rate.detector not in found or hpt < found[rate.detector].hpt:
+            found[rate.detector] = Fewest(rate.detector, rate.chatbot, hpt)
+    return list(found.values())
+
+
+class RunWatcher:
+    """Looks at runs for all that follow them: once in `LOOK_S`, however many they are.
+
+    Args:
+        describe: returns the state of a run.
+    """
+
+    def __init__(self, describe: Callable[[ShownRun], str]) -> None:
+        self._describe = describe
+        self._looks: dict[str, tuple[float, asyncio.Task[str]]] = {}
+        """When the last look at a run began, and what was seen."""
+
+    async def look(self, run: ShownRun) -> str:
+        """Return the state of a run now or a moment ago."""
+        now = time.monotonic()
+        begun, looking = self._looks.get(run.id, (0.0, None))
+        if looking is None or (looking.done() and now >= begun + LOOK_S):
+            looking = asyncio.create_task(asyncio.to_thread(self._describe, run))
+            looking.add_done_callback(lambda task: task.cancelled() or task.exception())
+            self._looks[run.id] = now, looking
+        return await asyncio.shield(looking)  # whoever leaves ends nobody else's look
+
+
+async def _watch(run: ShownRun, watcher: RunWatcher, request: Request) -> AsyncIterator[str]:
+    """Yield an event when the run has grown or its report is made, else a comment: so a closed line shows."""
+    before = None
+    while not await request.is_disconnected():
+        state = await watcher.look(run)
+        if state != before:
+            before = state
+            yield f"event: grown\ndata: {state}\n\n"
+        else:
+            yield ": nothing new\n\n"
+        await asyncio.sleep(LOOK_S)
+
+
+def describe_state(run: ShownRun, reports: RunReports, launcher: Launcher) -> str:
+    """Bring a run up to date and return what its page follows, as JSON.
+
+    A page is out of date if it was made at another state.
+    """
+    files = look_at_files(run.folder)  # before they are read: what comes meanwhile is another state
+    run.updater.update()
+    status = launcher.read_status(run)
+    return json.dumps(
+        {
+            **asdict(run.updater.count()),
+            "files": digest(files),
+            "more": run.updater.is_working,
+            "making": reports.is_making(run),
+            "status": None if status is None else asdict(status),
+        }
+    )
+
+
+def _describe_row(run: ShownRun, at_once: bool) -> dict[str, Any]:
+    """Return what the page of all runs says of a run."""
+    run.updater.update(at_once)
+    saved = run.folder.read_experiment()
+    rates = () if run.updater.is_working else run.index.rate()
+    best, counts = find_fewest(rates), run.updater.count()
+    return {"run": run, "counts": counts, "best": best, "saved": saved, "problem": ""}

@@ -1,0 +1,172 @@
+"""The page that starts runs, with an experiment file as text, and what stops and resumes them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hallulab.agents.models.model import DEFAULT_MODEL
+from hallulab.agents.serving.catalogue import CATALOGUE
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.yaml_text import YamlText, dump_yaml
+from hallulab.scenarios.text.wording import format_count
+from hallulab.simulator.engine.plan import load_attacked, plan
+from hallulab.simulator.records.choices import ensure_model
+from hallulab.simulator.records.experiment import Experiment, choose_concurrency
+from hallulab.simulator.records.experiment_file import build_experiment
+from hallulab.simulator.records.recipients import collect_endpoints
+from hallulab.simulator.viewer.offer import Offer
+from hallulab.simulator.viewer.responses import find_run, missing_page, read_form, render_page
+from hallulab.simulator.viewer.run_status import MOST_RUNS, Launcher
+from hallulab.simulator.viewer.runs import ShownRuns
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+CONFIRMED = "confirmed"
+"""The field of a form with the marks of recipients that a person has confirmed."""
+
+EMPTY_PLAN: dict[str, Any] = {"problem": "", "sentences": (), "unnamed": (), "confirmed": ()}
+"""Values of the template of a plan."""
+
+_TEMPLATE = """\
+scenario: consumer-grievance-india
+chatbots: [vanilla, editor]
+detectors: [lexical]
+limit: 2
+# model: NAME
+# base_url: http://127.0.0.1:8000/v1
+"""
+
+
+def plan_run(offer: Offer, text: str) -> tuple[Experiment, tuple[str, ...]]:
+    """Return what an experiment file would run, and its plan in sentences.
+
+    Raises:
+        UsageError: it has a mistake, or names what only the command line may name.
+    """
+    name = Path("experiment.yaml")  # what errors call the text
+    file = YamlText(name, text, schema="docs/experiment.md")
+    # Before the experiment is built, which looks for a pack at any path.
+    if file.data.get("scenario", Experiment().scenario) not in offer.scenarios:
+        known = ", ".join(offer.scenarios)
+        raise UsageError(f"{file.place(['scenario'])}: there is no such scenario here. There are: {known}.")
+    experiment = build_experiment(file, name, {})
+    offer.require_allowed(experiment)
+    experiment = ensure_model(experiment)
+    if experiment.base_url is not None:
+        collect_endpoints(experiment)[DEFAULT_MODEL].read_credentials()
+    number = format_count(len(plan(experiment, load_attacked(experiment)[0])), "conversation")
+    most = "At most " if experiment.until_decided else ""
+    bots = format_count(len(experiment.chatbots), "chatbot")
+    turns = format_count(experiment.max_turns, "turn")
+    judges = format_count(len(experiment.detectors), "detector") if experiment.detectors else "no detector"
+    where = f"at {experiment.base_url}" if experiment.base_url else "which hallulab starts on this machine"
+    return experiment, (
+        f"{most}{number} of {bots}, of at most {turns}, judged by {judges}.",
+        f"The model is {experiment.model}, {where}.",
+        f"The run is written to a new folder in {offer.folder}, named by the time.",
+    )
+
+
+def write_yaml(experiment: Experiment) -> str:
+    """Return the experiment file of an experiment: what differs from the defaults."""
+    known = CATALOGUE.get(str(experiment.model).lower())
+    others = set(known.experiment) if known else set()  # defaults that the model changes
+    values = experiment.model_dump(mode="json", exclude_defaults=True)
+    values |= experiment.model_dump(mode="json", include=others)
+    if values["concurrency"] == choose_concurrency(
+        dict(experiment)
+    ):  # depends on others, so it is no default
+        del values["concurrency"]
+    return dump_yaml(values) if values else ""
+
+
+class StartPages:
+    """Answers the addresses that start, stop and resume runs.
+
+    Args:
+        runs: what the viewer shows.
+        launcher: starts runs.
+    """
+
+    def __init__(self, runs: ShownRuns, launcher: Launcher) -> None:
+        self._runs, self._launcher = runs, launcher
+
+    def list_routes(self) -> list[Route]:
+        """Return the addresses."""
+        from starlette.routing import Route
+
+        return [
+            Route("/start", self.show, methods=["GET"]),
+            Route("/start", self.start, methods=["POST"]),
+            Route("/start/plan", self.plan, methods=["POST"]),
+            Route("/runs/{run}/stop", self.stop, methods=["POST"]),
+            Route("/runs/{run}/resume", self.resume, methods=["POST"]),
+        ]
+
+    def show(self, request: Request) -> Response:
+        """Show the text field: with the experiment of a run, the command line's, or an example."""
+        run = self._runs.get(request.query_params.get("run", ""))
+        experiment = None if run is None else self._launcher.find_experiment(run)
+        text = write_yaml(experiment or self._launcher.offer.experiment) or _TEMPLATE
+        return render_page("start.html", text=text, folder=self._launcher.offer.folder, most=MOST_RUNS)
+
+    async def plan(self, request: Request) -> Response:
+        """Show what an experiment file would run, or what is wrong with it."""
+        return await asyncio.to_thread(self._answer, await read_form(request), False)
+
+    async def start(self, request: Request) -> Response:
+        """Start the run of an experiment file and lead to its page, or show what is wrong."""
+        return await asyncio.to_thread(self._answer, await read_form(request), True)
+
+    def _answer(self, given: dict[str, list[str]], start: bool) -> Response:
+        from starlette.responses import Response
+
+        text, confirmed, offer = (
+            "".join(given.get("yaml", [])),
+            given.get(CONFIRMED, []),
+            self._launcher.offer,
+        )
+        shown = EMPTY_PLAN | {"confirmed": confirmed}
+        try:
+            experiment, shown["sentences"] = plan_run(offer, text)
+            shown["unnamed"] = offer.list_unnamed(experiment)
+            if start:
+                run = self._runs.add(self._launcher.start(experiment, text, confirmed).path)
+                return Response(headers={"HX-Redirect": f"/runs/{run.id}"})
+        except (UsageError, OperationalError) as error:
+            shown["problem"] = str(error)
+        return render_page("plan.html", **shown)
+
+    def stop(self, request: Request) -> Response:
+        """Stop a run that this viewer started. The page learns of it by its events."""
+        from starlette.responses import Response
+
+        launch = self._launcher.get(find_run(self._runs, request).folder)
+        if launch is None or launch.code is not None:
+            raise missing_page()
+        launch.stop()
+        return Response(status_code=204)
+
+    async def resume(self, request: Request) -> Response:
+        """Go on with a run that has ended, or was ended; `confirmed` are marks of recipients."""
+        given = await read_form(request)
+        return await asyncio.to_thread(self._resume, request, given.get(CONFIRMED, []))
+
+    def _resume(self, request: Request, confirmed: Collection[str]) -> Response:
+        from starlette.responses import Response
+
+        run = find_run(self._runs, request)
+        experiment = self._launcher.find_experiment(run)
+        if experiment is None:
+            raise missing_page()
+        try:
+            self._launcher.start(experiment, write_yaml(experiment), confirmed, run.folder)
+        except UsageError as error:
+            return render_page("plan.html", **EMPTY_PLAN | {"problem": str(error)})
+        return Response(status_code=204)
