@@ -1,4 +1,4 @@
-"""How far the rules can be trusted that say what documents support (docs/blame.md).
+"""How far the rules can be trusted that say what documents support (docs/studies/blame.md).
 
 `python -m benchmarks.blame_support` measures on the samples of labelled data in the repository;
 `--data DIR` on whole data sets in the folders `gold`, `wice`, `begin` and `ragtruth` of DIR.
