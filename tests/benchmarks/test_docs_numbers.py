@@ -66,7 +66,7 @@ def test_numbers_of_gold_are_those_of_the_recordings() -> None:
 
 
 def test_numbers_of_the_methods_page_are_those_of_the_recordings() -> None:
-    text = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "studies" / "methods.md").read_text(encoding="utf-8")
     [rows] = [rows for _, rows in read_tables(text) if "HalluDetect, `mixture`" in rows[0]]
     by_name = {row[""]: row for row in rows}
     for column, detector in (("HalluDetect, `mixture`", "halludetect"), ("MetaRAG", "metarag")):
