@@ -27,7 +27,7 @@ class StepProgress(Frozen):
     """Progress of one named step."""
 
     step: str
-    """What is being done, as the user reads it."""
+    """The current step, in the user's words."""
     done: int
     total: int | None
     """Units in all; None: not known beforehand."""

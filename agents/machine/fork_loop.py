@@ -120,7 +120,7 @@ def _import_all(names: list[str]) -> None:
 
 
 class Stock:
-    """What a process has that forks would share."""
+    """Resources of a process that its forks would share."""
 
     def __init__(self) -> None:
         self._before = _take_stock()

@@ -21,7 +21,7 @@ _SUFFIXES = {".py", ".txt", ".yaml", ".json"}
 
 
 class Installed(NamedTuple):
-    """What a machine has."""
+    """The versions installed on a machine."""
 
     hallulab: str
     files: str

@@ -31,7 +31,7 @@ MOST = 512
 """Requests that an endpoint is asked at once at most."""
 
 CUT = 0.8
-"""What a refusal leaves of the limit."""
+"""Share of the limit that remains after a refusal."""
 
 COOL_DOWN_S = 15.0
 """Seconds after a cut in which the limit is neither cut again nor grows."""
@@ -117,9 +117,9 @@ class _Round:
     seconds: defaultdict[Hashable, list[float]] = field(default_factory=lambda: defaultdict(list))
     """Kind of request → seconds of the answers."""
     full: bool = False
-    """Whether as many requests as the limit were under way at some time."""
+    """True if as many requests as the limit were under way at some time."""
     clean: bool = True
-    """Whether every request was answered."""
+    """True if every request was answered."""
 
 
 class AdaptiveLimit:

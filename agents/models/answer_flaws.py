@@ -1,4 +1,4 @@
-"""What shows that no model can have given an answer."""
+"""Signs that no model can have given an answer."""
 
 from __future__ import annotations
 

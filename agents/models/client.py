@@ -99,7 +99,7 @@ class ModelClient:
         """The endpoint's `root` of this model (vLLM: a folder or a hub name). None: it gives none, or was not
         asked yet. See `hallulab.agents.served_model`."""
         self.identity = identify_asked(endpoint, scope)
-        """What stands for this model in recordings, besides its requests."""
+        """The model's identity in recordings, besides its requests."""
         self.fitting = Fitting(
             endpoint.settings, transport.recording, self.identity, thorough=not transport.is_patient
         )
@@ -114,7 +114,7 @@ class ModelClient:
 
     @property
     def abilities(self) -> Capabilities:
-        """What the endpoint can do; until it is asked, everything is assumed."""
+        """The endpoint's abilities; all are assumed until it is tested."""
         return self.fitting.abilities
 
     @abilities.setter
@@ -198,7 +198,7 @@ class ModelClient:
     def _make_key(
         self, url: httpx2.URL, body: Mapping[str, Any], mark: ConversationMark | None = None
     ) -> str:
-        """Return what answers to a request are known by. What the endpoint needs on the wire is not in it."""
+        """Return the key of answers to a request, without changes that the endpoint needs on the wire."""
         extra = self.endpoint.settings.extra
         told = [] if mark is None else [["conversation", mark.key]]
         place = url.path.rsplit("/v1/", 1)[-1]
@@ -423,7 +423,7 @@ class ModelClient:
 class _DirectClient(httpx2.AsyncClient):
     """Takes requests to a transport as they are, which makes its own of them anyway.
 
-    What a client adds is not sent (headers, time limits) or must not happen (redirects, cookies).
+    A client's own additions are not sent (headers, time limits) or must not happen (redirects, cookies).
 
     Args:
         transport: answers.

@@ -1,6 +1,6 @@
 """Fit the requests for one model to its endpoint: what it needs, what it lacks, what the user adds.
 
-What is found out holds for all further requests, and is recorded: a replay knows it, too.
+Findings apply to all further requests, and are recorded for replays.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Fitting:
         self, settings: WireSettings, recording: Recording, identity: str, thorough: bool = True
     ) -> None:
         self.abilities = Capabilities()
-        """What the endpoint can do; until it is asked, everything is assumed."""
+        """The endpoint's abilities; all are assumed until it is tested."""
         self.model: str | None = None
         """The endpoint's own name of the model; None: the one that it is asked by."""
         self._settings = settings
@@ -52,7 +52,7 @@ class Fitting:
 
     @property
     def state(self) -> object:
-        """What requests are made by; it is equal until something is found out."""
+        """The settings of requests; equal until a finding changes them."""
         return self._needs, self.abilities
 
     def build(self, body: Body, more: Sequence[Need] = ()) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Fitting:
             where: the model and its address, to tell the user what changes; None: nothing was asked before.
 
         Returns:
-            Whether something was found out, so that the request is to be sent again.
+            True if there was a finding, so that the request must be sent again.
         """
         found = await self._diagnosis.explain(error, self.build(body), send)
         for need in found:

@@ -1,4 +1,4 @@
-"""The served models of a run: `ModelPool`. What a role asks them for goes through a `Session` of it."""
+"""The served models of a run: `ModelPool`. Requests of a role go through its `Session`."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ class ModelPool:
 
     @property
     def network(self) -> httpx2.AsyncBaseTransport:
-        """What sends requests: also those to bots that are no models."""
+        """The transport of all requests, also to bots that are no models."""
         return self._transport.inner
 
     async def close(self) -> None:

@@ -59,7 +59,7 @@ _SHAPES: dict[str, TypeAdapter[Any]] = {
 
 @dataclass(frozen=True)
 class CacheSnapshot:
-    """What a recording holds, for another process."""
+    """The content of a recording, for another process."""
 
     answers: Mapping[tuple[str, str], Any]
     """Answers by (kind, key)."""
@@ -82,7 +82,7 @@ class Recording:
         self._keep: Callable[[str, str, Any], Any] | None = None
         """Keeps an answer elsewhere, and returns the one that counts."""
         self.replaying = False
-        """Whether a missing answer must not be fetched from outside."""
+        """True if a missing answer must not be fetched from outside."""
         self.source: Path | None = None
         """The file behind it, or None."""
 

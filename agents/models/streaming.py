@@ -39,7 +39,7 @@ _NOT_ABOUT_STREAMS = frozenset({401, 403, 408, 409, 413, 425, 429, 502, 503, 504
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 _OF_KEYS = "".join(map(chr, range(ord("!"), ord("~") + 1)))
-"""What keys are made of: ASCII without spaces."""
+"""The characters of keys: ASCII without spaces."""
 
 _TEXTS = ("content", "refusal", "reasoning", "reasoning_content")
 """Fields of a message that come in pieces."""
@@ -172,17 +172,17 @@ class JoinedCompletion:
 
     @property
     def has_failed(self) -> bool:
-        """Whether the endpoint told an error in place of a further piece."""
+        """True if the endpoint sent an error in place of a further piece."""
         return self._failure is not None
 
     @property
     def is_foreign(self) -> bool:
-        """Whether there were events, and none was a piece of a chat completion."""
+        """True if there were events, and none was a piece of a chat completion."""
         return self._has_others and not self._begun
 
     @property
     def is_finished(self) -> bool:
-        """Whether the endpoint has said why the model stopped. Some send an empty reason with each piece."""
+        """True if the endpoint has said why the model stopped. Some send an empty reason with each piece."""
         return says_why(self._choice.get("finish_reason"))
 
     def add(self, chunk: Any) -> str:

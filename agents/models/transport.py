@@ -1,7 +1,7 @@
 """The HTTP transport beneath the openai client: replay, or send within limits, without keys, and record.
 
-What an endpoint answers is made harmless before other code, the client included, sees it
-(`hallulab.agents.models.receiving`).
+Answers of an endpoint are made harmless (`hallulab.agents.models.receiving`) before other code, the
+client included, sees them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class CallRecord:
     crowded: int = 0
     """Tries that an adaptive limit let begin too early: the endpoint refused them and answered others."""
     replayed: bool = False
-    """Whether the answer was already known."""
+    """True if the answer was already known."""
 
     @property
     def spent_s(self) -> float:
@@ -77,7 +77,7 @@ class CallRecord:
 
 @dataclass(frozen=True)
 class ModelCall:
-    """What the transport must know of a request besides HTTP, which is all that the client hands down."""
+    """Properties of a request that the client does not pass on over HTTP."""
 
     credentials: Callable[[], Credentials]
     """Reads what goes along at the moment of sending, so that the client never has it."""
@@ -88,12 +88,12 @@ class ModelCall:
     record: CallRecord = field(default_factory=CallRecord)
     """Filled in by the transport."""
     keeps_refusal: bool = True
-    """Whether a refusal is kept at once; else whoever asks finds out first what it means (`keep_refusal`)."""
+    """True if a refusal is kept at once; else the caller interprets it first (`keep_refusal`)."""
     is_trial: bool = False
-    """Whether it is only sent to see if the endpoint takes it: its answer is neither known nor kept."""
+    """True if it only tests the endpoint: its answer is neither looked up nor kept."""
 
     routes: bool = False
-    """Whether several models may answer under one name."""
+    """True if several models may answer under one name."""
     mark: ConversationMark | None = None
     """Tells which conversation it belongs to; None: the bot is not told."""
 
@@ -165,7 +165,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         self.timeout_s = inner.timeout_s if isinstance(inner, PatientTransport) else timeout_s
         """Limit of all tries of a request and the pauses between them, in seconds."""
         self.is_patient = isinstance(inner, PatientTransport)
-        """Whether an answer may take hours, so that nothing is asked to find something out."""
+        """True if an answer may take hours, so that no test requests are sent."""
         self.inner = inner or make_network()
         self._watches: dict[str, TokenWatch] = {}
         """Addresses that this process, or the one that it works for, serves models at."""
@@ -182,7 +182,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
 
     @property
     def replaying(self) -> bool:
-        """Whether a recording is replayed, so nothing is sent."""
+        """True if a recording is replayed, so nothing is sent."""
         return self.recording.replaying
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

@@ -33,7 +33,7 @@ Service = Literal["vllm", "api"]
 """Who answers waves: a child process, `vllm run-batch`, or the batch API of an endpoint."""
 
 CHAT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
-"""What requests of a batch ask for."""
+"""The path of all requests of a batch."""
 
 NO_ANSWER = 500
 """HTTP status of a request that its batch leaves without one."""
@@ -50,7 +50,7 @@ class Asked:
 
     @property
     def id(self) -> str:
-        """What it is known by."""
+        """The request's identifier."""
         return digest([self.url, self.body])
 
     def line(self) -> str:
@@ -61,7 +61,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class WaveResult:
-    """What came of a request."""
+    """The result of a request."""
 
     status: int
     """HTTP status."""
@@ -69,7 +69,7 @@ class WaveResult:
 
     @property
     def lasts(self) -> bool:
-        """Whether the same request need not be asked again."""
+        """True if the request need not be repeated."""
         if self.status < 400:
             return not is_broken(self.status, self.body, json.dumps(self.body))
         return self.status in LASTING_STATUS
