@@ -1,4 +1,4 @@
-"""What a bot over HTTP answers, bounded, and without the keys that it was sent."""
+"""Answers of a bot over HTTP, bounded, and without the keys that it was sent."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The request to a bot over HTTP: templates, filled in with what was said.
+"""The request to a bot over HTTP: templates, filled in with the dialogue.
 
 Templates (`hallulab.chatbots.templates`) know `message` (the user's last message), `history` (a list of
-`{"role", "content"}`) and `session` (another text for each conversation). What fills them in is text: it is
-no template, and no variable of the environment is put in its place.
+`{"role", "content"}`) and `session` (another text for each conversation). Their values are text: never
+templates, nor names of environment variables.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ SAMPLE = 'It\'s "wet"\\\n{{ message }} ${HOME} \u2028'
 
 @dataclass(frozen=True)
 class TemplateValues:
-    """What fills templates in."""
+    """Values of templates."""
 
     message: str
     history: tuple[Mapping[str, str], ...]
-    """What was said, oldest first, with that message."""
+    """The messages, oldest first, with that one."""
     session: str
     """Another text for each conversation."""
 
@@ -49,7 +49,7 @@ class TemplateValues:
 
     @property
     def variables(self) -> dict[str, Any]:
-        """What templates know."""
+        """The variables of templates."""
         return {"message": self.message, "history": list(self.history), "session": self.session}
 
 

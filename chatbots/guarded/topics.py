@@ -34,7 +34,7 @@ class Tags(Frozen):
 
 @dataclass(frozen=True)
 class TopicSubject:
-    """What topics are looked for in."""
+    """The texts in which topics are found."""
 
     question: str
     query: str | None

@@ -1,1 +1,1 @@
-"""What every method uses: the protocol, a guarded judgement, thresholds, calibration, questions."""
+"""Parts of every method: the protocol, a guarded judgement, thresholds, calibration, questions."""

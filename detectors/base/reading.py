@@ -1,6 +1,6 @@
-"""What a detector reads of a turn: texts in one form, and in languages that it knows.
+"""A turn's texts for a detector: in one form, and in languages that it knows.
 
-Every detector, of anybody, is given replies and passages through here (`run_detector`).
+Every detector, also of others, gets replies and passages through here (`run_detector`).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ REMEDY = "Delete it, or run `hallulab calibrate` again"
 
 
 class UnitCounts(Frozen):
-    """What a detector said of the replies of one group, or of their sentences, at its threshold."""
+    """A detector's counts on the replies of one group, or on their sentences, at its threshold."""
 
     clean: Count
     clean_flagged: Count
@@ -42,7 +42,7 @@ class GroupCounts(Frozen):
 
 
 class Fitted(Frozen):
-    """What was fitted for a detector."""
+    """The fit of a detector."""
 
     detector: str
     scoring: str
@@ -52,7 +52,7 @@ class Fitted(Frozen):
     """Score from which a reply is flagged."""
     measured_on: str = Field(min_length=1)
     groups: tuple[GroupCounts, ...]
-    """What it said of them at the threshold."""
+    """Its counts on them at the threshold."""
 
 
 def find_fitted(scoring: str) -> Fitted | None:

@@ -24,13 +24,13 @@ from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 
 class LexicalOptions(Frozen):
-    """What counts as evidence, and the threshold for flags."""
+    """The texts that count as evidence, and the threshold for flags."""
 
     threshold: float = Field(default=0.25, gt=0.0, le=1.0)
     """Share of unknown words from which a reply, or a sentence of it, is flagged. The default was tuned on
     the development halves of the three parts of BEGIN; one that was calibrated takes its place."""
     dialogue_is_evidence: bool = False
-    """Whether words of the question and the history count as known, too."""
+    """True if words of the question and the history count as known, too."""
 
 
 class LexicalDetector(PolicyDetector):

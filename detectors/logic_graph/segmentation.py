@@ -34,7 +34,7 @@ class Claim:
     region: Region
     """Where it stands in the reply."""
     text: str
-    """What it says, runs of white space as one space."""
+    """Its text, runs of white space as one space."""
     question: str = ""
     """The question; empty if there is none, or it does not count."""
 

@@ -62,7 +62,7 @@ class Decomposition(Frozen):
     factoids: tuple[Factoid, ...]
     """In order of mention, without repetitions; empty when the reply states no fact."""
     cut_off: bool
-    """Whether there were more than were kept."""
+    """True if there were more than were kept."""
     skipped: tuple[Region, ...] = ()
     """The numbered sentences without a factoid, kept or not: the model states no fact of them."""
 
@@ -198,7 +198,7 @@ class Variant(Frozen):
     """A mutated factoid."""
 
     relation: Relation
-    """Whether it should keep or reverse the meaning."""
+    """Its intended effect: to keep or to reverse the meaning."""
     text: str
 
 
@@ -268,7 +268,7 @@ class Check(Frozen):
 def choose_reading(client: ModelClient) -> DecisionReading:
     """Return how a model's decisions are best read.
 
-    What a small model prints is often wrong where its probabilities still tell one case from another. They
+    A small model's printed word is often wrong where its probabilities still separate the cases. They
     need an endpoint with log-probabilities. Any other model prints a word, as in the paper.
     """
     small = is_small_model(client)
