@@ -76,8 +76,7 @@ class RatedSentence(Frozen):
 
 
 class DoubledRetrieval:
-    """The common part of the paper's steps: grounds by doubled retrieval and memory; the worst sentence
-    decides.
+    """Base of the paper's steps: grounds by doubled retrieval and memory; the worst sentence decides.
 
     Args:
         factor: passages searched for, as a multiple of the turn's own.
