@@ -120,7 +120,7 @@ def main() -> None:
     heads = [
         "runs",
         "personas",
-        "equal bots told apart",
+        "equal bots called different",
         "called worse",
         f"bots worse by {WORSE} found worse",
     ]
