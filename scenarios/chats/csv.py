@@ -46,7 +46,7 @@ _YES = "yes"
 _START = 4096
 _USUAL = ("utf-8", "utf-8-sig")
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-"""What separates columns → how it is called."""
+"""Separator of columns → its name."""
 csv.field_size_limit(sys.maxsize)
 
 

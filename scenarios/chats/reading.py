@@ -1,4 +1,4 @@
-"""What a reading of a file of chats takes for what: by the names in it, never by a guess.
+"""The use of names in a file of chats: by known names, never by a guess.
 
 A name counts without case, `_`, `-` and spaces, so `sessionId`, `session_id` and `Session ID` are one. Two
 names that could be the same thing are refused, unless the user says which it is (`hallulab import --map`).
@@ -51,7 +51,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "model": ("model", "model_name", "model_id"),
     "topic": ("topic",),
 }  # fmt: skip
-"""What is looked for → the names under which files have it."""
+"""Field → its names in files."""
 
 _NO_LETTER = re.compile(r"[\s_-]+")
 
@@ -84,7 +84,7 @@ _FLAT = {
     "user": ("input", "inputs"), "reply": ("output", "outputs"), "session": ("metadata",),
     "passages": ("output", "outputs", "input", "inputs"),
 }  # fmt: skip
-"""What is looked for → objects that have it inside, in names such as `inputs.question` (LangSmith)."""
+"""Field → objects that contain it, in names such as `inputs.question` (LangSmith)."""
 
 
 def _fits(name: str, field: str) -> bool:
@@ -128,7 +128,7 @@ class Layout(NamedTuple):
     needs: tuple[str, ...]
     """Names by which it is known."""
     fields: Mapping[str, str]
-    """What is looked for → its name there; other names are not read."""
+    """Field → its name there; other names are not read."""
 
 
 LAYOUTS: tuple[Layout, ...] = (
@@ -165,7 +165,7 @@ class Reading:
         self.mapping = dict(mapping or {})
         self.skip_bad = skip_bad
         self.taken: dict[str, dict[str, None]] = {}
-        """What is looked for → the names that were taken for it, in the order in which they were met."""
+        """Field → the names that were used for it, in the order of their first use."""
         self.unread: dict[str, None] = {}
         self._notes: dict[str, int] = {}
         self.skipped: list[str] = []

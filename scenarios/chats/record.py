@@ -1,4 +1,4 @@
-"""What a conversation has beside its messages, in the files that `hallulab export` writes.
+"""The data of a conversation beside its messages, in the files that `hallulab export` writes.
 
 Formats of other tools have place for the messages only. The rest stands under a key of its own, `hallulab`,
 which these tools ignore, so that an import of the file makes the same conversation.
@@ -41,7 +41,7 @@ CHATBOT = "imported"
 MODEL = "unknown"
 
 PARTS = ("passages", "steps", "spans")
-"""What an export can leave out."""
+"""Parts that an export can leave out."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -76,7 +76,7 @@ class BranchOrigin(Frozen):
 
 
 class TurnAbout(Frozen):
-    """What a turn has beside its messages."""
+    """The data of a turn beside its messages."""
 
     query: str | None = None
     passages: Evidence = ()
@@ -86,7 +86,7 @@ class TurnAbout(Frozen):
 
 
 class ChatContext(Frozen):
-    """What a conversation has beside its messages; see `Conversation`."""
+    """The data of a conversation beside its messages (`Conversation`)."""
 
     id: str | None = Field(default=None, min_length=1)
     scenario: str = SCENARIO

@@ -23,12 +23,12 @@ class RowPlace(NamedTuple):
     """Where a row stands in its conversation."""
 
     by: Literal["turn", "time"] | None
-    """What says it; None: nothing does."""
+    """The column with the order; None: none."""
     given: str
     at: float | None
     """The place; None: the cell cannot be read."""
     clock: str
-    """What may be compared: numbers, times with a zone, or times without one."""
+    """The comparable kind: numbers, times with a zone, or times without one."""
 
 
 def read_row_place(turn: str | None, time: str | None) -> RowPlace:
@@ -64,7 +64,7 @@ def check_row_order(session: str, parts: Sequence[GroupedPart]) -> bool:
         parts: its rows, sorted; each has its `place` in the file and its `order`.
 
     Returns:
-        Whether all have different turns or times, or none has any.
+        True if all have different turns or times, or none has any.
 
     Raises:
         FormatError: some have none, or one that cannot be read or compared; or some are equal, and the file

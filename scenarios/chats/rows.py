@@ -52,12 +52,12 @@ class PlacedRow(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    """What the names of a row are."""
+    """The use of a row's names."""
 
     kind: tuple[str, ...]
-    """What the row is: `_EXCHANGE` and its like."""
+    """The kind of the row: `_EXCHANGE` or another."""
     names: Mapping[str, str]
-    """What is looked for → its name."""
+    """Field → its name."""
 
 
 def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterator[ReadChat]:

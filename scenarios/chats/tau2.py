@@ -1,6 +1,7 @@
 """Results of tau2-bench: `simulations` with the messages of an agent, a simulated user and tools.
 
-What tools gave the agent is evidence. What the user's own tools gave, such as a look at a phone, is not.
+Results of the agent's tools are evidence. Results of the user's own tools, such as a look at a phone, are
+not.
 """
 
 from __future__ import annotations

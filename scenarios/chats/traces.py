@@ -1,7 +1,7 @@
-"""Conversations of traces: each trace is a request of a user, and its spans are what was done about it.
+"""Conversations of traces: each trace is a request of a user, and its spans are the work on it.
 
 The reply of a trace is what its root span gave, or where that says nothing, what an agent, or the last span
-of a model gave. What spans of retrievers and tools gave is the evidence of the reply. Traces of one session
+of a model gave. Results of spans of retrievers and tools are the evidence of the reply. Traces of one session
 are turns of one conversation, in the order of time. Chat APIs get the whole dialogue with every request: what
 is known of it from the traces before is not taken again.
 """
@@ -33,7 +33,7 @@ _MOST_NAMED = 5
 
 
 class TraceSpan(Frozen):
-    """What we read of a span, whatever tool wrote it."""
+    """The parts of a span that we read, whatever tool wrote it."""
 
     trace: str
     id: str = ""
@@ -47,9 +47,9 @@ class TraceSpan(Frozen):
     name: str = ""
     """Its name: the document of evidence that names none."""
     given: Any = None
-    """What it was given: a text, messages, or an object with either."""
+    """Its input: a text, messages, or an object with either."""
     gave: Any = None
-    """What it gave, likewise; of `evidence`: what was found."""
+    """Its output, in the same forms; of `evidence`: the results."""
     system: Any = None
     """Instructions to the model, where they stand apart."""
     session: str | None = None
@@ -57,9 +57,9 @@ class TraceSpan(Frozen):
     model: str | None = None
     topic: str | None = None
     names: Mapping[str, str] = Field(default_factory=dict)
-    """What is looked for → the name that has it in the file."""
+    """Field → its name in the file."""
     about: Any = None
-    """What hallulab wrote of the conversation (`record`); None: it did not."""
+    """hallulab's own record of the conversation (`record`); None: none."""
     seen: tuple[str, ...] = ()
     """How its attributes' names begin, where none of them is known."""
 
@@ -78,7 +78,7 @@ class SpanRef(NamedTuple):
 
 @dataclass
 class _TraceNotes:
-    """What is told of traces when all are read."""
+    """Notes about traces, reported when all are read."""
 
     readable: int = 0
     unreadable: list[str] = field(default_factory=list)
@@ -88,7 +88,7 @@ class _TraceNotes:
     simultaneous: dict[str, None] = field(default_factory=dict)
     """Sessions with traces of the same time."""
     known: bool = False
-    """Whether a span had names that are known."""
+    """True if a span had names that are known."""
     seen: dict[str, None] = field(default_factory=dict)
     line: int = 0
     """The line of the first span whose names are not known."""

@@ -1,4 +1,4 @@
-"""What a file is that is in no format of chats: one sentence with what was seen, and the remedy."""
+"""Describe a file that is in no format of chats: one sentence with its content, and the remedy."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from hallulab.scenarios.text.chunking import split_into_chunks
 _UNLABELLED, _EMPTY = "unlabelled", "empty reply"
 
 _ASKED = {"user": "question", "reply": "reply", "passages": "passages"}
-"""What a reading looks for → our name."""
+"""Field of a reading → our name."""
 
 _LABELS: Mapping[str, bool] = {
     **dict.fromkeys(

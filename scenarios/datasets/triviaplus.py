@@ -43,7 +43,7 @@ class TriviaPlusOptions(Frozen):
         "15pct_noise_dissenting_workers",
         "15pct_noise_random_flipping",
     ] = "clean"
-    """Those of people, or one of the four noisy sets, which have no places."""
+    """People's labels, or one of the four noisy sets, which have no places."""
 
 
 class _TableRow(Frozen):

@@ -160,7 +160,7 @@ def _write_beside(target: Path, data: bytes) -> Path:
 
 
 _NAME_BESIDE = re.compile(r"\.(?P<of>.+)\.(?P<process>[0-9]{1,9})\.part", re.DOTALL)
-"""What lies beside a place until it is whole: what it is of, and the number of the process that writes it."""
+"""Name of an unfinished file beside its place: the final name, and the number of the writing process."""
 
 
 def _name_beside(target: Path) -> Path:
@@ -168,10 +168,10 @@ def _name_beside(target: Path) -> Path:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove what processes that were killed left beside `target`, perhaps links to elsewhere.
+    """Remove leftovers of killed processes beside `target`, perhaps links to elsewhere.
 
-    Numbers of processes come again, soon where few run, so this one's may be among them. What cannot be
-    removed, such as another user's, stays.
+    Numbers of processes are reused, soon if few run, so this one's may be among them. Leftovers that cannot
+    be removed, such as another user's, remain.
     """
     with suppress(OSError):
         for name in os.listdir(target.parent):

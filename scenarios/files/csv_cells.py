@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 _SIGNS = frozenset("=+-@\u2212")
-"""What a formula begins with; the last is the minus sign of print."""
+"""First characters of a formula; the last is the typographic minus sign."""
 _BREAKS = ("\t", "\r", "\n")
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0")
 """Letters of Korean that show nothing."""

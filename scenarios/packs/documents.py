@@ -101,12 +101,12 @@ _log = logging.getLogger(__name__)
 
 
 class Folder(NamedTuple):
-    """What a folder of documents says."""
+    """The content of a folder of documents."""
 
     files: Mapping[Path, Document]
     """The documents by their files, in the order of their paths."""
     notes: tuple[str, ...]
-    """What was left out or is doubtful, with the file."""
+    """Omissions and doubts, with the file."""
 
     @property
     def documents(self) -> tuple[Document, ...]:

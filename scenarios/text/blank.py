@@ -1,4 +1,4 @@
-"""Whether a text says nothing."""
+"""Find texts that say nothing."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _LEFT_OUT = {
     "inserted documents": ("altChunk", "subDoc"),
     "deletions of tracked changes": ("delText",),
 }
-"""What is named in the notes → the elements that are counted for it."""
+"""Name in the notes → the elements that are counted for it."""
 _MOST_COLUMNS = 1000
 
 
