@@ -81,7 +81,7 @@ JmesPath = Annotated[str, AfterValidator(_check_path)]
 
 
 class HttpOptions(Frozen):
-    """The request to a bot, and the paths in its answer."""
+    """What is sent to a bot, and where its answer has what."""
 
     url: Annotated[BaseUrl, LeadsTo("address")]
     """The address that is asked."""

@@ -26,7 +26,7 @@ SAMPLE = 'It\'s "wet"\\\n{{ message }} ${HOME} \u2028'
 
 @dataclass(frozen=True)
 class TemplateValues:
-    """Values of templates."""
+    """What fills templates in."""
 
     message: str
     history: tuple[Mapping[str, str], ...]

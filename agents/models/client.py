@@ -423,7 +423,7 @@ class ModelClient:
 class _DirectClient(httpx2.AsyncClient):
     """Takes requests to a transport as they are, which makes its own of them anyway.
 
-    A client's own additions are not sent (headers, time limits) or must not happen (redirects, cookies).
+    What a client adds is not sent (headers, time limits) or must not happen (redirects, cookies).
 
     Args:
         transport: answers.

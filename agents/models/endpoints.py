@@ -78,7 +78,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Credentials:
-    """Headers of a request, and the secrets in them that must not come back."""
+    """What goes along with a request, and must not come back."""
 
     headers: Mapping[str, str]
     """Headers with the key, and those that the user adds."""

@@ -45,7 +45,7 @@ class Likely:
 
 @dataclass(frozen=True)
 class OptionShares:
-    """Probabilities of the options by the first token."""
+    """What the first token's probabilities say of the options."""
 
     mass: float
     """Probability of all options together."""

@@ -59,7 +59,7 @@ _SHAPES: dict[str, TypeAdapter[Any]] = {
 
 @dataclass(frozen=True)
 class CacheSnapshot:
-    """The content of a recording, for another process."""
+    """What a recording holds, for another process."""
 
     answers: Mapping[tuple[str, str], Any]
     """Answers by (kind, key)."""

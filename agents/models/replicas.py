@@ -31,7 +31,7 @@ BYTES_PER_TOKEN = 3
 
 
 class Limits(Frozen):
-    """Limits of the requests to one endpoint."""
+    """What one endpoint is asked at most."""
 
     requests: int | None = Field(default=None, ge=1)
     """Requests under way at once; None: no limit."""
@@ -103,7 +103,7 @@ LONGEST_REST_S = 60.0
 
 
 class Answered(Frozen):
-    """Answers and failures of an endpoint, in all runs of an experiment so far."""
+    """What an endpoint did, in all runs of an experiment so far."""
 
     base_url: str
     answered: int = Field(default=0, ge=0)

@@ -77,7 +77,7 @@ class CallRecord:
 
 @dataclass(frozen=True)
 class ModelCall:
-    """Properties of a request that the client does not pass on over HTTP."""
+    """What the transport must know of a request besides HTTP, which is all that the client hands down."""
 
     credentials: Callable[[], Credentials]
     """Reads what goes along at the moment of sending, so that the client never has it."""

@@ -61,7 +61,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class WaveResult:
-    """The result of a request."""
+    """What came of a request."""
 
     status: int
     """HTTP status."""

@@ -74,7 +74,7 @@ Thoughts = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class WireSettings(Frozen):
-    """The user's additions to the requests to an endpoint."""
+    """What the user adds to the requests to an endpoint."""
 
     extra: Extra = Field(default_factory=dict)
     headers: Headers = Field(default_factory=dict)

@@ -47,7 +47,7 @@ class _GuardedDraft:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """The reply for the user, and the reason."""
+    """What the user gets, and why."""
 
     action: Action
     shown: int | None

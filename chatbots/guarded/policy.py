@@ -63,7 +63,7 @@ PLACEHOLDER = "{topics}"
 
 
 class Topic(Frozen):
-    """Signs of a topic, and its strictness."""
+    """What makes a topic, and how strict it is."""
 
     sensitive: bool = False
     """True if the stricter threshold and the longer ladder apply."""
@@ -98,7 +98,7 @@ class PolicyThresholds(Frozen):
 
 
 class EscalationPolicy(Frozen):
-    """Actions on a flagged reply, one rung after the other."""
+    """What is done about a flagged reply, one rung after the other."""
 
     general: tuple[Rung, ...] = ("highlight", "cite")
     """Without a sensitive topic."""
@@ -117,7 +117,7 @@ Unjudged = Literal["pass", "abstain", "human"]
 
 
 class OnJudgeFailure(Frozen):
-    """Action on a reply that the detector failed on or abstained from."""
+    """What happens to a reply that the detector failed on or abstained from."""
 
     general: Unjudged = "pass"
     """Without a sensitive topic."""
@@ -125,7 +125,7 @@ class OnJudgeFailure(Frozen):
 
 
 class UserMessages(Frozen):
-    """Message to the user in place of a reply, or below it; with `PLACEHOLDER`, if it names the topics."""
+    """What the user is told in place of a reply, or below it; with `PLACEHOLDER`, if it names the topics."""
 
     abstain: str = Field(min_length=1)
     """In place of a reply that is withheld."""

@@ -34,7 +34,7 @@ class Tags(Frozen):
 
 @dataclass(frozen=True)
 class TopicSubject:
-    """The texts in which topics are found."""
+    """What topics are looked for in."""
 
     question: str
     query: str | None

@@ -151,7 +151,7 @@ def make_flagged_spans(
 
 @dataclass(frozen=True)
 class Scale:
-    """Meaning of a detector's scores: how they are computed, and their threshold."""
+    """What the scores of a detector mean: how they are made, and the threshold that belongs to them."""
 
     prompts: Sequence[Prompt]
     """The prompt files that they are made with."""

@@ -173,7 +173,7 @@ class TrainableDetector(Detector):
 
 @dataclass(frozen=True)
 class DetectorContext:
-    """The arguments of a detector's factory."""
+    """What the factory of a detector is given."""
 
     models: ModelPool
     """The models by name; `models.get()` is the default one. They are served when the detector judges."""

@@ -25,7 +25,7 @@ REMEDY = "Delete it, or run `hallulab calibrate` again"
 
 
 class UnitCounts(Frozen):
-    """A detector's counts on the replies of one group, or on their sentences, at its threshold."""
+    """What a detector said of the replies of one group, or of their sentences, at its threshold."""
 
     clean: Count
     clean_flagged: Count
@@ -42,7 +42,7 @@ class GroupCounts(Frozen):
 
 
 class Fitted(Frozen):
-    """The fit of a detector."""
+    """What was fitted for a detector."""
 
     detector: str
     scoring: str

@@ -87,7 +87,7 @@ def train(replies: Sequence[LabelledReply], seed: int = 0) -> CombinedModel:
 
 @dataclass(frozen=True)
 class _Material:
-    """The classifiers' training data. Labels have shape (replies,), (sentences,), (words,)."""
+    """What the classifiers learn from. Labels have shape (replies,), (sentences,), (words,)."""
 
     measured: FeatureInputs
     labels: Flags

@@ -39,7 +39,7 @@ REACH = 60
 
 @dataclass(frozen=True)
 class UserStatements:
-    """The user's messages, questions included."""
+    """What the user said, questions too."""
 
     stems: frozenset[str]
     """Stems of the content words."""

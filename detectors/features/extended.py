@@ -92,7 +92,7 @@ _REACH = 2
 
 @dataclass(frozen=True)
 class Stemmed:
-    """The common base of sentence and word features. Arrays have shape (tokens,) unless noted."""
+    """What sentence and word features both build on. Arrays have shape (tokens,) unless noted."""
 
     rarity: Numbers
     """idf of content stems, 0 of other words."""
