@@ -10,7 +10,10 @@ import pytest
 
 from tests.places import ROOT
 
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted(path for path in ROOT.glob("*/**/README.md") if (path.parent / "__init__.py").exists()),
+]
 
 _OPENING = re.compile(r"[\"'(*_`\[‘“]*(?:What|Whether|That of|Those of) [^?]*\Z")
 _END = re.compile(r"[.:;!?][\"')*`\]’”]*\s+(?=\S)")
