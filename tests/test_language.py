@@ -18,7 +18,7 @@ PAGES = [
 
 FLOORS = ("agents", "chatbots", "detectors", "hallulab", "scenarios")
 HASHED = ("agents", "chatbots", "detectors")
-"""Floors whose docstrings of classes belong to versions, and to schemas that models read: these may remain."""
+"""Floors whose docstrings of classes belong to versions, and to schemas that models read: they may stay."""
 
 _OPENING = re.compile(r"[\"'(*_`\[‘“]*(?:What|Whether|That of|Those of) [^?]*\Z")
 _END = re.compile(r"[.!?][\"')*`\]’”]*\s+(?=\S)")
