@@ -25,7 +25,7 @@ from hallulab.agents.machine.worker_process import (
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.chatbots.protocol import ChatbotError
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import read_json
+from hallulab.scenarios.files.json_text import read_json
 
 _log = logging.getLogger(__name__)
 

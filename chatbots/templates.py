@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
-from typing import Any, NoReturn
+from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError, nodes
 from jinja2.exceptions import SecurityError
@@ -128,11 +128,7 @@ class _Environment(ImmutableSandboxedEnvironment):
     def wrap_str_format(self, value: Any) -> None:
         """See `SandboxedEnvironment`."""
         if getattr(value, "__name__", "") in ("format", "format_map") and callable(value):
-            _refuse_format()
-
-
-def _refuse_format() -> NoReturn:
-    raise SecurityError("`format` is not there; join texts by `~`")
+            raise SecurityError("`format` is not there; join texts by `~`")
 
 
 def _price(function: Callable[..., Any]) -> Callable[..., Any]:

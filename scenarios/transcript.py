@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Protocol, Self, runtime_checkable
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from hallulab.scenarios.text.blank import is_blank
+from hallulab.scenarios.text.wording import is_blank
 
 StopReason = Literal["goal_reached", "gave_up", "script_ended", "max_turns", "loop", "error", "unknown"]
 Outcome = Literal["scored", "abstained", "failed"]

@@ -26,7 +26,7 @@ from hallulab.agents.models.transport import PatientTransport
 from hallulab.agents.models.wave_files import Asked, Service, Wave, WaveResult, WaveStore
 from hallulab.agents.models.work import PATIENCE_S, WorkUnderWay, waiting_for_model
 from hallulab.scenarios.errors import get_first_error
-from hallulab.scenarios.files.data_files import read_json
+from hallulab.scenarios.files.json_text import read_json
 from hallulab.scenarios.text.wording import format_count
 
 MOST_REQUESTS = 50_000
@@ -119,7 +119,7 @@ class BatchTransport(PatientTransport):
         asked = Asked(str(request.url), json.loads(request.read()))
         result = self._store.get(asked.id)
         if result is None and self._urls:
-            key = _read_key(request)
+            key = request.headers.get("Authorization", f"Bearer {NO_KEY}").removeprefix("Bearer ")
             addressee = _Addressee(base_url, str(asked.body.get("model")), key)
             result = await self._wait(asked, addressee)
         if result is not None:
@@ -215,10 +215,6 @@ class BatchTransport(PatientTransport):
     async def aclose(self) -> None:
         """Close what the runner has open."""
         await self.runner.aclose()
-
-
-def _read_key(request: httpx2.Request) -> str:
-    return request.headers.get("Authorization", f"Bearer {NO_KEY}").removeprefix("Bearer ")
 
 
 async def _read_whole(response: httpx2.Response) -> httpx2.Response:

@@ -46,8 +46,7 @@ from hallulab.agents.models.tries import (
 from hallulab.agents.models.unreachable import THROUGH, find_no_handle, name_trouble
 from hallulab.agents.models.wire_settings import ConversationMark
 from hallulab.agents.models.work import waiting_for_model
-from hallulab.scenarios.files.data_files import repair_value
-from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.files.json_text import digest, repair_value
 
 QUESTION = "Is ice cold? Answer Yes or No."
 PLAIN: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 1}

@@ -19,12 +19,13 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from hallulab.agents.models.abilities import Capabilities
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.data_files import choose_main_error, explain_error, repair_value
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.files.json_text import (
     LineWriter,
     parse_json,
     parse_lines,
     read_lines,
+    repair_value,
     require_writable,
 )
 from hallulab.scenarios.files.opening import open_file

@@ -23,7 +23,7 @@ from hallulab.agents.models.complaints import WHERE, find_told_error
 from hallulab.agents.models.finish_reasons import says_why
 from hallulab.agents.models.redaction import Redaction
 from hallulab.agents.models.watching import find_text_listener
-from hallulab.scenarios.files.data_files import read_json
+from hallulab.scenarios.files.json_text import read_json
 
 TELL_EVERY_S = 0.05
 """Seconds between two times that a growing text is told."""

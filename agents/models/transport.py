@@ -18,7 +18,6 @@ from typing import Any
 import httpx2
 
 from hallulab.agents.models.adaptive import AdaptiveTransport
-from hallulab.agents.models.answer_flaws import find_answer_flaw
 from hallulab.agents.models.answers import (
     BrokenAnswer,
     ImpossibleAnswer,
@@ -29,7 +28,7 @@ from hallulab.agents.models.answers import (
 )
 from hallulab.agents.models.complaints import describe_no_completion, is_broken, is_retryable, read_pause
 from hallulab.agents.models.endpoints import SCRIPTED, Credentials
-from hallulab.agents.models.receiving import JSON, LARGEST, read_object, read_value, receive
+from hallulab.agents.models.receiving import JSON, LARGEST, find_answer_flaw, read_object, read_value, receive
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.agents.models.replicas import Replicas, most_tokens

@@ -24,8 +24,7 @@ from hallulab.agents.models.redaction import Redaction
 from hallulab.agents.models.transport import LASTING_STATUS
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_atomically, write_lines
-from hallulab.scenarios.files.data_files import read_json
-from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.files.json_text import digest, read_json
 from hallulab.scenarios.files.opening import open_file, read_file
 from hallulab.scenarios.transcript import Frozen
 

@@ -21,7 +21,7 @@ from hallulab.detectors.base.judging import (
 )
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.scenarios.components import read_options
-from hallulab.scenarios.text.spans import Region, split_spoken_sentences
+from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 
@@ -79,7 +79,10 @@ class DirectJudgeDetector(ServedDetector):
                 ),
             ]
         )
-        units = tuple(_unit(region, view.reply, of_it) for region, of_it in zip(regions, scores, strict=True))
+        units = tuple(
+            Unit(kind="sentence", text=region.of(view.reply), start=region.start, end=region.end, score=of_it)
+            for region, of_it in zip(regions, scores, strict=True)
+        )
         spans = make_flagged_spans(units, self.threshold, _reason, evidence.passages)
         return Judgement(
             outcome="scored",
@@ -94,10 +97,6 @@ class DirectJudgeDetector(ServedDetector):
 async def _probability_of_no(session: Session, prompt: Prompt, values: Mapping[str, str]) -> float:
     answer = await session.choose(prompt.name, prompt.fill(values), ("Yes", "No"))
     return answer["No"]
-
-
-def _unit(region: Region, reply: str, score: float) -> Unit:
-    return Unit(kind="sentence", text=region.of(reply), start=region.start, end=region.end, score=score)
 
 
 def _reason(unit: Unit) -> str:

@@ -17,9 +17,9 @@ from hallulab.detectors.base.reading import identify_reply_language, list_other_
 from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.languages import are_written_alike, name_language
+from hallulab.scenarios.text.numbers import WITHOUT_WORDS, list_word_values
 from hallulab.scenarios.text.page_marks import blank_marks
 from hallulab.scenarios.text.spans import split_sentences
-from hallulab.scenarios.text.word_values import WITHOUT_WORDS, list_word_values
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 

@@ -87,17 +87,13 @@ async def decompose(
         "decompose",
         prompt.fill(question=question, answer=numbered),
         temperature=temperature,
-        max_tokens=_compute_token_limit(reply),
+        # Factoids repeat the reply with subjects put in: up to twice its tokens, of 3 characters each.
+        max_tokens=96 + 2 * len(reply) // 3,
     )
     if session.calls[-1].finish_reason == "length":
         whole_lines = answer.rpartition("\n")[0]
         return parse_factoids(whole_lines, reply, regions, limit).model_copy(update={"cut_off": True})
     return parse_factoids(answer, reply, regions, limit)
-
-
-def _compute_token_limit(reply: str) -> int:
-    # Factoids repeat the reply with subjects put in, so they take up to twice its tokens (3 characters each).
-    return 96 + 2 * len(reply) // 3
 
 
 def parse_factoids(answer: str, reply: str, regions: Sequence[Region], limit: int) -> Decomposition:

@@ -75,7 +75,7 @@ class Injection(Frozen):
     kind: OrderKind
     text: str = Field(min_length=1, max_length=300)
     how: Literal["says", "reveals", "capitals", "french", "spanish"] = "says"
-    """The rule of `hallulab.scenarios.attacks.obedience` that decides; an order of the kind `reveal` has its
+    """The rule of `hallulab.simulator.metrics.obedience` that decides; an order of the kind `reveal` has its
     own."""
     asks: str = Field(default="", max_length=100)
     """The words that the order wants in the reply."""

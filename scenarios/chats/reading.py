@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.wording import join_names, shorten_line
+from hallulab.scenarios.transcript import Verdict
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "user": (
@@ -170,6 +171,8 @@ class Reading:
         self._notes: dict[str, int] = {}
         self.skipped: list[str] = []
         """The wrong records that were left out: place and reason."""
+        self.verdicts: dict[str, Sequence[Verdict]] = {}
+        """Identifier of a conversation that we exported → the verdicts on it."""
         self._chosen: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, str]] = {}
         if unknown := [field for field in self.mapping if field not in NAMES]:
             raise UsageError(f"--map {unknown[0]}: unknown. Map one of {', '.join(NAMES)}.")

@@ -23,7 +23,14 @@ from hallulab.scenarios.chats.conventions import KNOWN, Kind
 from hallulab.scenarios.chats.dialogues import extract_dialogue_part
 from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import MODEL, ChatContext, add_topic, build_conversation, read_about
+from hallulab.scenarios.chats.record import (
+    MODEL,
+    ChatContext,
+    add_topic,
+    build_conversation,
+    build_own_conversation,
+    read_about,
+)
 from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns, read_content
 from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups, Value, read_json_values
 from hallulab.scenarios.text.wording import choose_noun, format_count, join_names, shorten_line
@@ -164,7 +171,7 @@ def build_conversations(spans: Iterable[SpanRef], reading: Reading) -> Iterator[
             start = min((span.start for span in own if span.start is not None), default=None)
             sessions.add(session or trace, start or 0.0, line, {**found, "trace": trace, "start": start})
         for session, rows in sessions:
-            yield rows[0].line, _join_traces(session, rows, notes)
+            yield rows[0].line, _join_traces(session, rows, notes, reading)
     _tell(notes, reading)
 
 
@@ -280,7 +287,9 @@ def _list_told(said: Sequence[ChatMessageRecord]) -> set[str]:
     return {found.text for one in said[asked:] for found in one.evidence}
 
 
-def _join_traces(session: str, rows: Sequence[GroupedPart], notes: _TraceNotes) -> Conversation:
+def _join_traces(
+    session: str, rows: Sequence[GroupedPart], notes: _TraceNotes, reading: Reading
+) -> Conversation:
     turns = list[Turn]()
     for row in rows:
         own = [Turn.model_validate(turn) for turn in row.value["turns"]]
@@ -295,7 +304,7 @@ def _join_traces(session: str, rows: Sequence[GroupedPart], notes: _TraceNotes) 
     elif len(set(starts)) < len(starts):
         notes.simultaneous[session] = None
     if (about := next((row.value["about"] for row in rows if row.value["about"]), None)) is not None:
-        return build_conversation(turns, read_about(about), session)
+        return build_own_conversation(turns, read_about(about), session, reading)
     model = next((row.value["model"] for row in rows if row.value["model"]), MODEL)
     return build_conversation(turns, ChatContext(id=session, model=model), session)
 

@@ -18,7 +18,7 @@ from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest,
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record
 from hallulab.scenarios.files.json_text import digest
-from hallulab.scenarios.files.parquet_rows import read_parquet_rows
+from hallulab.scenarios.files.tables import read_parquet_rows
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
 from hallulab.scenarios.text.chunking import split_into_chunks
 from hallulab.scenarios.transcript import Frozen, Passage

@@ -12,7 +12,7 @@ from hallulab.simulator.cli.console import print_lines
 from hallulab.simulator.cli.options import RunArgument
 
 if TYPE_CHECKING:
-    from hallulab.simulator.annotate.draw import DrawnSheet
+    from hallulab.simulator.annotate.sheet import DrawnSheet
 
 
 def annotate(
@@ -39,9 +39,8 @@ def annotate(
     ] = None,
 ) -> None:
     """Draw the turns of a run whose labels narrow its corrected numbers most, or add labels of a sheet."""
-    from hallulab.simulator.annotate.draw import DrawOptions, draw_turns
-    from hallulab.simulator.annotate.sheet import add_sheet
-    from hallulab.simulator.metrics.failures_counts import find_failures
+    from hallulab.simulator.annotate.sheet import DrawOptions, add_sheet, draw_turns
+    from hallulab.simulator.metrics.failures import find_failures
     from hallulab.simulator.records.folder import RunFolder
 
     run = RunFolder(folder)

@@ -15,11 +15,12 @@ def bench(options: BenchOptions) -> None:
     What stands after `--` is passed on to the model server.
     """
     from hallulab.simulator.bench.command import run_bench, write_results
-    from hallulab.simulator.bench.terminal import print_report
+    from hallulab.simulator.bench.document import build_document
+    from hallulab.simulator.show.terminal import print_document
 
     results = run_until_stopped(run_bench(options))
     try:
-        print_report(results.report)
+        print_document(build_document(results))
     finally:
         # The reader of the table may stop early (`| head`). The files are written nevertheless.
         write_results(options, results)

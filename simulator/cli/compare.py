@@ -34,14 +34,15 @@ def compare(
     """
     from hallulab.scenarios.files.atomic import write_together
     from hallulab.scenarios.files.data_files import is_folder
-    from hallulab.simulator.compare.markdown import render_markdown
-    from hallulab.simulator.compare.page import render_page
+    from hallulab.simulator.compare.document import build_document
     from hallulab.simulator.compare.runs import compare_runs
     from hallulab.simulator.compare.summary import read_summary
-    from hallulab.simulator.compare.terminal import print_comparison
     from hallulab.simulator.compare.texts import add_texts
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.records.outputs import check_outputs
+    from hallulab.simulator.show.html import render_page
+    from hallulab.simulator.show.markdown import render_markdown
+    from hallulab.simulator.show.terminal import print_document
 
     folders = [RunFolder(path) if is_folder(path) else None for path in runs]
     read = [
@@ -51,15 +52,16 @@ def compare(
     ]
     check_outputs({"--json": json, "--markdown": markdown, "--html": html}, inputs=read)
     compared = add_texts(compare_runs([read_summary(path) for path in runs]), folders)
+    document = build_document(compared)
     made: list[tuple[Path | None, Callable[[], str]]] = [
         (json, compared.text),
-        (markdown, partial(render_markdown, compared)),
-        (html, partial(render_page, compared)),
+        (markdown, partial(render_markdown, document)),
+        (html, partial(render_page, document)),
     ]
     texts = {path: render() for path, render in made if path is not None}
     if texts:
         write_together(texts)
-    print_comparison(compared)
+    print_document(document)
     if texts:
         print_lines(f"\nwritten: {', '.join(map(str, texts))}")
     if compared.not_comparable:

@@ -34,7 +34,9 @@ def import_(options: ImportOptions, as_json: AsJson = False) -> None:
 
 def _convert_to_json(counts: ImportCounts, format: str, reading: Reading) -> dict[str, object]:
     numbers = {
-        key: value for key, value in dataclasses.asdict(counts).items() if key not in ("chatbots", "seeds")
+        key: value
+        for key, value in dataclasses.asdict(counts).items()
+        if key not in ("chatbots", "detectors", "seeds")
     }
     return {
         "format": format,

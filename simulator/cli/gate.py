@@ -21,7 +21,7 @@ def baseline(
     """Print what a run is compared by, as a small file to commit: numbers and hashes, no texts."""
     from hallulab.scenarios.files.atomic import write_atomically
     from hallulab.simulator.compare.summary import summarize_run
-    from hallulab.simulator.metrics.failures_counts import require_success
+    from hallulab.simulator.metrics.failures import require_success
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.records.outputs import check_outputs
 
@@ -43,12 +43,12 @@ def gate(options: GateOptions) -> None:
     Exit code 0: it may pass. 1: a chatbot is worse beyond the noise, has a new severe hallucination, or
     misses a limit. 3: it cannot be compared.
     """
-    from hallulab.simulator.gate.command import gate_from_options
-    from hallulab.simulator.gate.terminal import print_gate
-    from hallulab.simulator.report.terminal import build_console
+    from hallulab.simulator.compare.gate_command import gate_from_options
+    from hallulab.simulator.compare.gate_document import build_document
+    from hallulab.simulator.show.terminal import print_document
 
     result = gate_from_options(options)
-    print_gate(result, build_console())
+    print_document(build_document(result))
     raise typer.Exit(result.exit_code)
 
 

@@ -181,7 +181,7 @@ def _list_scenarios(scenario: str | None) -> _Content:
 
 def _list_personas(scenario: str | None) -> _Content:
     from hallulab.scenarios.packs.pack_files import load_scenario
-    from hallulab.simulator.records.config import DEFAULT_SCENARIO
+    from hallulab.simulator.records.experiment import DEFAULT_SCENARIO
 
     rows: list[tuple[str, ...]] = [
         (persona.id, persona.sector or "", persona.grievance)

@@ -20,7 +20,6 @@ from hallulab.simulator.options.groups import ModelOptions
 
 if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
-    from hallulab.simulator.records.audit_log import Chain, Entry
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.export import ExportCounts
     from hallulab.simulator.report.selection import SelectionCounts
@@ -46,9 +45,9 @@ def report(
     ] = None,
 ) -> None:
     """Derive the tables and the page of a run folder anew from its journals."""
+    from hallulab.simulator.metrics.known_errors import read_accuracies
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.write import CorrectionData
-    from hallulab.simulator.statistics.prevalence import read_accuracies
 
     run = RunFolder(folder)
     run.require()
@@ -134,9 +133,10 @@ def show_report(
         UsageError: there is nothing to report on.
         OperationalError: no conversation was held, or a detector failed on every reply that it judged.
     """
-    from hallulab.simulator.metrics.failures_counts import RunFailures, require_success
-    from hallulab.simulator.report.terminal import print_report
+    from hallulab.simulator.metrics.failures import RunFailures, require_success
+    from hallulab.simulator.report.document import build_summary
     from hallulab.simulator.report.write import CorrectionData, write_reports
+    from hallulab.simulator.show.terminal import print_document
 
     journals = None if folder.is_in_shards else folder.read_journals()
     if folder.is_empty or (journals is not None and not journals.heads):
@@ -147,7 +147,7 @@ def show_report(
         print_warnings(found)
         print_json(read_file(folder.report).decode())
     else:
-        print_report(made)
+        print_document(build_summary(made))
         print_lines(f"\nreport: {folder.page}")
     require_success(found)
 
@@ -180,94 +180,52 @@ def realism(
     """Hold the messages of a run's simulated users against people's, with a noise floor."""
     from hallulab.agents.retrieval.embeddings import SentenceEmbedder
     from hallulab.scenarios.files.atomic import write_atomically
-    from hallulab.simulator.records.config import Experiment
+    from hallulab.simulator.records.experiment import Experiment
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.records.outputs import check_outputs
-    from hallulab.simulator.report.realism import measure_realism, print_realism, render_page
+    from hallulab.simulator.report.realism import build_document, measure_realism
+    from hallulab.simulator.show.html import render_page
+    from hallulab.simulator.show.terminal import print_document
 
     run = RunFolder(folder)
     check_outputs({"--out": out}, inputs=[reference, *run.files])
     found = measure_realism(run, reference, SentenceEmbedder(Experiment().embedding_model))
     if out is not None:
-        write_atomically(out, render_page(found))
+        write_atomically(out, render_page(build_document(found)))
     if as_json:
         print_json(found.model_dump_json(indent=2) + "\n")
     else:
-        print_realism(found)
+        print_document(build_document(found))
         if out is not None:
             print_lines(f"\npage: {out}")
     if found.failed is not None:
         raise OperationalError(found.failed)
 
 
-def audit(
-    log: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or the audit.jsonl of one.")],
-    head: Annotated[
-        str | None, typer.Option(help="Hash of a line that you kept elsewhere; the log has to hold it.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Check the audit log of guarded chatbots, and print what was escalated and why.
-
-    Exit code 1 means that a line was edited, removed, added or moved. With a run folder the log is also held
-    against the journal of conversations, which shows lines removed at its end.
-    """
-    import json
-
-    from hallulab.scenarios.text.wording import format_count
-
-    chain = _read_log(log, head)
-    escalated = [entry for entry in chain.entries if entry.escalated]
-    if as_json:
-        found = [entry.model_dump(mode="json") for entry in escalated]
-        value = {"lines": len(chain.entries), "head": chain.head, "escalated": found}
-        print_json(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
-        return
-    for entry in escalated:
-        print_lines(_render_entry(entry))
-    print_lines(
-        f"{format_count(len(chain.entries), 'line')}, {len(escalated)} escalated; the chain is whole, "
-        f"its last hash is {chain.head}"
-    )
-
-
-def _read_log(log: Path, head: str | None) -> Chain:
-    """Return the log.
-
-    Raises:
-        BrokenChain: it was changed.
-        UsageError: there is none, or it is no audit log.
-    """
-    from hallulab.scenarios.errors import UsageError
-    from hallulab.scenarios.files.data_files import is_folder, is_there
-    from hallulab.simulator.records.audit_log import BrokenChain, read_chain, require_in_journal
-    from hallulab.simulator.records.folder import RunFolder
-
-    run = RunFolder(log) if is_folder(log) else None
-    path = run.audit if run else log
-    if run is not None:
-        run.require()
-    if not is_there(path):
-        raise UsageError(
-            f"{path}: there is no audit log. A run with a chatbot of the kind `guarded` writes one "
-            "(docs/safeguards.md)."
-        )
-    chain = read_chain(path)
-    if run is not None:
-        require_in_journal(chain, run.read_conversations())
-    if head is not None and head not in {entry.hash for entry in chain.entries}:
-        raise BrokenChain(f"{path}: no line has the hash {head}: the log was cut or written anew.")
-    return chain
-
-
-def _render_entry(entry: Entry) -> str:
+def audit(folder: RunArgument, as_json: AsJson = False) -> None:
+    """Print what guarded chatbots escalated and why; with --json, a line for each guarded reply."""
     from hallulab.chatbots.guarded.marks import DONE
+    from hallulab.scenarios.errors import UsageError
     from hallulab.scenarios.text.wording import render_one_line
+    from hallulab.simulator.records.folder import RunFolder
+    from hallulab.simulator.records.guard_log import iterate_guard_lines
 
-    return render_one_line(
-        f"line {entry.sequence + 1}, {entry.chatbot}, conversation {entry.conversation}, turn {entry.turn}: "
-        f"{DONE[entry.action]}: {entry.reason}"
-    )
+    run = RunFolder(folder)
+    run.require()
+    lines = list(iterate_guard_lines(run.read_conversations()))
+    if not lines:
+        raise UsageError(
+            f"{folder}: no reply was guarded. Run a chatbot of the kind `guarded` (docs/safeguards.md)."
+        )
+    if as_json:
+        print_json("".join(f"{line.model_dump_json()}\n" for line in lines))
+        return
+    escalated = [line for line in lines if line.escalated]
+    for line in escalated:
+        about = f"{line.chatbot}, conversation {line.conversation}, turn {line.turn}"
+        print_lines(render_one_line(f"{about}: {DONE[line.action]}: {line.reason}"))
+    replies = "reply" if len(lines) == 1 else "replies"
+    print_lines(f"{len(lines)} guarded {replies}, {len(escalated)} escalated")
 
 
 def export(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ from tests.simulator.command_line import Ended
 
 Hallulab = Callable[..., Ended]
 
-EXPERIMENT = ROOT / "docs" / "guarded.yaml"
+EXPERIMENT = ROOT / "examples" / "guarded.yaml"
 
 
 def replayed(folder: Path, **flags: object) -> None:
@@ -70,56 +69,30 @@ def test_the_page_has_the_table_of_safeguards(once: Path) -> None:
     assert '<section id="safeguards">' in (once / "report.html").read_text()
 
 
-def test_what_was_escalated_is_printed_with_its_reason(hallulab: Hallulab, run: Path) -> None:
-    ended = hallulab("audit", run)
+def test_what_was_escalated_is_printed_with_its_reason(hallulab: Hallulab, once: Path) -> None:
+    ended = hallulab("audit", once)
     first, last = ended.out.splitlines()
     assert ended.code == 0
-    assert first.startswith("line 2, guarded, conversation ")
+    assert first.startswith("guarded, conversation ")
     assert (
         "turn 0: handed to a human: H = 0.45 reaches τ = 0.43 on the topic goods: unsupported is “If your "
         "refrigerator doesn't cool, you can demand a new one or a refund.”, “The user can start by "
     ) in first
-    assert last.startswith("2 lines, 1 escalated; the chain is whole, its last hash is ")
+    assert last == "2 guarded replies, 1 escalated"
 
 
-def test_json_has_the_escalated_lines_and_the_last_hash(hallulab: Hallulab, run: Path) -> None:
-    found = json.loads(hallulab("audit", run, "--json").out)
-    lines = [json.loads(line) for line in (run / "audit.jsonl").read_text().splitlines()]
-    assert (found["lines"], found["head"]) == (2, lines[1]["hash"])
-    assert found["escalated"] == [lines[1]]
+def test_json_has_a_line_for_each_guarded_reply(hallulab: Hallulab, once: Path) -> None:
+    assert hallulab("audit", once, "--json").out == (once / "audit.jsonl").read_text()
 
 
-def test_an_edited_line_is_one_sentence_and_exit_code_1(hallulab: Hallulab, run: Path) -> None:
-    log = run / "audit.jsonl"
-    log.write_text(log.read_text().replace('"human"', '"marked"', 1))
-    ended = hallulab("audit", run)
-    assert (ended.code, ended.out) == (1, "")
-    assert ended.err == (
-        f"error: {log}, line 2: the line was edited after it was written: its hash does not fit.\n"
-    )
-
-
-def test_a_line_cut_off_at_the_end_is_missed(hallulab: Hallulab, run: Path) -> None:
-    log = run / "audit.jsonl"
-    head = json.loads(log.read_text().splitlines()[1])["hash"]
-    log.write_text(log.read_text().splitlines(keepends=True)[0])
-    assert hallulab("audit", log).code == 0
-    assert "is missing: lines were removed" in hallulab("audit", run).err
-    kept = hallulab("audit", log, "--head", head)
-    assert (kept.code, kept.err) == (
-        1,
-        f"error: {log}: no line has the hash {head}: the log was cut or written anew.\n",
-    )
-
-
-def test_a_run_without_a_log_is_one_sentence(hallulab: Hallulab, run: Path) -> None:
-    (run / "audit.jsonl").unlink()
+def test_a_run_without_guarded_replies_is_one_sentence(hallulab: Hallulab, run: Path) -> None:
+    (run / "conversations.jsonl").write_text("")
     ended = hallulab("audit", run)
     assert ended.code == 2
-    assert "there is no audit log. A run with a chatbot of the kind `guarded` writes one" in ended.err
+    assert "no reply was guarded. Run a chatbot of the kind `guarded`" in ended.err
 
 
-def test_a_run_goes_on_with_the_chain_and_writes_what_is_missing(
+def test_a_run_that_goes_on_writes_a_log_that_is_whole(
     run: Path, once: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
@@ -129,26 +102,12 @@ def test_a_run_goes_on_with_the_chain_and_writes_what_is_missing(
     assert log.read_bytes() == (once / "audit.jsonl").read_bytes()
 
 
-def test_a_run_adds_nothing_to_an_edited_log(
-    hallulab: Hallulab, run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    log = run / "audit.jsonl"
-    log.write_text(log.read_text().replace('"human"', '"marked"', 1))
-    edited = log.read_text()
-    ended = hallulab(
-        "run", "-c", EXPERIMENT, "--replay", RECORDINGS / "headline.jsonl.gz", "--out", run, "--quiet"
-    )
-    assert (ended.code, log.read_text()) == (1, edited)
-    assert "line 2: the line was edited after it was written" in ended.err
-
-
 def test_another_policy_is_another_experiment(
     hallulab: Hallulab, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "docs").mkdir()
-    policy = (ROOT / "docs" / "guarded-policy.yaml").read_text().replace("general: 0.5", "general: 0.4")
-    (tmp_path / "docs" / "guarded-policy.yaml").write_text(policy)
+    (tmp_path / "examples").mkdir()
+    policy = (ROOT / "examples" / "guarded-policy.yaml").read_text().replace("general: 0.5", "general: 0.4")
+    (tmp_path / "examples" / "guarded-policy.yaml").write_text(policy)
     monkeypatch.chdir(tmp_path)
     ended = hallulab(
         "run", "-c", EXPERIMENT, "--replay", RECORDINGS / "headline.jsonl.gz", "--out", run, "--quiet"

@@ -15,8 +15,8 @@ import pytest
 from hallulab.simulator.engine.command import load_saved_experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.build import read_report
-from hallulab.testing.faulty_endpoint import FaultyEndpoint, faulty_endpoint
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
+from tests.kit.faulty_endpoint import FaultyEndpoint, faulty_endpoint
 from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.command_line import CommandLine, Ended
 

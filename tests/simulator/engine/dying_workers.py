@@ -14,7 +14,7 @@ def die_in(place: str, mark: Path | None = None, only: str = "", after_s: float 
     """Have this process end by SIGKILL where it first calls a function.
 
     Args:
-        place: the function as a module of `simulator` sees it, such as `experiment.executors.converse`.
+        place: the function as a module of `simulator` sees it, such as `engine.executors.converse`.
         mark: a file that is made then; only the process that makes it dies. None: each one dies.
         only: it must stand in the function's arguments.
         after_s: seconds in which what the process said before may arrive.
