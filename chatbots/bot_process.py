@@ -53,7 +53,7 @@ class Bot:
 class PreparedBot:
     """A bot that is known to start, and what gives each conversation a process of its own.
 
-    That is a fork of a process that has imported the bot. Where a fork would share something that the import
+    It is a fork of a process that has imported the bot. Where a fork would share something that the import
     has made, such as a thread or a connection, it is a new process, which imports the bot again.
 
     Raises:

@@ -4,7 +4,7 @@ A bot behind an endpoint gets the whole dialogue and answers.
 
 A bot under test that is an AutoGen agent or team, or a function that makes one: `module:attribute`.
 It gets the user's messages one by one and remembers the conversation itself. Its last message is the reply.
-The passages are the results of its tools and the contents of its memories since the user's message.
+Outputs of its tools and contents of its memories since the user's message are the passages.
 
 A bot under test that is a Python callable: `module:attribute`, from the working directory or installed.
 It is called with the dialogue, a list of `{"role": "user" | "assistant", "content": str}`. It returns the

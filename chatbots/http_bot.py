@@ -81,7 +81,7 @@ JmesPath = Annotated[str, AfterValidator(_check_path)]
 
 
 class HttpOptions(Frozen):
-    """What is sent to a bot, and where its answer has what."""
+    """Request to a bot, and places of the values in its answer."""
 
     url: Annotated[BaseUrl, LeadsTo("address")]
     """The address that is asked."""
@@ -104,7 +104,7 @@ class HttpOptions(Frozen):
     job: JmesPath | None = None
     """Where an answer with status 202 has the address of the result; None: in the header `Location`."""
     waiting: JmesPath | None = None
-    """Condition on an answer while the job runs; None: its status is 202."""
+    """Value that is true in an answer while the job goes on; None: the status 202 says so."""
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:

@@ -1,8 +1,8 @@
 """The request to a bot over HTTP: templates, filled in with the dialogue.
 
 Templates (`hallulab.chatbots.templates`) know `message` (the user's last message), `history` (a list of
-`{"role", "content"}`) and `session` (another text for each conversation). Their values are text: never
-templates, nor names of environment variables.
+`{"role", "content"}`) and `session` (another text for each conversation). Filled-in values are text: they are
+no template, and no variable of the environment is put in its place.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ SAMPLE = 'It\'s "wet"\\\n{{ message }} ${HOME} \u2028'
 
 @dataclass(frozen=True)
 class TemplateValues:
-    """What fills templates in."""
+    """Values that fill templates in."""
 
     message: str
     history: tuple[Mapping[str, str], ...]
-    """The messages, oldest first, with that one."""
+    """Messages so far, oldest first, with that message."""
     session: str
     """Another text for each conversation."""
 
@@ -49,7 +49,7 @@ class TemplateValues:
 
     @property
     def variables(self) -> dict[str, Any]:
-        """The variables of templates."""
+        """Names that templates know."""
         return {"message": self.message, "history": list(self.history), "session": self.session}
 
 

@@ -1,4 +1,4 @@
-"""Passages that other people's bots return."""
+"""Passages that other people's bots say they read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NOT_PASSAGES = frozenset(
         "sources",
     ]
 )
-"""Other names of passages. Ignored, the reply would be judged by passages that the bot never saw."""
+"""Names of passages elsewhere. Unread, the reply would be judged by passages that the bot never saw."""
 
 
 def read_passages(bot: str, given: object) -> tuple[Passage, ...]:

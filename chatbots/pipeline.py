@@ -1,4 +1,4 @@
-"""The common steps of our chatbots: search, prompt strategies, generation, and a tidy reply.
+"""Shared steps of our chatbots: search, prompt strategies, generation, and a tidy reply.
 
 The steps that chatbots share: reformulate, retrieve, put evidence into a prompt, generate.
 Every prompt with evidence begins with the same frame (task and documents); its own instructions follow. So
@@ -74,9 +74,9 @@ class GenerationOptions(Frozen):
     max_tokens: int = Field(default=220, ge=1)
     """Limit of a reply in tokens: about twice the five short sentences that the prompts ask for."""
     strategy: Strategy | None = None
-    """Instruction to a draft about wrong documents (RAG-Trust section 3); None: none."""
+    """Instruction of a draft about wrong documents (RAG-Trust section 3); None: none."""
     cite: bool = False
-    """True if a draft must cite documents by number in square brackets (RAG-Trust section 5.3)."""
+    """True if a draft is asked to cite documents by number in square brackets (RAG-Trust section 5.3)."""
 
 
 _LABEL = re.compile(

@@ -186,8 +186,8 @@ _GAP = "\x00"
 def collect_instructions(kind: str, options: Mapping[str, Any]) -> tuple[str, ...] | None:
     """Return the texts of a chatbot's system prompts; None for a bot whose prompts we do not have.
 
-    Values (documents, the pack's words) are left out, so a text ends there and another begins. A guarded
-    chatbot has the texts of the one that it wraps.
+    Filled-in values (documents, the pack's words) are left out, so a text ends there and another begins. A
+    guarded chatbot has those of the one that it wraps.
     """
     if kind == GUARDED:
         wrapped = find_wrapped_chatbot(options)

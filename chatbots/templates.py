@@ -2,7 +2,7 @@
 
 The sandbox keeps a template from files, code and the environment, but not from making ten gigabytes of a
 letter. So each step, and each text or list that a template makes, is paid for before it is made. Functions
-without a price known beforehand (`format`) are removed.
+without a price known beforehand (`format`) are left out.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from jinja2.visitor import NodeTransformer
 _ALLOWANCE = 1 << 26
 """Characters, items and steps that filling in a template may take."""
 _STEP = 64
-"""Price of a step of a loop and of an item of a list."""
+"""Cost of a step of a loop, and of an item of a list."""
 _CALL = 512
-"""Price of a call: macros can call themselves."""
+"""Cost of a call: macros can call themselves."""
 _MOST_BITS = 4096
 _COUNTED, _CONCATENATED = "hallulab_counted", "hallulab_concatenated"
 _LEFT_OUT = frozenset({"format", "pprint", "urlize", "xmlattr"})
 """Filters without a price."""
 
 _left: ContextVar[list[int]] = ContextVar("left")
-"""The rest of the allowance of the template being filled in."""
+"""Rest of the allowance of the template that is being filled in."""
 
 
 def _pay(work: int) -> None:

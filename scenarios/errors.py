@@ -34,7 +34,7 @@ class OperationalError(HallulabError):
 
 
 NO_HANDLE = "this process has too many open files. Lower --concurrency, or raise the limit (ulimit -n)."
-"""Message of an OperationalError if no more files can be opened."""
+"""Message of an OperationalError where no file can be opened any more."""
 
 
 class ReplayMiss(BaseException):

@@ -108,14 +108,14 @@ class LabelledReply(Frozen):
 
     @property
     def view(self) -> TurnView:
-        """The detector's view of it, without its origin."""
+        """The view of a detector, without its origin."""
         return TurnView(
             history=self.history, question=self.question, passages=self.passages, reply=self.reply
         )
 
     @property
     def origin(self) -> Origin:
-        """Its origin in `meta`: `source`, `model`, `temperature`."""
+        """Its origin by `meta`: `source`, `model`, `temperature`."""
         temperature = self.meta.get("temperature")
         return Origin(
             collection=str(self.meta.get("source") or self.dataset),

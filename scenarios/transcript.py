@@ -131,7 +131,7 @@ class Turn(Frozen):
 
     @property
     def messages(self) -> tuple[Message, Message]:
-        """Its two messages."""
+        """Its text."""
         return Message(role="user", text=self.user), Message(role="assistant", text=self.reply)
 
 
@@ -184,10 +184,9 @@ class Conversation(Frozen):
     user_model: str | None = None
     """Name of the model that plays the user, where several do; None: the run has one, or none."""
     branch: Branch | None = None
-    """The given history before the first turn; None: none."""
+    """Messages before the first turn; None: none."""
     turns: tuple[Turn, ...]
-    """The finished turns, in order. The given history is not among them: it belongs to the other
-    conversation."""
+    """The finished turns, in order. Given messages are not among them: they are the other conversation's."""
     stop_reason: StopReason
     """Why it ended; `unknown` of an imported one."""
     error: str | None = None

@@ -27,7 +27,7 @@ class StepProgress(Frozen):
     """Progress of one named step."""
 
     step: str
-    """The current step, in the user's words."""
+    """The step under way, as the user reads it."""
     done: int
     total: int | None
     """Units in all; None: not known beforehand."""

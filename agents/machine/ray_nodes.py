@@ -21,7 +21,7 @@ _SUFFIXES = {".py", ".txt", ".yaml", ".json"}
 
 
 class Installed(NamedTuple):
-    """The versions installed on a machine."""
+    """A machine's processors and packages."""
 
     hallulab: str
     files: str

@@ -69,12 +69,12 @@ class Supervised(Protocol):
 
     @property
     def output(self) -> IO[bytes]:
-        """The worker's messages."""
+        """Its standard output."""
         ...
 
     @property
     def errors(self) -> IO[bytes]:
-        """The output of the worker and its packages."""
+        """Its standard error."""
         ...
 
     def kill(self) -> None:

@@ -35,7 +35,7 @@ class Capabilities(Frozen):
     log_probabilities: bool = True
     """True if it gives log-probabilities of tokens. Without them a decision is the printed word."""
     seed: SeedUse = "kept"
-    """Effect of a seed: equal answers, none, or a refusal."""
+    """Effect of seeds: equal ones give equal answers, have no effect, or must not be sent."""
     json_schema: bool = True
     """True if it can make answers follow a JSON schema. Else the prompt asks for JSON, and the answer is
     searched for it."""
@@ -53,6 +53,6 @@ class ReadHow(Capabilities):
     decision_samples: int = Field(default=1, ge=1)
     """Printed words per decision, if the endpoint gives no log-probabilities."""
     asked_with: tuple[str, ...] = ()
-    """Changes of requests that its endpoint needs (`hallulab.agents.models.needs`), in words."""
+    """Special needs of its endpoint (`hallulab.agents.models.needs`), in words."""
     under_test: bool = False
     """True if it is a chatbot behind an endpoint of its own, of which only texts are read."""

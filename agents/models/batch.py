@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 import httpx2
 
 from hallulab.agents.models.complaints import PAUSE_HEADERS
-from hallulab.agents.models.endpoints import NO_KEY, normal
+from hallulab.agents.models.endpoints import NO_KEY, normalize_url
 from hallulab.agents.models.receiving import LARGEST
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.agents.models.transport import PatientTransport
@@ -113,7 +113,7 @@ class BatchTransport(PatientTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer a request; see `httpx2.AsyncBaseTransport`."""
-        base_url = normal(str(request.url)).removesuffix(_CHAT_PATH)
+        base_url = normalize_url(str(request.url)).removesuffix(_CHAT_PATH)
         if request.method != "POST" or (self._urls and base_url not in self._urls):
             return await self.runner.ask(request)
         asked = Asked(str(request.url), json.loads(request.read()))
@@ -162,7 +162,7 @@ class BatchTransport(PatientTransport):
         """
         self._store.begin()
         await self.runner.settle()
-        self._urls = frozenset(map(normal, base_urls))
+        self._urls = frozenset(map(normalize_url, base_urls))
         try:
             async with asyncio.TaskGroup() as tasks:
                 sender = tasks.create_task(self._send_waves(tell))

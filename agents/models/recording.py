@@ -60,7 +60,7 @@ _SHAPES: dict[str, TypeAdapter[Any]] = {
 
 @dataclass(frozen=True)
 class CacheSnapshot:
-    """What a recording holds, for another process."""
+    """Content of a recording, for another process."""
 
     answers: Mapping[tuple[str, str], Any]
     """Answers by (kind, key)."""

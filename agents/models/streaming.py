@@ -39,7 +39,7 @@ _NOT_ABOUT_STREAMS = frozenset({401, 403, 408, 409, 413, 425, 429, 502, 503, 504
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 _OF_KEYS = "".join(map(chr, range(ord("!"), ord("~") + 1)))
-"""The characters of keys: ASCII without spaces."""
+"""Characters of keys: ASCII without spaces."""
 
 _TEXTS = ("content", "refusal", "reasoning", "reasoning_content")
 """Fields of a message that come in pieces."""
@@ -172,7 +172,7 @@ class JoinedCompletion:
 
     @property
     def has_failed(self) -> bool:
-        """True if the endpoint sent an error in place of a further piece."""
+        """True if the endpoint told an error in place of a further piece."""
         return self._failure is not None
 
     @property

@@ -65,9 +65,9 @@ class Spoken(NamedTuple):
     """An answer without what the model thought."""
 
     text: str
-    """The text without thoughts; may be empty."""
+    """The rest; may be empty."""
     thought: bool
-    """True if thoughts were removed."""
+    """True if something was left out."""
     called: bool = False
     """True if the model called a tool in a channel of its own."""
 

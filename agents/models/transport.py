@@ -1,7 +1,7 @@
 """The HTTP transport beneath the openai client: replay, or send within limits, without keys, and record.
 
-Answers of an endpoint are made harmless (`hallulab.agents.models.receiving`) before other code, the
-client included, sees them.
+Answers are made harmless before other code, the client included, sees them
+(`hallulab.agents.models.receiving`).
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class CallRecord:
     latency_s: float = 0.0
     """Seconds from sending to the full answer, or the recorded ones."""
     under_way_s: float = 0.0
-    """Seconds of all tries together, without waiting for the gate and pauses between tries. Those in which a
-    server of ours worked on them do not count."""
+    """Seconds of all tries together, without waiting for the gate and pauses between tries. Seconds in
+    which a server of ours worked on them do not count."""
     paused_s: float = 0.0
     """Seconds of the pauses between them."""
     crowded: int = 0
@@ -76,7 +76,7 @@ class CallRecord:
 
 @dataclass(frozen=True)
 class ModelCall:
-    """What the transport must know of a request besides HTTP, which is all that the client hands down."""
+    """Facts of a request besides HTTP, which is all that the client hands down."""
 
     credentials: Callable[[], Credentials]
     """Reads what goes along at the moment of sending, so that the client never has it."""
@@ -87,9 +87,9 @@ class ModelCall:
     record: CallRecord = field(default_factory=CallRecord)
     """Filled in by the transport."""
     keeps_refusal: bool = True
-    """True if a refusal is kept at once; else the caller interprets it first (`keep_refusal`)."""
+    """True if a refusal is kept at once; else whoever asks finds out first what it means (`keep_refusal`)."""
     is_trial: bool = False
-    """True if it only tests the endpoint: its answer is neither looked up nor kept."""
+    """True if it is only sent to see if the endpoint takes it: its answer is neither known nor kept."""
 
     routes: bool = False
     """True if several models may answer under one name."""
@@ -164,7 +164,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         self.timeout_s = inner.timeout_s if isinstance(inner, PatientTransport) else timeout_s
         """Limit of all tries of a request and the pauses between them, in seconds."""
         self.is_patient = isinstance(inner, PatientTransport)
-        """True if an answer may take hours, so that no test requests are sent."""
+        """True if an answer may take hours, so that nothing is asked to find something out."""
         self.inner = inner or make_network()
         self._watches: dict[str, TokenWatch] = {}
         """Addresses that this process, or the one that it works for, serves models at."""
@@ -295,14 +295,14 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         Returns:
             the answer, where it is from, and its seconds.
         """
-        with self._replicas.asking(request) if self._replicas else nullcontext() as asking:
+        with self._replicas.request_to(request) if self._replicas else nullcontext() as asking:
             if asking is None:
                 response, latency = await self._admitted(request, call, nullcontext())
                 return response, request.url, latency
             allowance = asking.replica.allowance.spending(tokens)
             response, latency = await self._admitted(asking.request, call, allowance)
             asking.status, asking.retry_after = response.status_code, read_pause(response.headers)
-        if self._replicas and self._replicas.others_are_awake():
+        if self._replicas and self._replicas.has_available_replica():
             response.headers.pop("Retry-After", None)
         return response, asking.request.url, latency
 

@@ -32,7 +32,7 @@ Service = Literal["vllm", "api"]
 """Who answers waves: a child process, `vllm run-batch`, or the batch API of an endpoint."""
 
 CHAT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
-"""The path of all requests of a batch."""
+"""Paths that requests of a batch ask for."""
 
 NO_ANSWER = 500
 """HTTP status of a request that its batch leaves without one."""
@@ -49,7 +49,7 @@ class Asked:
 
     @property
     def id(self) -> str:
-        """The request's identifier."""
+        """Its identifier."""
         return digest([self.url, self.body])
 
     def line(self) -> str:
@@ -60,7 +60,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class WaveResult:
-    """What came of a request."""
+    """Outcome of a request."""
 
     status: int
     """HTTP status."""
@@ -68,7 +68,7 @@ class WaveResult:
 
     @property
     def lasts(self) -> bool:
-        """True if the request need not be repeated."""
+        """True if the same request need not be asked again."""
         if self.status < 400:
             return not is_broken(self.status, self.body, json.dumps(self.body))
         return self.status in LASTING_STATUS

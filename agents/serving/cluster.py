@@ -52,7 +52,7 @@ STOP_S = 30.0
 
 @dataclass(frozen=True)
 class Order:
-    """The task of every machine."""
+    """Work of every machine."""
 
     model: str
     """A catalogue name, a model folder, or a hub name."""

@@ -204,7 +204,7 @@ class PreparedModel(Frozen):
     context: int | None
     """Positions of the model; None: not known beforehand."""
     eager: bool
-    """True to serve without compiling the model."""
+    """True if to serve without compiling the model."""
     cpu: bool
     """True if it will run on a CPU."""
     dtype: str | None

@@ -227,7 +227,7 @@ OWN = "own"
 """The name of the persona's own manner."""
 
 DEFAULT_MANNERS = ("plain", "plain", "plain", "terse", "plain+pushes-back", "plain+misspelling")
-"""The default manners of users: messages as short as people's (docs/realism.md)."""
+"""Default lengths of messages: as short as people's (docs/realism.md)."""
 
 _LONG_WORD = re.compile(r"[A-Za-z]{5,}")
 _ARTICLE = re.compile(r"\b(?:a|an|the) (?=\w)", re.IGNORECASE)
@@ -237,7 +237,7 @@ class StyleProfile(Frozen):
     """A way to speak."""
 
     text: str | None = None
-    """The instruction in the prompt; None: none."""
+    """Instruction of the model; None: none."""
     short: bool = False
     """True if the model is shown messages of a few words as examples, in place of the usual ones."""
     tokens: int | None = Field(default=None, ge=1)

@@ -38,7 +38,7 @@ class _GuardedDraft:
     history: tuple[Message, ...]
     """The dialogue as the user saw it, with the message to answer."""
     replies: list[Reply | None] = field(default_factory=list)
-    """The wrapped bot's replies, one a try; None for a failure."""
+    """Replies of the wrapped bot, one a try; None where it failed."""
     attempts: list[Attempt] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     """The steps of the wrapped bot."""
@@ -47,7 +47,7 @@ class _GuardedDraft:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What the user gets, and why."""
+    """The reply of the guarded bot, and why."""
 
     action: Action
     shown: int | None

@@ -78,7 +78,7 @@ def add_marks(
 def list_sources(reply: str, passages: Sequence[Passage]) -> list[tuple[Region, int | None]]:
     """Return the sentences of a reply, each with the index of the passage that supports it best, or None.
 
-    That is the passage of the chunk that holds most of its content words, as EvidenceChain's coverage
+    This is the passage of the chunk that holds most of its content words, as EvidenceChain's coverage
     (`hallulab.detectors.features.matching`); None below `SUPPORT`.
     """
     batch = make_batch([ReplyWithEvidence(reply, tuple(passages), "qa")])

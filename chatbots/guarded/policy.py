@@ -63,7 +63,7 @@ PLACEHOLDER = "{topics}"
 
 
 class Topic(Frozen):
-    """What makes a topic, and how strict it is."""
+    """A topic, and how strict it is."""
 
     sensitive: bool = False
     """True if the stricter threshold and the longer ladder apply."""
@@ -98,7 +98,7 @@ class PolicyThresholds(Frozen):
 
 
 class EscalationPolicy(Frozen):
-    """What is done about a flagged reply, one rung after the other."""
+    """Actions on a flagged reply, one rung after the other."""
 
     general: tuple[Rung, ...] = ("highlight", "cite")
     """Without a sensitive topic."""
@@ -117,7 +117,7 @@ Unjudged = Literal["pass", "abstain", "human"]
 
 
 class OnJudgeFailure(Frozen):
-    """What happens to a reply that the detector failed on or abstained from."""
+    """Action on a reply that the detector failed on or abstained from."""
 
     general: Unjudged = "pass"
     """Without a sensitive topic."""
@@ -125,7 +125,7 @@ class OnJudgeFailure(Frozen):
 
 
 class UserMessages(Frozen):
-    """What the user is told in place of a reply, or below it; with `PLACEHOLDER`, if it names the topics."""
+    """Text in place of a reply, or below it; with `PLACEHOLDER`, if it names the topics."""
 
     abstain: str = Field(min_length=1)
     """In place of a reply that is withheld."""
@@ -160,7 +160,7 @@ class Policy(Frozen):
     regenerations: int = Field(default=1, ge=1, le=5)
     """How often a reply is made again at most."""
     unjudged: OnJudgeFailure = OnJudgeFailure()
-    """Action on replies that could not be judged."""
+    """Actions on replies that could not be judged."""
     says: UserMessages
 
     @field_validator("topics")
@@ -206,7 +206,7 @@ class Policy(Frozen):
 
     @property
     def has_numbers(self) -> bool:
-        """True if any of its thresholds is a number, a score from 0 to 1."""
+        """True if any of its thresholds is a number, and so a score from 0 to 1."""
         own = (topic.threshold for topic in self.topics.values())
         return any(
             isinstance(one, float | Mapping)

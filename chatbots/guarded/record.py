@@ -1,4 +1,4 @@
-"""A guarded chatbot's record of a reply: the step from which guard log and report are made."""
+"""Record of a guarded reply: the step from which audit log and report are made."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ JUDGING, AGAIN = f"{CALLS}judge.", f"{CALLS}again."
 """How the purposes begin of the detector's calls, and of those for a reply that is made again."""
 
 Action = Literal["passed", "marked", "cured", "abstained", "human", "unjudged"]
-"""The action: none; shown with marks; regenerated and no longer flagged; withheld; handed to a human;
-shown without a judgement."""
+"""Outcome: nothing done; shown with marks; made again and not flagged any more; withheld; handed to a human;
+shown though it could not be judged."""
 
 
 class Attempt(Frozen):

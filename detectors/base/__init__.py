@@ -1,1 +1,1 @@
-"""Parts of every method: the protocol, a guarded judgement, thresholds, calibration, questions."""
+"""Shared parts of the methods: the protocol, a guarded judgement, thresholds, calibration, questions."""

@@ -1,4 +1,4 @@
-"""A turn's texts for a detector: in one form, and in languages that it knows.
+"""Texts of a turn as a detector reads them: in one form, and in languages that it knows.
 
 Every detector, also of others, gets replies and passages through here (`run_detector`).
 """

@@ -32,8 +32,8 @@ class DirectJudgeOptions(Frozen):
     """Probability of No from which a reply, or a sentence of it, is flagged. None: the one tuned for the
     model if there is one, else `EVEN_ODDS`."""
     sentences: bool = False
-    """True if every sentence is judged, too, which locates the flags. Each costs one more call.
-    The reply's score is still the whole reply's."""
+    """True if every sentence is asked about, too, which locates what is flagged. Each costs one more call.
+    The reply's score stays that of the question about the whole reply."""
     max_evidence_characters: int = Field(default=12000, ge=100)
     """Longer evidence is cut here; the judgement is then marked truncated."""
 

@@ -1,1 +1,1 @@
-"""The wrong part of a flagged sentence: number, name or words, and the evidence's version."""
+"""Faults of a flagged sentence: the number, name or words, and what the evidence has instead."""

@@ -212,7 +212,7 @@ class WrongItem(Frozen):
     text: str
     """The piece: `sentence[start:end]`."""
     instead: str = ""
-    """The evidence's version, verbatim; empty: nothing like it."""
+    """The evidence's text in its place, verbatim; empty: nothing like it."""
     evidence: str = ""
     """The evidence sentence that it was compared with; empty: none."""
     passage: int | None = None
@@ -223,7 +223,7 @@ class Explanation(Frozen):
     """Why a sentence is wrong."""
 
     items: tuple[WrongItem, ...]
-    """Wrong parts, the surest first; empty only if the sentence has no words."""
+    """Faults, the surest first; empty only where the sentence has no words."""
     reason: str
     """One or two sentences, at most about 40 words, with quotations; never empty."""
 

@@ -1,1 +1,1 @@
-"""Common parts of EvidenceChain and `combined`: features of sentences and words, learning, judgements."""
+"""Shared parts of EvidenceChain and `combined`: features of sentences and words, learning, judgements."""

@@ -111,7 +111,7 @@ class TrainedDetector(PolicyDetector, TrainableDetector, Generic[Model]):
 
     @property
     def model(self) -> Model:
-        """The trained model."""
+        """Its trained model."""
         return self._model
 
     async def detect(self, view: TurnView) -> Judgement:

@@ -24,7 +24,7 @@ from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 
 class LexicalOptions(Frozen):
-    """What counts as evidence, and the threshold for flags."""
+    """Options: the evidence, and the threshold for flags."""
 
     threshold: float = Field(default=0.25, gt=0.0, le=1.0)
     """Share of unknown words from which a reply, or a sentence of it, is flagged. The default was tuned on

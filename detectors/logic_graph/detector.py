@@ -56,7 +56,7 @@ class LogicGraphOptions(Frozen):
     if there is one and all other options are the default; else 0.6, because the paper calls S > T_s = 0.4 no
     hallucination."""
     claims: Literal["sentence", "answer"] = "sentence"
-    """The judged unit: each factual sentence, so that a verdict has a place in the reply, or all factual
+    """Unit of judgement: each factual sentence, so that a verdict has a place in the reply, or all factual
     sentences together, as in the paper (A′)."""
     answer_tokens: int = Field(default=512, ge=1)
     """T_a: longer answers are judged in parts (`claims: answer`)."""

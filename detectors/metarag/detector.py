@@ -77,8 +77,8 @@ class MetaRagOptions(Frozen):
     verification_temperature: Temperature = 0.0
     """Temperature of verification by printed word."""
     together: bool = False
-    """True if one request has all variants of a reply's factoids and the verdicts on them (ours, not
-    published; about an eighth of the tokens). It needs a capable model, which prints words, and uses the
+    """True if all variants of a reply's factoids and the verdicts on them are asked for in one request (ours,
+    not published; about an eighth of the tokens). It takes a capable model, which prints words, and has the
     temperature of mutation."""
     max_factoids: int = Field(default=24, ge=1)
     """More factoids of a reply are not judged; the judgement is then marked truncated."""

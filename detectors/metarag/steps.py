@@ -194,7 +194,7 @@ class Variant(Frozen):
     """A mutated factoid."""
 
     relation: Relation
-    """Its intended effect: to keep or to reverse the meaning."""
+    """True if it should keep or reverse the meaning."""
     text: str
 
 
@@ -264,7 +264,7 @@ class Check(Frozen):
 def choose_reading(client: ModelClient) -> DecisionReading:
     """Return how a model's decisions are best read.
 
-    A small model's printed word is often wrong where its probabilities still separate the cases. They
+    A small model's printed word is often wrong where its probabilities still discriminate. They
     need an endpoint with log-probabilities. Any other model prints a word, as in the paper.
     """
     small = is_small_model(client)

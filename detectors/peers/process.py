@@ -38,7 +38,7 @@ class Request(Frozen):
 
     id: str
     question: str
-    """The question that the reply answers; empty without one."""
+    """The question; empty if there is none."""
     passages: tuple[Text, ...]
     """The evidence; never empty."""
     reply: Text
@@ -92,7 +92,7 @@ class Judged(Frozen):
     score: Share
     """Score of the reply, higher is worse."""
     spans: tuple[ReplySpan, ...] | None
-    """Flagged places; None: the peer returns none."""
+    """Flagged spans; None: the peer gives no places."""
     units: tuple[PeerUnit, ...]
     """Everything that was scored."""
     truncated: bool = False
@@ -117,7 +117,7 @@ class PeerPrompt(Frozen):
     """A prompt for the served model, sent as one user message at temperature 0."""
 
     step: str = Field(pattern=r"^[a-z_]{1,30}$")
-    """Its use: the second part of the call's purpose."""
+    """Its step: the second part of the call's purpose."""
     prompt: str
     max_tokens: int = Field(ge=1, le=2048)
     """Length limit of the answer."""

@@ -41,7 +41,7 @@ class Attack(Frozen):
     user_injections: float = Field(default=0.0, ge=0.0, le=1.0)
     """Share of the conversations in which a message of the user ends with an order."""
     retrieval: RetrievalAttack | None = None
-    """The changes of searches; None: none."""
+    """Change of searches; None: none."""
     seed: Seed = 0
     """Seed of all choices; with equal knobs, equal seeds give equal documents."""
 
@@ -58,7 +58,7 @@ def _drop_unset(values: dict[str, Any], *names: str) -> dict[str, Any]:
 FILE = Path(__file__).with_name("orders.yaml")
 
 OrderKind = Literal["ignore", "reveal", "send", "role", "authority", "refuse", "form", "code", "break-out"]
-"""The aim of an order: that other instructions are ignored; the system prompt; text sent elsewhere; another
+"""Aim of an order: that other instructions are ignored; the system prompt; text sent elsewhere; another
 role; obedience to a false authority; no answer; another language or form. Or how it comes: in a code; as text
 that a page, a terminal or a file might obey."""
 
@@ -227,7 +227,7 @@ def _load_documents(name: str, language: str | None) -> tuple[Document, ...]:
 
 
 class AttackRecord(Frozen):
-    """The changes of a scenario by an attack: `planted` in `experiment.json`, never shown to chatbots."""
+    """Plants of an attack in a scenario: `planted` in `experiment.json`. Reports read it, chatbots never."""
 
     documents: int
     poisons: tuple[Poison, ...] = ()
@@ -242,10 +242,10 @@ class AttackRecord(Frozen):
     instructions: dict[str, tuple[str, ...] | None] = Field(default_factory=dict)
     """Chatbot → the texts of its own instructions; None: not known."""
     retrieval: RetrievalAttack | None = None
-    """The changes of searches; None: none. Each turn has the changes of its own searches in its steps
+    """Change of searches; None: none. Each turn says in its steps what was done to its own
     (`hallulab.scenarios.attacks.retrieval.STEP`)."""
     outdated: tuple[Poison, ...] = ()
-    """Statements of older versions of the passages in place of the truth."""
+    """False statements of older versions of the passages."""
 
     @model_serializer(mode="wrap")
     def _without_untouched_searches(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:

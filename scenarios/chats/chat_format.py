@@ -34,7 +34,7 @@ class FileStart(NamedTuple):
     value: Mapping[str, Any] | None
     """The first JSON value; None: the file has none, or it is no object."""
     mapping: Mapping[str, str] = MappingProxyType({})
-    """The user's names: field → its name (`Reading`)."""
+    """Names given by the user: field → its name in the file (`Reading`)."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class ChatFormat:
     rank: int = 100
     """The lowest of ours is asked first, because a value may fit several formats."""
     for_training: bool = False
-    """True if trainers read it, so that an export leaves out near duplicates by default."""
+    """True if it is read by trainers, so that an export leaves out near duplicates unless told otherwise."""
     has_card: bool = False
     """True if an export adds a data card, `README.md`, to the folder."""
 

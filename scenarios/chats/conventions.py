@@ -1,4 +1,4 @@
-"""Meaning of the attributes of a span, by the conventions for spans of models.
+"""Meaning of the attributes of a span, by the conventions of the tools that write spans of models.
 
 - OpenTelemetry GenAI: semantic-conventions-genai v0.1.0 and semantic-conventions v1.37 to v1.41, on the span
   or on its event `gen_ai.client.inference.operation.details`; v1.36 and before: an event for each message
@@ -22,7 +22,7 @@ from hallulab.scenarios.chats.values import list_in
 Kind = Literal["model", "agent", "evidence", "event", "other"]
 
 KNOWN = "OpenTelemetry GenAI, OpenInference, Traceloop and Vercel's AI SDK"
-"""Those who write what is read, for errors."""
+"""Tools whose spans are read, for errors."""
 
 _KINDS: Mapping[str, Mapping[str, Kind]] = {
     "gen_ai.operation.name": {
@@ -81,13 +81,13 @@ _PROMPT, _COMPLETION = "gen_ai.content.prompt", "gen_ai.content.completion"
 
 
 class SpanContent(NamedTuple):
-    """The content of a span's attributes and events."""
+    """Content of the attributes and events of a span."""
 
     kind: Kind
     given: Any
     """Its input."""
     gave: Any
-    """Its output; of evidence, the results."""
+    """Its output; of evidence, the passages found."""
     system: Any
     """Instructions to the model, where they stand apart."""
     texts: Mapping[str, str]

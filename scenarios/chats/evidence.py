@@ -112,7 +112,7 @@ def extract_evidence(value: Any, name: str) -> Iterator[FoundEvidence]:
 
 
 class _Around(NamedTuple):
-    """The surroundings of a value."""
+    """Surroundings of a value."""
 
     name: str
     """The document of pieces that name none."""

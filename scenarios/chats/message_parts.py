@@ -38,7 +38,7 @@ _GAVE = ("response", "result", "content", "output")
 
 @dataclass
 class MessageParts:
-    """The content of a message's parts."""
+    """Content of the parts of a message."""
 
     texts: list[str] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)

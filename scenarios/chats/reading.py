@@ -1,4 +1,4 @@
-"""The use of names in a file of chats: by known names, never by a guess.
+"""Find the fields of a file of chats: by the names in it, never by a guess.
 
 A name counts without case, `_`, `-` and spaces, so `sessionId`, `session_id` and `Session ID` are one. Two
 names that could be the same thing are refused, unless the user says which it is (`hallulab import --map`).
@@ -52,7 +52,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "model": ("model", "model_name", "model_id"),
     "topic": ("topic",),
 }  # fmt: skip
-"""Field → its names in files."""
+"""Field → the names under which files have it."""
 
 _NO_LETTER = re.compile(r"[\s_-]+")
 
@@ -85,7 +85,7 @@ _FLAT = {
     "user": ("input", "inputs"), "reply": ("output", "outputs"), "session": ("metadata",),
     "passages": ("output", "outputs", "input", "inputs"),
 }  # fmt: skip
-"""Field → objects that contain it, in names such as `inputs.question` (LangSmith)."""
+"""Field → objects that have it inside, in names such as `inputs.question` (LangSmith)."""
 
 
 def _fits(name: str, field: str) -> bool:
@@ -166,7 +166,7 @@ class Reading:
         self.mapping = dict(mapping or {})
         self.skip_bad = skip_bad
         self.taken: dict[str, dict[str, None]] = {}
-        """Field → the names that were used for it, in the order of their first use."""
+        """Field → the names that were taken for it, in the order in which they were met."""
         self.unread: dict[str, None] = {}
         self._notes: dict[str, int] = {}
         self.skipped: list[str] = []

@@ -1,4 +1,4 @@
-"""The data of a conversation beside its messages, in the files that `hallulab export` writes.
+"""Data of a conversation beside its messages, in the files that `hallulab export` writes.
 
 Formats of other tools have place for the messages only. The rest stands under a key of its own, `hallulab`,
 which these tools ignore, so that an import of the file makes the same conversation.
@@ -95,7 +95,7 @@ class BranchOrigin(Frozen):
 
 
 class TurnAbout(Frozen):
-    """The data of a turn beside its messages."""
+    """Data of a turn beside its messages."""
 
     query: str | None = None
     passages: Evidence = ()
@@ -112,7 +112,7 @@ class TurnAbout(Frozen):
 
 
 class ChatContext(Frozen):
-    """The data of a conversation beside its messages (`Conversation`)."""
+    """Data of a conversation beside its messages."""
 
     id: str | None = Field(default=None, min_length=1)
     scenario: str = SCENARIO

@@ -52,10 +52,10 @@ class PlacedRow(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    """The use of a row's names."""
+    """Meaning of the names of a row."""
 
     kind: tuple[str, ...]
-    """The kind of the row: `_EXCHANGE` or another."""
+    """Kind of the row: `_EXCHANGE` and its like."""
     names: Mapping[str, str]
     """Field → its name."""
 

@@ -1,7 +1,6 @@
 """Results of tau2-bench: `simulations` with the messages of an agent, a simulated user and tools.
 
-Results of the agent's tools are evidence. Results of the user's own tools, such as a look at a phone, are
-not.
+Outputs of the agent's tools are evidence, those of the user's own tools, such as a look at a phone, are not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Conversations of traces: each trace is a request of a user, and its spans are the work on it.
 
 The reply of a trace is what its root span gave, or where that says nothing, what an agent, or the last span
-of a model gave. Results of spans of retrievers and tools are the evidence of the reply. Traces of one session
+of a model gave. Outputs of retrievers and tools are the evidence of the reply. Traces of one session
 are turns of one conversation, in the order of time. Chat APIs get the whole dialogue with every request: what
 is known of it from the traces before is not taken again.
 """
@@ -56,7 +56,7 @@ class TraceSpan(Frozen):
     given: Any = None
     """Its input: a text, messages, or an object with either."""
     gave: Any = None
-    """Its output, in the same forms; of `evidence`: the results."""
+    """Its output, likewise; of `evidence`: the passages found."""
     system: Any = None
     """Instructions to the model, where they stand apart."""
     session: str | None = None
@@ -64,9 +64,9 @@ class TraceSpan(Frozen):
     model: str | None = None
     topic: str | None = None
     names: Mapping[str, str] = Field(default_factory=dict)
-    """Field → its name in the file."""
+    """Field → the name that has it in the file."""
     about: Any = None
-    """hallulab's own record of the conversation (`record`); None: none."""
+    """Record of hallulab about the conversation (`record`); None: none."""
     seen: tuple[str, ...] = ()
     """How its attributes' names begin, where none of them is known."""
 
@@ -85,7 +85,7 @@ class SpanRef(NamedTuple):
 
 @dataclass
 class _TraceNotes:
-    """Notes about traces, reported when all are read."""
+    """Counts of traces, reported when all are read."""
 
     readable: int = 0
     unreadable: list[str] = field(default_factory=list)

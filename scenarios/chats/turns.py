@@ -35,7 +35,7 @@ _SPEAKERS: Mapping[Role, str] = {
     "tool": "tool function observation ipython tool_message function_message tool_response tool_result",
 }
 ROLES: Mapping[str, Role] = {name: role for role, names in _SPEAKERS.items() for name in names.split()}
-"""Names of speakers in formats; case, `_`, `-` and spaces are ignored."""
+"""Names of speakers in formats; they count without case, `_`, `-` and spaces."""
 
 _FOLDED = {fold_name(name): role for name, role in ROLES.items()}
 _KNOWN = "`user`, `assistant`, `system` or `tool`"
@@ -58,7 +58,7 @@ class ChatMessageRecord:
     text: str
     """The message; empty: nothing but what stands below."""
     evidence: tuple[FoundEvidence, ...] = ()
-    """The assistant's evidence for it; of a tool, its result."""
+    """Passages given to the assistant; of a tool, its output."""
 
 
 @dataclass

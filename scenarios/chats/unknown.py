@@ -1,4 +1,4 @@
-"""Describe a file that is in no format of chats: one sentence with its content, and the remedy."""
+"""Describe a file in no format of chats: one sentence with what was seen, and the remedy."""
 
 from __future__ import annotations
 

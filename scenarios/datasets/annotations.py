@@ -23,9 +23,9 @@ CONVERSATIONS = "conversations.jsonl"
 PERSON = "person"
 """The annotator of a line that names none."""
 MODEL = "model:"
-"""Prefix of a model's name as annotator."""
+"""Prefix of the name of a model as annotator."""
 NAMED = f"{PERSON}:"
-"""Prefix of a person's name as annotator, if several label."""
+"""Prefix of the name of a person as annotator, where several label."""
 
 TurnPlace = tuple[str, int]
 """Identifier of a conversation, and index of a turn in it."""
@@ -131,9 +131,9 @@ class AnnotationLine(Annotation):
     time: AwareDatetime | None = None
     """When it was written; None: not known."""
     unknown: bool = False
-    """True if the annotator looked and could not decide; the turn then counts as not looked at."""
+    """True if the annotator looked and could not tell; then the turn counts as not looked at."""
     withdrawn: bool = False
-    """True if it withdraws the line before it of the same turn, annotator and guideline."""
+    """True if it takes back the line before it of the same turn, annotator and guideline."""
     adjudicates: tuple[str, ...] = ()
     """Annotators whose different labels of the turn it settles; none: it has the annotator's own labels."""
 
@@ -165,7 +165,7 @@ class AnnotatedTurns(NamedTuple):
     """Lines of the file."""
 
     turns: Sequence[AnnotatedTurn]
-    """Those about turns that count."""
+    """Annotations of turns that count."""
     left_out: int
     """How many others there are: of a failed try that was replaced, or of an older user or chatbot."""
 
@@ -257,7 +257,7 @@ def choose_guideline(lines: Iterable[AnnotationLine]) -> str | None:
 def choose_lines(lines: Iterable[AnnotationLine]) -> dict[TurnPlace, int]:
     """Choose the line that counts of each turn; return its place among the lines.
 
-    That is one under the guideline of most lines. Of several, the one that adjudicates counts; else a
+    It is one under the guideline of most lines. Of several, the one that adjudicates counts; else a
     person's; else the first.
     """
     lines = list(lines)

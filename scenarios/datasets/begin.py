@@ -38,7 +38,7 @@ OFFICIAL = {
 """Split → its files in the official release, one for each source."""
 
 _SPELLING = re.compile(r"[\W_]+")
-"""Characters that the release varies in the same knowledge, for different systems. Case varies, too."""
+"""Names that the release spells in several ways in the same knowledge, for different systems; so is case."""
 
 _LEFT_OUT = "Generic"
 _EMPTY = "empty reply"

@@ -160,7 +160,7 @@ def _write_beside(target: Path, data: bytes) -> Path:
 
 
 _NAME_BESIDE = re.compile(r"\.(?P<of>.+)\.(?P<process>[0-9]{1,9})\.part", re.DOTALL)
-"""Name of an unfinished file beside its place: the final name, and the number of the writing process."""
+"""Name of an unfinished file beside its place: its target, and the number of the process that writes it."""
 
 
 def _name_beside(target: Path) -> Path:
@@ -170,8 +170,8 @@ def _name_beside(target: Path) -> Path:
 def _remove_leftovers(target: Path) -> None:
     """Remove leftovers of killed processes beside `target`, perhaps links to elsewhere.
 
-    Numbers of processes are reused, soon if few run, so this one's may be among them. Leftovers that cannot
-    be removed, such as another user's, remain.
+    Numbers of processes come again, soon where few run, so this one's may be among them. Files that cannot be
+    removed, such as another user's, stay.
     """
     with suppress(OSError):
         for name in os.listdir(target.parent):

@@ -12,7 +12,7 @@ from hallulab.scenarios.files.opening import open_file
 
 _BATCH = 500
 _SIGNS = frozenset("=+-@\u2212")
-"""What a formula begins with; the last is the minus sign of print."""
+"""First signs of a formula; the last is the minus sign of print."""
 _BREAKS = ("\t", "\r", "\n")
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0")
 """Letters of Korean that show nothing."""

@@ -102,7 +102,7 @@ _log = logging.getLogger(__name__)
 
 
 class Folder(NamedTuple):
-    """The content of a folder of documents."""
+    """Content of a folder of documents."""
 
     files: Mapping[Path, Document]
     """The documents by their files, in the order of their paths."""

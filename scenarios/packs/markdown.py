@@ -1,4 +1,4 @@
-"""The text of a Markdown file: without comments, headings in one form, code unchanged."""
+"""Extract the text of a Markdown file: without comments, its headings in one form, its code as it is."""
 
 from __future__ import annotations
 

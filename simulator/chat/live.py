@@ -11,7 +11,7 @@ from typing import TypeVar
 from autogen_agentchat.messages import StructuredMessage
 
 from hallulab.agents.models.redaction import remove_keys
-from hallulab.agents.models.replicas import staying
+from hallulab.agents.models.replicas import sticky_session
 from hallulab.agents.models.watching import watching
 from hallulab.agents.served_model import identify_models
 from hallulab.agents.users.user import UserMove
@@ -100,7 +100,7 @@ def begin_chat(run: Run, chatbot: str, detectors: Sequence[str], folder: Path, a
     made_by = identify_makers(experiment, identify_models(run.models.pool), parts, branched=True)
     version = made_by.version(bot.name)
     saved = _describe(run, bot, judges, at)
-    with staying(), run.participants.keep_answers(), open_journal(folder, saved) as journal:
+    with sticky_session(), run.participants.keep_answers(), open_journal(folder, saved) as journal:
         persona = f"person-{journal.number}"
         identity = [compute_scenario_version(scenario), version, bot.name, experiment.seed, persona]
         model = get_model_name(experiment, "chatbot")

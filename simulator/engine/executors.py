@@ -16,7 +16,7 @@ from hallulab.agents.concurrency import require_running
 from hallulab.agents.machine.cache import building, replacing, silent
 from hallulab.agents.models.adaptive import AdaptiveLimits
 from hallulab.agents.models.model import ModelPool
-from hallulab.agents.models.replicas import staying
+from hallulab.agents.models.replicas import sticky_session
 from hallulab.chatbots.protocol import has_memory
 from hallulab.detectors.base.protocol import run_detector
 from hallulab.scenarios.files.opening import read_file
@@ -204,7 +204,7 @@ class LocalExecutor:
         if task.group not in self._groups:
             self._groups[task.group] = _Shared(self._participants.keep_answers(), task.of_group)
         try:
-            with staying():
+            with sticky_session():
                 conversation: Conversation | None = task.known
                 lacking: Sequence[VerdictKey] = task.lacking
                 if task.job is not None:

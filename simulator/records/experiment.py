@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from hallulab.agents.models.adaptive import AUTO, MOST
-from hallulab.agents.models.endpoints import BaseUrl, is_loopback, normal
+from hallulab.agents.models.endpoints import BaseUrl, is_loopback, normalize_url
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.models.replicas import Limits
 from hallulab.agents.models.wire_settings import Extra, Headers, Query, Thoughts
@@ -220,7 +220,7 @@ class Experiment(Frozen):
     @field_validator("base_urls")
     @classmethod
     def _addresses_differ(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
-        usual = [normal(url) for url in urls]
+        usual = [normalize_url(url) for url in urls]
         twice = [url for number, url in enumerate(urls) if usual[number] in usual[:number]]
         if twice:
             raise ValueError(f"{twice[0]} stands twice")

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from hallulab.agents.models.endpoints import Endpoint, is_loopback, normal
+from hallulab.agents.models.endpoints import Endpoint, is_loopback, normalize_url
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.models.wire_settings import VARIABLE, WireSettings, collect_settings
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
@@ -200,7 +200,7 @@ def _list_addresses(address: str, several: Sequence[str]) -> list[str]:
 
 def _normalize(address: str) -> str:
     try:
-        return normal(address)
+        return normalize_url(address)
     except httpx2.InvalidURL:
         return address
 

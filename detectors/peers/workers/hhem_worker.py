@@ -16,7 +16,7 @@ HHEM_PROMPT = (
     "<pad> Determine if the hypothesis is true given the premise?\n\n"
     "Premise: {premise}\n\nHypothesis: {hypothesis}"
 )
-"""The prompt of its training: the model understands no other."""
+"""Prompt on which the model was trained: it understands no other."""
 PREFIX = "t5."
 """Prefix of the names of the weights."""
 CONSISTENT = 1

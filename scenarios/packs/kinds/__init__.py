@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Extracted(NamedTuple):
-    """The content of a document."""
+    """Content of a document."""
 
     text: str
     """Its text, with Markdown's headings, lists and tables where the kind has such."""
@@ -31,7 +31,7 @@ class Kind(NamedTuple):
     """A kind of document."""
 
     name: str
-    """Its name for the user: `Word document`."""
+    """Name for the user: `Word document`."""
     module: str
     """The module of this package whose function `read` turns bytes into what they say."""
 

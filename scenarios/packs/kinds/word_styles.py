@@ -22,7 +22,7 @@ def is_on(element: Element | None) -> bool:
 
 
 class Style(NamedTuple):
-    """The settings of a paragraph's style."""
+    """Properties of a paragraph's style."""
 
     level: int
     """Of a heading, 1 to 9; 0: it is none."""
