@@ -51,7 +51,7 @@ class ReplyDraft:
     text: str = ""
     """What it has written for the user so far; empty: nothing."""
     is_reply: bool = False
-    """Whether this text becomes the reply. Else it may still be changed, or replaced."""
+    """True if this text becomes the reply. Else it may still be changed, or replaced."""
 
 
 class DraftFollower:

@@ -37,7 +37,7 @@ class LiveJournal:
 
     @property
     def is_written(self) -> bool:
-        """Whether something of the conversation is on disk."""
+        """True if something of the conversation is on disk."""
         return self._verdicts is not None
 
     @property

@@ -196,16 +196,16 @@ class DecisionReport(Frozen):
     detector: str
     """The detector that decides, the first of the experiment."""
     budget: str | None
-    """What the run may use; None: all personas."""
+    """The run's budget; None: all personas."""
     keep_all: bool
-    """Whether chatbots that are clearly worse go on talking."""
+    """True if clearly worse chatbots continue."""
     of: int
     ending: Ending | None
     """Why it ended: `decided`, `budget` (spent), `personas` (all have talked); None: it has not ended."""
     sentence: str
-    """What is decided, in one sentence."""
+    """The decision, in one sentence."""
     found: Decision
-    """What is decided, and what was known after each batch."""
+    """The decision, and the state after each batch."""
 
 
 class DecisionSection(Frozen):

@@ -55,7 +55,7 @@ class FilledField:
     text: str
     """Its text; of components, further ones as YAML."""
     is_on: bool
-    """Whether it is switched on; of other kinds False."""
+    """True if it is switched on; of other kinds False."""
 
 
 def fill_form(source: StartSource) -> list[FilledField]:

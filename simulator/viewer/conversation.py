@@ -97,7 +97,7 @@ class ShownTurn:
 
     @property
     def flagged(self) -> bool:
-        """Whether some detector flags it."""
+        """True if some detector flags it."""
         return any(lane.state == "flagged" for lane in self.lanes)
 
 

@@ -57,7 +57,7 @@ class HelpPiece:
 
     text: str
     is_code: bool
-    """Whether it is a name or a value."""
+    """True if it is a name or a value."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class FormField:
 
     @property
     def is_main(self) -> bool:
-        """Whether it stands on top."""
+        """True if it stands on top."""
         return self.name in MAIN
 
 

@@ -33,7 +33,7 @@ class Growth:
 
     @property
     def is_working(self) -> bool:
-        """Whether lines are being read in the background."""
+        """True if lines are being read in the background."""
         return self._thread is not None and self._thread.is_alive()
 
     def catch_up(self, at_once: bool = True) -> None:

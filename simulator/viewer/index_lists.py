@@ -1,6 +1,6 @@
 """Lists of conversations from an index, so that a page costs as much as what it shows.
 
-Each query finds its conversations in an index alone, and reads rows of those on the page. What it finds comes
+Each query finds its conversations in an index alone, and reads rows of those on the page. Its results come
 in one row of JSON: for every row that is fetched, Python would hand over to the thread that grows the index.
 """
 

@@ -41,7 +41,7 @@ class Key(AskedKey):
     severity: int | None = Field(None, ge=1, le=5)
     reason: str = Field("", max_length=10_000)
     adjudicate: bool = False
-    """Whether it settles what annotators differ in."""
+    """True if it settles what annotators differ in."""
     takes: str | None = None
     """Annotator whose labels are taken."""
 

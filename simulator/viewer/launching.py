@@ -64,7 +64,7 @@ class Launch:
         self.folder = folder
         self.experiment = experiment
         self.is_stopped = False
-        """Whether somebody stopped it."""
+        """True if somebody stopped it."""
         file, self._log = folder.path / FILE, folder.path / LOG
         try:
             for path in (file, self._log):

@@ -43,19 +43,19 @@ class RunStanding:
     wanted: int
     """Those of the turns that there are, by all detectors."""
     is_most: bool
-    """Whether fewer conversations may do, because the run ends when it is decided."""
+    """True if fewer conversations may do, because the run ends when it is decided."""
     line: str
     """The last line of the command, while it runs."""
     note: str
     """What there is to say, in a sentence or two; empty: nothing."""
     can_resume: bool
-    """Whether the page can go on with it."""
+    """True if the page can go on with it."""
     unnamed: tuple[Recipient, ...] = ()
     """Those that going on would ask and that the command line does not name: each has to be confirmed."""
 
     @property
     def is_watched(self) -> bool:
-        """Whether it changes by itself."""
+        """True if it changes by itself."""
         return self.state in ("running", "stopping", "elsewhere")
 
     @property
