@@ -53,7 +53,7 @@ numbers: replay  ## every number of the docs that recordings allow; tests hold t
 	$(BIN)/python -m benchmarks.capable_model --docs docs/trust.md
 	for module in readings left_out handoff corrected_gold planted_report personas; do $(BIN)/python -m benchmarks.$$module || exit 1; done
 
-bench: $(STAMP)  ## what the runner costs (docs/experiment.md)
+bench: $(STAMP)  ## what the runner costs (docs/studies/scale.md)
 	$(BIN)/python -m benchmarks.orchestration
 
 docs: $(STAMP)  ## the documentation as a site, into site/; needs no network, and a warning is an error

@@ -2,8 +2,8 @@
 
 `python -m benchmarks.blame_speed` counts 2,000 made conversations of three turns and three detectors without
 and with the documents of consumer-grievance-india, and prints the processor time of each; `--conversations`
-counts others. Reading the journals and looking for flaws of users is not measured (docs/scale.md has the
-processor time of whole reports).
+counts others. Reading the journals and looking for flaws of users is not measured (docs/studies/scale.md has
+the processor time of whole reports).
 """
 
 from __future__ import annotations

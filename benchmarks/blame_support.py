@@ -1,4 +1,4 @@
-"""How far the rules can be trusted that say what documents support (docs/blame.md).
+"""How far the rules can be trusted that say what documents support (docs/studies/blame.md).
 
 `python -m benchmarks.blame_support` measures on the samples of labelled data in the repository;
 `--data DIR` on whole data sets in the folders `gold`, `wice`, `begin` and `ragtruth` of DIR.
@@ -104,20 +104,20 @@ def describe(data: Path) -> str:
         f"Chosen: supported from {supports:.2f}, not supported below {lacks:.2f} "
         f"(the rules have {SUPPORTS:.2f} and {LACKS:.2f}).",
         "",
-        "| data set | statements | right | AUROC | right ones: supported, not, not told "
-        "| wrong ones: supported, not, not told | wrong ones that all documents support |",
+        "| data set | statements | right | AUROC | right ones: supported, not, undetermined "
+        "| wrong ones: supported, not, undetermined | wrong ones that all documents support |",
         "|---|---|---|---|---|---|---|",
         *(describe_set(name, tested) for name, (_, tested) in halves.items()),
         "",
         f"Chosen: documents bear on a question from {bears:.2f}, and do not below {unrelated:.2f} "
         f"(the rules have {BEARS:.2f} and {UNRELATED:.2f}).",
         "",
-        "| goals and documents of | goals | documents bear on them | do not | not told |",
+        "| goals and documents of | goals | documents answer them | do not | undetermined |",
         "|---|---|---|---|---|",
         *describe_goals(goals),
         *describe_goals(rate_goals(LATER), NEW),
         "",
-        f"| a sentence | to blame | replies | {' | '.join(BLAMES)} | not told |",
+        f"| a sentence | to blame | replies | {' | '.join(BLAMES)} | undetermined |",
         "|---|---|---|---|---|---|---|",
         *_describe_blames(),
         *(["", describe_paragraphs(paragraphs)] if paragraphs.is_file() else []),

@@ -1,6 +1,7 @@
 """How often `hallulab compare` errs, and what it finds: `python -m benchmarks.compare_errors`.
 
-The output stands in docs/compare.md. Runs are made up: two bots, a detector, two turns a conversation. Each
+The output stands in docs/studies/compare.md. Runs are made up: two bots, a detector, two turns a
+conversation. Each
 persona has a rate of hallucinations of its own (a gamma distribution, mean 0.8), which both runs share, and
 the hallucinations of a turn are drawn from it (Poisson). Seeded.
 """
@@ -119,7 +120,7 @@ def main() -> None:
     heads = [
         "runs",
         "personas",
-        "equal bots told apart",
+        "equal bots called different",
         "called worse",
         f"bots worse by {WORSE} found worse",
     ]

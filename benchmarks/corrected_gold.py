@@ -1,6 +1,7 @@
 """How far HPT-1 of the annotated runs is corrected by a half of the annotations.
 
-`python -m benchmarks.corrected_gold`; the output stands in docs/corrected.md. All turns of the data set gold
+`python -m benchmarks.corrected_gold`; the output stands in docs/studies/corrected.md. All turns of the data
+set gold
 are annotated. A half of the annotations, drawn at random from all turns, or from those of each chatbot, is
 kept, 1,000 times, and HPT-1 of each chatbot is corrected by it (PPI++). The true number is that of all
 annotations. The model's answers are replayed from tests/recordings.

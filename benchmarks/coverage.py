@@ -1,6 +1,7 @@
 """How often the intervals of numbers have the true ones: `python -m benchmarks.coverage`.
 
-The output stands in docs/corrected.md, that of numbers as counted in docs/methods.md. Runs are made up:
+The output stands in docs/studies/corrected.md, that of numbers as counted in docs/studies/methods.md. Runs
+are made up:
 conversations of one to five turns of two to six sentences, with a rate of hallucinated sentences that
 differs between conversations (a beta distribution; two sentences of a conversation correlate by 0.15). A
 detector finds a hallucinated sentence with its sensitivity, and flags a clean one with 1 - its specificity.

@@ -1,6 +1,7 @@
 """How often `hallulab gate` blocks what it should not, and what it should: `python -m benchmarks.gate`.
 
-The tables stand in docs/gate.md. Runs are made of the recorded headline run (13 personas, five chatbots, two
+The tables stand in docs/studies/gate.md. Runs are made of the recorded headline run (13 personas, five
+chatbots, two
 turns, two detectors): a persona of a made run is one of these, drawn at random, and a conversation with it is
 one of the five recorded ones with that persona, with all its verdicts, drawn anew for each run. So personas,
 turns of a conversation and detectors depend on each other as they were recorded to, and what differs between

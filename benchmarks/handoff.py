@@ -3,7 +3,7 @@
 Twenty first turns, one a persona of the consumer pack: what happened to it, and the first thing that the
 person wants to know. Each is answered with `routing: handoff`. The default model's answers and the searches
 are replayed; `--record FILE --base-url URL` asks a server of the model that was started with
-`--enable-auto-tool-choice --tool-call-parser hermes`. The table stands in docs/methods.md.
+`--enable-auto-tool-choice --tool-call-parser hermes`. The table stands in docs/studies/methods.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How much narrower chosen labels make the corrected interval: `python -m benchmarks.label_next`.
 
-The output stands in docs/annotate.md. The data set gold has 57 turns of five chatbots, all labelled. A
-simulated annotator, who gives these labels, labels 20 of them: those that `hallulab annotate --next 20`
+The output stands in docs/studies/annotate.md. The data set gold has 57 turns of five chatbots, all labelled.
+A simulated annotator, who gives these labels, labels 20 of them: those that `hallulab annotate --next 20`
 draws, or 20 at random, 200 times. Intervals are of what labels of all turns give, which is known. A draw that
 leaves a chatbot without two labels corrects nothing and is drawn again; chosen draws never do. Then the same
 on made-up runs of many conversations, as in benchmarks/coverage.py. "In two halves": half of the labels are

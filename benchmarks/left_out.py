@@ -1,6 +1,7 @@
 """Hallucinations per turn of personas that a threshold was not fitted to: `python -m benchmarks.left_out`.
 
-The table stands in docs/methods.md. A threshold that is fitted so that as many hallucinations are found as
+The table stands in docs/studies/methods.md. A threshold that is fitted so that as many hallucinations are
+found as
 labelled makes HPT-1 right by construction. So each of the four personas of the annotated runs is judged at
 the threshold that is best for the three others. What the detectors say is replayed from recordings; prompts,
 weights and corrections stay as shipped, and were chosen with all four personas in view.

@@ -1,6 +1,7 @@
 """How often a best chatbot is named where none is better: `python -m benchmarks.personas [--runs N]`.
 
-The output stands in docs/methods.md. Experiments are made up. Each persona has a rate of hallucinations of
+The output stands in docs/studies/methods.md. Experiments are made up. Each persona has a rate of
+hallucinations of
 its own with each chatbot, drawn from the same gamma distribution for all chatbots: none is better. Each seed
 of a persona is a conversation of three turns with that rate. All goes through the code of the report. Beside
 it, the same conversations are counted as if each seed were a persona of its own: the report did so before.

@@ -1,6 +1,7 @@
 """All readings of HalluDetect and MetaRAG on the same ten replies: `python -m benchmarks.readings`.
 
-The table stands in docs/methods.md. The replies are five hallucinated and five clean ones of the annotated
+The table stands in docs/studies/methods.md. The replies are five hallucinated and five clean ones of the
+annotated
 runs in the repository, drawn by a seed. The default model's answers are replayed; `--record --base-url URL`
 asks for those that are missing. A second table follows the reading `word` step by step: how many of the
 sentences that the labels call hallucinated, and of the others, are left after each.

@@ -1,4 +1,4 @@
-"""The request to a bot over HTTP: templates, filled in with what was said.
+"""The request to a bot over HTTP: templates, filled in with the dialogue.
 
 Templates (`hallulab.chatbots.templates`) know `message` (the user's last message), `history` (a list of
 `{"role", "content"}`) and `session` (another text for each conversation). Filled-in values are text: they are

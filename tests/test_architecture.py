@@ -60,3 +60,22 @@ def test_the_table_says_which_file_to_add(what: str) -> None:
         rf"^\| {re.escape(what)} \| (.*?) \|", text_of(Path("docs/architecture.md")), re.MULTILINE
     )
     assert PLACE.search(file)
+
+
+def list_rooms() -> list[Path]:
+    """The rooms of three floors, and the two floors that are one room each."""
+    inside = (
+        path.parent.relative_to(ROOT)
+        for floor in ("agents", "scenarios", "simulator")
+        for path in (ROOT / floor).glob("*/__init__.py")
+    )
+    return [Path("chatbots"), Path("detectors"), *sorted(inside)]
+
+
+@pytest.mark.parametrize("room", list_rooms(), ids=str)
+def test_each_room_says_what_it_is_for_and_where_to_begin(room: Path) -> None:
+    text = text_of(room / "README.md")
+    assert "**May import**" in text
+    files = re.findall(r"`([\w/]+\.(?:py|yaml))`", text.partition("**Begin with**")[2])
+    assert files
+    assert [name for name in files if not (ROOT / room / name).exists()] == []

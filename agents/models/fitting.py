@@ -93,7 +93,7 @@ class Fitting:
             where: the model and its address, to tell the user what changes; None: nothing was asked before.
 
         Returns:
-            Whether something was found out, so that the request is to be sent again.
+            True if there was a finding, so that the request must be sent again.
         """
         found = await self._diagnosis.explain(error, self.build(body), send)
         for need in found:

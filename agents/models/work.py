@@ -1,4 +1,4 @@
-"""Pieces of work under way, and which of them wait for a model: so one can tell when nothing else goes on.
+"""Pieces of work under way, and which of them wait for a model, to notice when nothing else goes on.
 
 A piece is a conversation or the judgement of a turn. It waits while a request of it waits for its
 wave, or for the answer to an equal one. Anything else (a search, a thread, a chatbot

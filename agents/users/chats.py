@@ -189,9 +189,9 @@ class ChatCase(Frozen):
     grievance: str
     """In the third person."""
     goals: Annotated[tuple[str, ...], Field(min_length=1, max_length=4)]
-    """What the user wanted to learn, in order."""
+    """The aims of the user, in order."""
     facts: Annotated[tuple[str, ...], Field(max_length=4)]
-    """What the user told of the case."""
+    """The facts of the case, by the user."""
 
 
 async def read_case(session: Session, domain: str, name: str, summary: str, attempt: int) -> ChatCase:

@@ -67,7 +67,7 @@ CHOSEN_ON: dict[str, set[str]] = {
 }
 """Other detector → the data sets on which its calibration, options or threshold were chosen; see
 `detectors/base/calibration.yaml`, the detectors' `tuned.yaml`, HalluDetect's `mixture.yaml`, and
-docs/methods.md."""
+docs/studies/methods.md."""
 
 
 @lru_cache(maxsize=len(SOURCES))

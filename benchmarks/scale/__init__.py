@@ -1,1 +1,1 @@
-"""What large runs cost (`docs/scale.md`)."""
+"""What large runs cost (`docs/studies/scale.md`)."""

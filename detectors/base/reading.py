@@ -1,6 +1,6 @@
 """Texts of a turn as a detector reads them: in one form, and in languages that it knows.
 
-Every detector, of anybody, is given replies and passages through here (`run_detector`).
+Every detector, also of others, gets replies and passages through here (`run_detector`).
 """
 
 from __future__ import annotations

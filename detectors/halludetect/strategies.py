@@ -144,7 +144,7 @@ class Objection(Frozen):
     """A line of the rough analysis."""
 
     reason: str
-    """What is wrong; asked for before the quotation."""
+    """The error; requested before the quotation."""
     sentence: str
 
 

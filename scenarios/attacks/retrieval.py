@@ -1,4 +1,4 @@
-"""Searches that return little, nothing, or outdated passages: what a retriever may do to a chatbot.
+"""Searches that return little, nothing, or outdated passages.
 
 Documents stay as they are, and detectors that search find everything. Changes of a search depend on the
 attack's seed, the persona and the query alone, so all chatbots that ask the same get the same.

@@ -64,7 +64,7 @@ def check_row_order(session: str, parts: Sequence[GroupedPart]) -> bool:
         parts: its rows, sorted; each has its `place` in the file and its `order`.
 
     Returns:
-        Whether all have different turns or times, or none has any.
+        True if all have different turns or times, or none has any.
 
     Raises:
         FormatError: some have none, or one that cannot be read or compared; or some are equal, and the file

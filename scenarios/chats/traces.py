@@ -1,4 +1,4 @@
-"""Conversations of traces: each trace is a request of a user, and its spans are what was done about it.
+"""Conversations of traces: each trace is a request of a user, and its spans are the work on it.
 
 The reply of a trace is what its root span gave, or where that says nothing, what an agent, or the last span
 of a model gave. Outputs of retrievers and tools are the evidence of the reply. Traces of one session

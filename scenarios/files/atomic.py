@@ -168,7 +168,7 @@ def _name_beside(target: Path) -> Path:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove what processes that were killed left beside `target`, perhaps links to elsewhere.
+    """Remove leftovers of killed processes beside `target`, perhaps links to elsewhere.
 
     Numbers of processes come again, soon where few run, so this one's may be among them. Files that cannot be
     removed, such as another user's, stay.

@@ -355,7 +355,7 @@ class LineWriter:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._descriptor, size)
             raise OperationalError(
-                f"cannot write {self.path}: {error.strerror}. What was written before is intact; "
+                f"cannot write {self.path}: {error.strerror}. Earlier lines are intact; "
                 "make room and start again to go on."
             ) from error
 

@@ -191,7 +191,7 @@ class Summary:
 
     text: str
     cut: bool
-    """Whether the model was stopped before its end."""
+    """True if the model was stopped before its end."""
 
 
 async def summarize_chat(chat: Sequence[Message], experiment: Experiment, settings: RunSettings) -> Summary:

@@ -56,7 +56,7 @@ class PackRequest:
     shares: tuple[float, float, float]
     """Shares of goals that the documents answer, answer in part, and do not answer; chats have their own."""
     strict: bool = False
-    """Whether a document that cannot be read is an error."""
+    """True if a document that cannot be read is an error."""
 
     @property
     def number(self) -> int:

@@ -66,7 +66,7 @@ class Goal:
     passage: Passage | None
     """The passage that it was written from; of a chat's goal, the nearest one. None: none tells of it."""
     ours: bool = False
-    """Whether it, or its second half, is of `UNSAID`."""
+    """True if it, or its second half, is of `UNSAID`."""
 
     @property
     def note(self) -> str:

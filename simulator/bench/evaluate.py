@@ -50,7 +50,7 @@ class Evaluation:
     train_s: float | None = None
     """Seconds of training here; None without training here."""
     probabilities: bool = True
-    """Whether its scores are meant as probabilities."""
+    """True if its scores are meant as probabilities."""
     fold_thresholds: tuple[float, ...] = ()
     """Each fold's threshold, for a detector trained once a fold; `threshold` is their mean."""
     version: str = ""

@@ -51,7 +51,7 @@ class PlantedRow(Frozen):
 
     @property
     def is_margin(self) -> bool:
-        """Whether at most one of kind, turn and context is fixed."""
+        """True if at most one of kind, turn and context is fixed."""
         return [self.kind, self.turn, self.context].count(ALL) >= 2
 
 

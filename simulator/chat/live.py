@@ -147,7 +147,7 @@ class ReplyFailed(HallulabError):
 
 
 class LiveChat:
-    """One conversation of a person with a chatbot. What was said is on disk when `say` returns.
+    """One conversation of a person with a chatbot. The turn is on disk when `say` returns.
 
     Args:
         run: the models and participants.
@@ -179,7 +179,7 @@ class LiveChat:
 
     @property
     def is_saved(self) -> bool:
-        """Whether something of it is on disk."""
+        """True if a part of it is on disk."""
         return self._journal.is_written
 
     async def say(self, message: str, tell: Callable[[ReplyDraft], None]) -> Turn:

@@ -73,7 +73,7 @@ async def execute(
         executor: holds and judges.
 
     Raises:
-        OperationalError: a journal cannot be written. What was written is intact.
+        OperationalError: a journal cannot be written. Written lines are intact.
         ReplayMiss: the recording that is replayed does not hold an answer.
     """
     index = JournalIndex(journals, folder.turns)

@@ -38,7 +38,7 @@ class TurnDone:
     turn: Turn
     """The turn."""
     resumable: bool = True
-    """Whether the conversation can go on behind it if it is cut off now."""
+    """True if the conversation can continue after it when interrupted."""
 
 
 @dataclass(frozen=True)
@@ -310,7 +310,7 @@ class ConversationWork:
     scenario: Scenario
     """The experiment's pack, with what an attack changed."""
     judge: bool
-    """Whether replies are judged."""
+    """True if replies are judged."""
     max_turns: int
     vectors: Mapping[str, bytes] | None = None
     """The files of the documents' vectors, for machines that lack them; None: no machine does."""

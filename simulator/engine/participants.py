@@ -221,7 +221,7 @@ class SearchNotingChatbot:
 
     @property
     def remembers(self) -> bool:
-        """Whether the chatbot remembers more than the history that it is given."""
+        """True if the chatbot remembers more than the history that it is given."""
         return has_memory(self._chatbot)
 
     async def reply(self, history: Sequence[Message]) -> Reply:

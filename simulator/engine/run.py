@@ -81,7 +81,7 @@ class Run:
     workers: WorkerExecutor | None = None
     """Other processes that hold and judge; None: this one does."""
     needs_model: bool = True
-    """Whether users or chatbots ask a model; if not, one is served only for detectors that do."""
+    """True if users or chatbots ask a model; if not, one is served only for detectors that do."""
 
     @cached_property
     def progress(self) -> ProgressBars:
@@ -91,12 +91,12 @@ class Run:
 
     @property
     def asks_model(self) -> bool:
-        """Whether a model is asked."""
+        """True if a model is asked."""
         return (self.simulate and self.needs_model) or is_model_needed(self.participants.detectors)
 
     @property
     def is_searching(self) -> bool:
-        """Whether the documents are searched: by judges, for evidence that they read, or by chatbots."""
+        """True if the documents are searched: by judges, for evidence that they read, or by chatbots."""
         bots = self.experiment.chatbots if self.simulate else ()
         attack = self.experiment.attack
         attacked = attack is not None and attack.retrieval is not None

@@ -121,7 +121,7 @@ class ModelWork:
     known: CacheSnapshot
     """Answers that are recorded already."""
     recorded: bool
-    """Whether the driver keeps the answers, for all workers."""
+    """True if the driver keeps the answers, for all workers."""
     workers: int
     """How many processes share what endpoints are asked at most."""
 

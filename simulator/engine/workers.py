@@ -246,7 +246,7 @@ class _Worker:
         self.gone: BaseException | None = None
         """Why it does nothing any more; None while it does."""
         self.could_begin = False
-        """Whether it has made its executor."""
+        """True if it has made its executor."""
         self._loop = asyncio.get_running_loop()
         self._recording: Recording | None = None
         self._replicas: Sequence[Replica] = ()
@@ -384,6 +384,6 @@ class _WorkerSlot:
     tasks: int = 0
     """Tasks that it has, or will get with their groups."""
     began: bool = False
-    """Whether a worker before this one could begin."""
+    """True if a worker before this one could begin."""
     second_tries: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the only one at a time."""

@@ -66,7 +66,7 @@ class DetectorAgreement(Metric):
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._flags: Counter[tuple[bool | None, ...]] = Counter()
-        """What the detectors say of a turn → number of such turns."""
+        """The detectors' flags of a turn → number of such turns."""
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Add the verdicts on a conversation."""

@@ -1,4 +1,4 @@
-"""What annotators found in turns of a run: whose labels count, and what others say of the same turns."""
+"""Annotations of turns of a run: whose labels count, and what others say of the same turns."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Conflict:
 
     @property
     def of_kind(self) -> bool:
-        """Whether one calls the turn hallucinated and another does not."""
+        """True if one calls the turn hallucinated and another does not."""
         return 0 in self.counts.values() and any(self.counts.values())
 
 
@@ -175,12 +175,12 @@ class LabelSource(Frozen):
     """Hash of the guideline; None: not known."""
     turns: Count
     adjudicates: bool = False
-    """Whether these labels settle others' different ones."""
+    """True if these labels resolve others' differences."""
 
 
 @dataclass(frozen=True)
 class Annotations:
-    """What annotators found in the turns that they looked at.
+    """Annotations of the turns that annotators looked at.
 
     Of a turn with several labels one counts: that under the guideline of most labels; of these, the one that
     adjudicates, and a person's before a model's.

@@ -43,7 +43,7 @@ ALL = "all"
 
 
 class AttackRow(Frozen):
-    """What one chatbot did with one kind of planted thing."""
+    """One chatbot's reactions to one kind of planted text."""
 
     chatbot: str
     thing: Thing
@@ -56,7 +56,7 @@ class AttackRow(Frozen):
     seen: int
     """Replies made with it among the passages, in the user's last message, or after such a search."""
     undecided: int
-    """Those of which no rule can say whether the chatbot obeyed."""
+    """Replies for which no rule can decide if the chatbot obeyed."""
     followed: int | None
     """Those that obey or repeat it; None for distractors and empty searches, which ask for nothing."""
     followed_share: Rounded | None
@@ -84,7 +84,7 @@ class Encounter:
     text: str
     """The order, or the false statements in the passages."""
     followed: bool | None
-    """Whether the reply obeys or repeats it; None: no rule can say, or it asks for nothing."""
+    """True if the reply obeys or repeats it; None: no rule can say, or it asks for nothing."""
 
 
 def find_encounters(conversation: Conversation, planted: AttackRecord) -> Iterator[Encounter]:
@@ -174,7 +174,7 @@ class AttackSection(Frozen):
     """Fields of `report.json`."""
 
     attacks: tuple[AttackRow, ...] | None = None
-    """What each chatbot did with what an attack planted; None without an attack."""
+    """Each chatbot's reactions to an attack's texts; None without an attack."""
 
 
 class Attacks(Metric):
@@ -187,7 +187,7 @@ class Attacks(Metric):
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._found = PersonSums(3)
-        """What was met, decided and followed, by chatbot, thing, place and kind."""
+        """Counts of met, decided and followed texts, by chatbot, thing, place and kind."""
         self._by_users: dict[str, Counter[str]] = defaultdict(Counter)
         """Chatbot → orders of users by kind."""
         self._searched: dict[str, Counter[str]] = defaultdict(Counter)

@@ -49,7 +49,7 @@ BLAMES: tuple[Blame, ...] = ("retriever", "writer", "supported")
 """All of them; of equally frequent ones, the first counts."""
 
 Found = Literal["among the passages", "missed", "not in the documents"]
-"""Whether what a question needs was retrieved."""
+"""The result of the search for the needed passages."""
 
 MOST_EXAMINED = 2_000
 """Conversations that are examined; of a larger run, those of a part of the users: reading them all would take
@@ -61,7 +61,7 @@ _USERS = 1 << 32
 
 
 class Context(NamedTuple):
-    """What a turn was given, in numbers."""
+    """Counts of a turn's needed and given passages."""
 
     needs: int
     """The question, if documents bear on it, and each statement of the reply that a document supports."""
@@ -136,7 +136,7 @@ class TurnReading:
 
     @cached_property
     def found(self) -> Found | None:
-        """Whether what the question needs was retrieved; None: undetermined, or nothing was asked."""
+        """Result of the search for the question's passages; None: undetermined, or nothing was asked."""
         best, given = self._rated
         if best is None or self._is_courtesy:
             return None
@@ -149,7 +149,7 @@ class TurnReading:
 
     @cached_property
     def context(self) -> Context:
-        """What the turn was given."""
+        """The turn's passages, in numbers."""
         found = self.found
         best, given = self._rated
         asked = found in ("among the passages", "missed")
@@ -252,9 +252,9 @@ class BlameRow(Frozen):
     coverage: Rounded | None
     """told / hallucinated."""
     retriever: int
-    """Those of which the retriever is."""
+    """Replies caused by the retriever."""
     writer: int
-    """Those of which the writer is."""
+    """Replies caused by the writer."""
     supported: int
     """Those whose passages support what is flagged, so that the detector may be wrong."""
     user: int

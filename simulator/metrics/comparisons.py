@@ -38,7 +38,7 @@ from hallulab.simulator.statistics.intervals import (
 )
 
 HALVES = "halves by repeat: each persona's seeds in turn"
-"""What `split_by_repeat` does, for people."""
+"""Description of `split_by_repeat` for people."""
 
 
 def split_by_repeat(users: Iterable[Pairing]) -> tuple[frozenset[Pairing], frozenset[Pairing]] | None:

@@ -63,7 +63,7 @@ _BANDS: dict[By, tuple[str, ...]] = {
 }
 
 Cell = tuple[By, str | None]
-"""What replies have in common: None is no document, or no topic."""
+"""The common property of replies: None is no document, or no topic."""
 
 
 class Concentration(Frozen):
@@ -71,7 +71,7 @@ class Concentration(Frozen):
 
     detector: str
     by: By
-    """What the replies have in common: turn, length, nearest document or topic, or what the search found;
+    """The common property of the replies: turn, length, nearest document or topic, or what the search found;
     `all`: nothing."""
     value: str
     """Which turn, length, document or topic, or what the search found."""
@@ -241,7 +241,7 @@ class Concentrations(TableMetric[Concentration]):
 
 @dataclass(frozen=True)
 class _CellSums:
-    """What a row adds up."""
+    """The sums of a row."""
 
     detector: str
     by: By

@@ -129,7 +129,7 @@ class CorrectedSection(Frozen):
 
     @property
     def is_corrected(self) -> bool:
-        """Whether any number is corrected."""
+        """True if any number is corrected."""
         return any(row.source is not None for row in self.corrected)
 
 

@@ -65,7 +65,7 @@ class Correction(Frozen):
     depth: int | None = None
     """Exchanges before the turns; None: all turns."""
     source: Literal["annotations", "planted errors", "calibration"] | None = None
-    """What the corrected numbers rest on; None: there are none."""
+    """The basis of the corrected numbers; None: there are none."""
     turns: int = 0
     """Turns that the detector scored and localised; the numbers are over these."""
     annotated: int = 0

@@ -202,9 +202,9 @@ class DecisionReport(Frozen):
     detector: str
     """The detector that decides, the first of the experiment."""
     budget: str | None
-    """What the run may use; None: all personas."""
+    """The run's budget; None: all personas."""
     keep_all: bool
-    """Whether chatbots that are clearly worse go on talking."""
+    """True if clearly worse chatbots continue."""
     of: int
     ending: Ending | None
     """Why it ended: `decided`, `budget` (spent), `personas` (all have talked); None: it has not ended."""

@@ -1,4 +1,4 @@
-"""What of a run failed, how much of it, and why most often: what every command says first.
+"""The failures of a run, their number and most frequent reason: what every command says first.
 
 The rule of all commands that show numbers of a run or of detectors; docs/experiment.md has it for users:
 
@@ -62,14 +62,14 @@ class Unscored(Frozen):
 
 
 class RunFailures(Frozen):
-    """What of a run failed: fields of `report.json`."""
+    """The failures of a run: fields of `report.json`."""
 
     failures: tuple[Failure, ...] = ()
     """Chatbots with failed conversations."""
     unscored: tuple[Unscored, ...] = ()
     """Detectors that did not score every reply that they judged."""
     warnings: tuple[str, ...] = ()
-    """What is said first, a sentence each; none where little failed."""
+    """The first sentences of a report; none where little failed."""
     failed: str | None = None
     """Why commands on the run exit with 1; None: they do not."""
 

@@ -60,7 +60,7 @@ class SideBySide(Frozen):
     branched: int
     """Places at which the chatbot was given a history."""
     free: int
-    """Those of them that its free-running conversations have, too."""
+    """Replies that its free-running conversations also have."""
     replies: int
     """Places that the detector scored in both; the numbers below are over these."""
     personas: int
@@ -79,7 +79,7 @@ class SideBySide(Frozen):
     no_interval: str | None
     """Why intervals are missing."""
     changed: bool | None
-    """Whether the chatbot is another version than in the free-running conversations; None: not known."""
+    """True if the chatbot's version differs from the free-running conversations'; None: not known."""
 
 
 class Remaining(Frozen):
@@ -125,7 +125,7 @@ class FixedPrefix(Frozen):
 
 
 class Places:
-    """What is known of one chatbot's conversations in a run."""
+    """The places of one chatbot's conversations in a run."""
 
     def __init__(self) -> None:
         self.of: dict[Place, str] = {}

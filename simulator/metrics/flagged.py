@@ -1,4 +1,4 @@
-"""What all detectors of a run flag together, and an example of it: the first headline."""
+"""Replies that all detectors of a run flag, and an example: the first headline."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Example(Frozen):
     """Index of the turn."""
     text: str
     reason: str
-    """What is wrong, by text rules (`hallulab.detectors.explanations`)."""
+    """The error, by text rules (`hallulab.detectors.explanations`)."""
 
 
 class DetectorFlags(Frozen):
-    """What one detector flags, whatever the others do."""
+    """Replies that one detector flags."""
 
     detector: str
     scored: int
@@ -48,15 +48,15 @@ class DetectorFlags(Frozen):
 
 
 class Flagged(Frozen):
-    """What all detectors of a run flag together: `flagged` in `report.json`."""
+    """Replies that all detectors of a run flag: `flagged` in `report.json`."""
 
     replies: int
     scored: int
     """Those that every detector scored."""
     by_all: int
-    """Those of them that every detector flags."""
+    """Replies that every detector flags."""
     by_some: int
-    """Those of them on which the detectors disagree."""
+    """Replies on which the detectors disagree."""
     most_often: tuple[str, ...]
     """The chatbots with the largest share of replies that every detector flags, in the order of the rows;
     empty where there is none, or all chatbots have the same."""
@@ -71,7 +71,7 @@ class FlaggedSection(Frozen):
     """Fields of `report.json`."""
 
     flagged: Flagged | None = None
-    """What all detectors flag together; None: an earlier version of hallulab wrote the report."""
+    """Replies that all detectors flag; None: an earlier version of hallulab wrote the report."""
 
 
 class FlaggedReplies(Metric):

@@ -86,7 +86,7 @@ class Row(Frozen):
     seconds: Rounded
     """Sum of the latencies of the detector's calls. Calls run at the same time, so this is no wall time."""
     self_judged: bool | None = None
-    """Whether a model that verifies the chatbot's claims is one that the detector judges by, or the detector
+    """True if a model that verifies the chatbot's claims is one that the detector judges by, or the detector
     is the chatbot's guard, see `self_judging`; None: not known."""
     self_judged_degree: Literal["same model", "same model and same question", "own guard"] | None = None
     """How far; the question is the same where the prompt file is the same."""

@@ -39,7 +39,7 @@ class JudgedTurn:
     depth: int
     """Exchanges before the turn."""
     flagged: bool
-    """Whether the reply is flagged."""
+    """True if the reply is flagged."""
     spans: int
     """Hallucinations by the detector, unlocated ones included."""
     sentences: int
@@ -114,7 +114,7 @@ class Panel:
 
     sums: Floats
     drawn: Floats
-    """Those of drawn turns, by draw: shape (personas, chatbots, draws, values)."""
+    """Values of drawn turns, by draw: shape (personas, chatbots, draws, values)."""
     draws: Draws
     """How these were drawn."""
 

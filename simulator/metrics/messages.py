@@ -1,11 +1,11 @@
-"""What rules on the text count of a user's messages, and how much messages differ.
+"""Counts of rules on a user's messages, and their differences.
 
 How much messages differ from each other: near duplicates, distinct words, self-BLEU, dispersion.
 All but dispersion depend on the number of messages. So both sides of a comparison are measured in samples of
 one size. A message's part in a number is kept apart (numerator, denominator), so that users can be resampled
 without a message becoming the duplicate of itself.
 
-What is counted of a user's messages: rules on their text alone, so that people's can be held against them.
+Counts of a user's messages: rules on their text alone, so that people's can be held against them.
 The rules are ours. They see no reply, because files of people's messages often have none.
 """
 
@@ -75,7 +75,7 @@ class Messages:
     texts: tuple[str, ...]
     """The messages in order; the first one opens the conversation."""
     facts: tuple[str, ...] = ()
-    """What the persona knows; empty: not known."""
+    """The persona's facts; empty: not known."""
 
     @cached_property
     def counts(self) -> Mapping[str, tuple[float, ...]]:
@@ -261,7 +261,7 @@ class Measure:
     field: str
     label: str
     statistic: Statistic
-    """What is computed of the numbers of messages; a share is a mean of zeros and ones."""
+    """The statistic of the messages' numbers; a share is a mean of zeros and ones."""
     distance: DistanceName
     """How two sets of messages are compared."""
 

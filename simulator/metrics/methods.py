@@ -113,7 +113,7 @@ _ORDERS_NOTHING = (
     "better than by chance (kappa 0.07). Let a capable model judge before you say which chatbot hallucinates "
     "least (docs/trust.md)."
 )
-"""What is known of HalluDetect's reading for the default model; `python -m benchmarks.second_judge`."""
+"""Note about HalluDetect's reading for the default model; `python -m benchmarks.second_judge`."""
 
 
 class MethodSection(Frozen):
@@ -122,7 +122,7 @@ class MethodSection(Frozen):
     judged_by: tuple[DetectorMethod, ...] = ()
     """How the detectors judged, as far as it is known."""
     small_model_signs: tuple[SmallModelSign, ...] = ()
-    """What of their models' answers looks like a small model's."""
+    """Signs of a small model in their models' answers."""
 
 
 class MethodMetric(Metric):
@@ -212,15 +212,15 @@ class ModelReading(Frozen):
     """Name under which it is served."""
     decisions: str
     seed: Literal["kept", "ignored", "refused"]
-    """What the endpoint does with a seed."""
+    """The endpoint's use of a seed."""
     json_by: str = Field(alias="json")
     """How answers are made JSON."""
     asked: bool
-    """Whether the endpoint was asked; else this is assumed."""
+    """True if the endpoint was asked; else this is assumed."""
     asked_with: tuple[str, ...] = ()
-    """What its endpoint needs of requests."""
+    """Changes of requests that its endpoint needs."""
     under_test: bool = False
-    """Whether it is a chatbot, of which only texts are read."""
+    """True if it is a chatbot, of which only texts are read."""
 
 
 class ModelSection(Frozen):
@@ -229,7 +229,7 @@ class ModelSection(Frozen):
     read_how: tuple[ModelReading, ...]
     """How the models' answers were read."""
     endpoints: tuple[Answered, ...] = ()
-    """What each of several endpoints did; empty: there was one, or nothing is known."""
+    """Answers and failures of each of several endpoints; empty: there was one, or nothing is known."""
 
 
 class ModelMetric(Metric):

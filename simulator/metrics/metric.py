@@ -1,4 +1,4 @@
-"""What a metric of a report is: it counts conversations, and says how its result is shown.
+"""A metric of a report: it counts conversations, and says how its result is shown.
 
 A metric is one class in one file of this folder, or behind an entry point `hallulab.metrics` of another
 distribution. report.json, page, terminal, CSV and the glossary are made from it. Most are one table:
@@ -74,7 +74,7 @@ class TurnFlaw(Protocol):
 
     @property
     def detail(self) -> str:
-        """What was seen, for people."""
+        """The observation, for people."""
         ...
 
 
@@ -83,18 +83,18 @@ Flaws = Sequence[TurnFlaw]
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What metrics are told of a run before they count it."""
+    """Facts of a run for metrics, before they count it."""
 
     chatbots: Sequence[str]
     """Names of all chatbots, in the order of the rows."""
     detectors: Sequence[str]
     """Names of all detectors, likewise. One without verdicts has rows with coverage 0."""
     imported: bool = False
-    """Whether the conversations were imported, or held by a person."""
+    """True if the conversations were imported, or held by a person."""
     planted: AttackRecord | None = None
-    """What an attack put into the scenario; None without one."""
+    """An attack's changes of the scenario; None without one."""
     annotations: Annotations = field(default_factory=Annotations)
-    """What annotators found in the turns that they looked at."""
+    """Annotations of the turns that annotators looked at."""
     personas: Collection[str] | None = None
     """Identifiers of the personas that the audit of the simulated user knows; None: it needs none."""
     claim_checks: ClaimChecks = field(default_factory=ClaimChecks)
@@ -104,11 +104,11 @@ class RunFacts:
     language: str | None = None
     """Language that simulated users write (ISO 639-1); None: English."""
     prices: Prices = field(default_factory=dict)
-    """What tokens cost, by served model; empty: nobody has said."""
+    """Prices of tokens, by served model; empty: nobody has said."""
     read_how: Sequence[ReadHow] = ()
     """How the models' answers were read; empty: not known."""
     endpoints: Sequence[Answered] = ()
-    """What each of several endpoints did; empty: there was one, or nothing is known."""
+    """Answers and failures of each of several endpoints; empty: there was one, or nothing is known."""
     branched_from: BranchedFrom | None = None
     """The run that the conversations branch off from; None: they do not."""
     deciding: SavedExperiment | None = None
@@ -116,7 +116,7 @@ class RunFacts:
     free: Journals | None = None
     """That run's conversations, and the verdicts of the same versions of the detectors."""
     mistakes: Mapping[str, DetectorErrors] = field(default_factory=dict)
-    """Those of detectors, by name, as far as they are known."""
+    """Known error rates of detectors, by name."""
     why_unknown: str = UNKNOWN
     """Why others are not."""
     passages: Sequence[Passage] | None = None
@@ -127,7 +127,7 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class Tallied:
-    """What every report counts, at the end of the run."""
+    """Counts of every report, at the end of the run."""
 
     sums: RunSums
     """The sums of every chatbot under every detector."""
@@ -148,7 +148,7 @@ class CsvTable:
 class Metric(ABC):
     """Counts one subject of a run, conversation by conversation, and shows it.
 
-    An instance counts one run. What is shown is made from a report, which may be an old one.
+    An instance counts one run. Sections are made from a report, which may be an old one.
 
     Args:
         run: what is known of the run.

@@ -1,4 +1,4 @@
-"""What a report's numbers leave out: cut replies, and turns that no detector scored or placed."""
+"""Left out of a report's numbers: cut replies, and turns that no detector scored or placed."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Realism(Frozen):
     sample: int | None
     """First messages of a sample, in which diversity is measured; None: too few."""
     halves: str
-    """What the halves of the noise floor are."""
+    """The kind of halves of the noise floor."""
     rows: tuple[RealismRow, ...]
     bars: tuple[Bars, ...]
     warnings: tuple[str, ...] = ()

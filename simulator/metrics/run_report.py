@@ -29,14 +29,14 @@ class Intervals(Frozen):
 
 
 class RunReport(Frozen):
-    """What every report has. A whole one also has the fields of all metrics' sections, which it inherits."""
+    """Parts of every report. A whole one also has the fields of all metrics' sections, which it inherits."""
 
     layout: Literal[1] = Field(default=1, alias="schema")
     """Version of the layout; higher when a field changes its meaning or goes away."""
     intervals: Intervals = Intervals()
     """Requirements of intervals."""
     imported: bool = False
-    """Whether the conversations were imported or held by a person: there is no simulated user to audit."""
+    """True if the conversations were imported or held by a person: there is no simulated user to audit."""
     rows: tuple[Row, ...]
     """Each chatbot under each detector."""
 

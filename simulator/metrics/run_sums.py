@@ -1,4 +1,4 @@
-"""What a report adds up of conversations, person after person, so that parts of a run merge.
+"""Sums of a report over conversations, person after person, so that parts of a run merge.
 
 A person's conversations are counted together, because intervals resample persons with all that was said to
 them. Of each person stay the sums, and mean and squares of what differs between seeds: no text, and no
@@ -38,7 +38,7 @@ RATES: dict[RateName, Callable[[Tally], Ratio]] = {
     "hpt_1": lambda item: item.hpt,
     "tokacc_1": lambda item: item.tokacc,
 }
-"""What each is of a conversation."""
+"""The value of each sum for a conversation."""
 
 Both = dict[Pairing, tuple[Ratio, Ratio]]
 """Ratios of two chatbots by persona and seed."""
@@ -98,7 +98,7 @@ _COUNTS = (
 
 
 class RowSums:
-    """What a row of the report adds up: one chatbot under one detector."""
+    """The sums of a row of the report: one chatbot under one detector."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()

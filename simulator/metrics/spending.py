@@ -1,4 +1,4 @@
-"""What model calls cost together, and which choices are worth their cost."""
+"""The cost of model calls, and the choices that are worth it."""
 
 from __future__ import annotations
 

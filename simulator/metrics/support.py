@@ -1,4 +1,4 @@
-"""Whether documents support a statement, and whether they bear on a question: by words and numbers, no model.
+"""Support of statements by documents, and relevance to questions: by words and numbers, no model.
 
 A statement is supported by two neighbouring sentences of a passage, with its title, that have enough of the
 statement's content words, the rarer the more they count, if the passage has all of its numbers, dates,
@@ -42,7 +42,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class PassageWords:
-    """What a passage has."""
+    """The words of a passage."""
 
     windows: tuple[frozenset[str], ...]
     """Of each sentence, the stems of it, of the next one, and of the title."""

@@ -68,7 +68,7 @@ class RewriteInstruction:
     text: str
     """Instruction for the model."""
     marked: Callable[[str, str, Clean], bool]
-    """Whether a rewriting of a sentence bears the kind's mark."""
+    """True if a rewriting of a sentence bears the kind's mark."""
 
 
 def _is_condition_changed(before: str, after: str, clean: Clean) -> bool:

@@ -100,7 +100,7 @@ class Weights(Frozen):
 
     factuality: FactualityWeights = FactualityWeights()
     robustness: RobustnessWeights = RobustnessWeights()
-    """Those of robustness; accountability is citation F1 alone."""
+    """Weights of robustness; accountability is citation F1 alone."""
 
 
 class RagTrustConfig(Frozen):
@@ -255,7 +255,7 @@ class MeasuredAnswer(Frozen):
 
     @property
     def refused(self) -> bool:
-        """Whether the reply is a refusal."""
+        """True if the reply is a refusal."""
         return self.reply is not None and is_refusal(self.reply)
 
 

@@ -76,7 +76,7 @@ class Scored:
     """The score of an answer in one dimension."""
 
     refused: bool
-    """Whether it is a refusal, whose score and parts are all 1, as in the paper."""
+    """True if it is a refusal, whose score and parts are all 1, as in the paper."""
     score: float
     """The weighted sum of the parts, in [0, 1]."""
     parts: dict[str, float]

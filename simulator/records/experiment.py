@@ -199,7 +199,7 @@ class Experiment(Frozen):
     """Model, by the name it is served under → what a million of its tokens cost, in any one currency. The
     report and `--estimate` then show money; of a model without a price they say that it is unknown."""
     timed: bool = True
-    """Whether the seconds of calls are kept. Else they are 0, and runs of a script are equal to the byte."""
+    """True if the seconds of calls are kept. Else they are 0, and runs of a script are equal to the byte."""
     _places: tuple[tuple[Component, str], ...] = PrivateAttr(default=())
     """Chatbots and detectors of an experiment file, and their places in it."""
 

@@ -66,7 +66,7 @@ class UntilDecided(Frozen):
     budget: Budget | None = None
     """The most that it may use; None: all personas that the experiment selects."""
     keep_all: bool = False
-    """Whether chatbots that are clearly worse go on talking."""
+    """True if clearly worse chatbots continue."""
 
     @field_validator("budget", mode="before")
     @classmethod

@@ -186,7 +186,7 @@ class SavedExperiment(Frozen):
 
     @property
     def lacks_simulated_user(self) -> bool:
-        """Whether no user was simulated here: the conversations were imported, or a person held them."""
+        """True if no user was simulated here: the conversations were imported, or a person held them."""
         return self.imported is not None or self.live is not None
 
     @field_validator("experiment")

@@ -146,7 +146,7 @@ class RunFolder:
 
     @property
     def is_claimed(self) -> bool:
-        """Whether somebody writes here (`claimed`). It takes a lock for a moment to find out."""
+        """True if a process writes here (`claimed`). It takes a lock for a moment to find out."""
         try:
             handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError:
@@ -223,7 +223,7 @@ class RunFolder:
 
     @property
     def is_in_shards(self) -> bool:
-        """Whether the journals are in shards.
+        """True if the journals are in shards.
 
         Raises:
             UsageError: there is also a journal in one file.
@@ -238,12 +238,12 @@ class RunFolder:
 
     @property
     def has_journal(self) -> bool:
-        """Whether there is a journal of conversations, in one file or in shards."""
+        """True if there is a journal of conversations, in one file or in shards."""
         return self.is_in_shards or self.conversations.is_file()
 
     @property
     def is_empty(self) -> bool:
-        """Whether its journal of conversations has no byte."""
+        """True if its journal of conversations has no byte."""
         files = list_shards(self.conversations) if self.is_in_shards else [self.conversations]
         return not any(file.stat().st_size for file in files if file.is_file())
 

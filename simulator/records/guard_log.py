@@ -29,14 +29,14 @@ class GuardLine(Frozen):
     topics: dict[str, str]
     """Topic → why it was tagged."""
     sensitive: bool
-    """Whether the ladder of sensitive topics applied."""
+    """True if the ladder of sensitive topics applied."""
     threshold: Number | None
     """The threshold that applied."""
     attempts: tuple[Attempt, ...]
     """Score and flagged spans of the first draft, and of later replies; without their text."""
     action: Action
     escalated: bool
-    """Whether the reply was withheld, or a human was called."""
+    """True if the reply was withheld, or a human was called."""
     reason: str
 
 

@@ -34,8 +34,8 @@ KIND = "imported"
 """Kind of the chatbots of imported conversations: none that can be asked."""
 
 DOCUMENTS = "documents"
-"""Folder in the run folder with a copy of the documents. What it says of other folders is not read: it may be
-a stranger's."""
+"""Folder in the run folder with a copy of the documents. Its references to other folders are ignored: it may
+be a stranger's."""
 
 _AT_ONCE = 64
 """Conversations whose evidence is searched together."""
@@ -253,7 +253,7 @@ async def _write(
 async def _add_evidence(turn: Turn, counts: ImportCounts, source: EvidenceSource | None) -> Turn:
     """Return a turn with passages: its own, or those nearest to the message and the reply together.
 
-    What the chatbot was given is not known then. Of what the documents say, this is what bears on the reply.
+    The chatbot's own passages are unknown then. Of what the documents say, this is what bears on the reply.
     """
     if turn.passages:
         counts.with_evidence += 1

@@ -1,6 +1,6 @@
 """Read the two journals of a run, and check that they belong together.
 
-Journals are read as streams. What stays in memory is what identifies each conversation and each verdict;
+Journals are read as streams. Only the identity of each conversation and verdict remains in memory;
 their texts are read again when they are asked for (`LazyJournal`).
 """
 
@@ -51,7 +51,7 @@ class LineHeader(NamedTuple):
     chatbot: str
     version: str
     failed: bool
-    """Whether it ended with an error."""
+    """True if it ended with an error."""
     turns: int
 
 

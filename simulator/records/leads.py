@@ -56,7 +56,7 @@ class Lead:
 
     @property
     def is_harmless(self) -> bool:
-        """Whether anybody may name it: it is a name of what comes with hallulab, or of what a hub has.
+        """True if a stranger may name it: it is a name of what comes with hallulab, or of what a hub has.
 
         Whom an address leads to is another question (`hallulab.simulator.records.recipients`).
         """

@@ -62,7 +62,7 @@ class Recipient:
 
     @property
     def gets_a_key(self) -> bool:
-        """Whether there is a key that it would get."""
+        """True if it would get a key."""
         return self.variable is not None and bool(os.environ.get(self.variable, "").strip())
 
     @property
@@ -178,7 +178,7 @@ class UserWords:
 def find_run_folder(file: Path) -> Path | None:
     """Return the run folder that a file lies in, at any depth and also by a link; None: in none.
 
-    What the viewer writes counts as of a run folder wherever it is.
+    Files written by the viewer count as a run folder's, wherever they are.
     """
     places = (Path(os.path.abspath(file)), Path(os.path.realpath(file)))
     for place in places:

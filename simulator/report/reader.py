@@ -324,7 +324,7 @@ class Reader:
 
     @property
     def has_no_files(self) -> bool:
-        """Whether `cases` holds everything."""
+        """True if `cases` holds everything."""
         return self._folder is None
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Sequence[TurnFlaw]) -> None:

@@ -35,11 +35,11 @@ class Sample:
     scores: Floats
     """The detector's score, higher is worse."""
     flags: Booleans
-    """Whether the detector flags the item at its own threshold."""
+    """True if the detector flags the item at its own threshold."""
     clusters: Integers
     """Number of the item's group."""
     probabilities: bool = True
-    """Whether the scores are meant as probabilities. Scores outside [0, 1] never are."""
+    """True if the scores are meant as probabilities. Scores outside [0, 1] never are."""
 
     def only(self, chosen: Booleans) -> Sample:
         """Return the items that a mask of length n chooses."""

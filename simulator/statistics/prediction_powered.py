@@ -91,9 +91,9 @@ def compute_turn_sums(said: int, true: int | None) -> tuple[int, ...]:
 def estimate_means(sums: Floats, draws: Draws = ()) -> list[PPIEstimate]:
     """Estimate the mean of y of each chatbot, and, last, of all turns of all chatbots.
 
-    That of all turns weighs each chatbot's θ by its turns, because the annotated shares may differ. The error
-    is that of θ with its λ: both are made anew without each cluster in turn. So turns of a cluster need not
-    be independent, nor conversations of several chatbots and seeds with the same persona.
+    The estimate for all turns weighs each chatbot's θ by its turns, because the annotated shares may differ.
+    The error is that of θ with its λ: both are made anew without each cluster in turn. So turns of a cluster
+    need not be independent, nor conversations of several chatbots and seeds with the same persona.
 
     Args:
         sums: those of each cluster of each chatbot, shape (clusters, chatbots, `SUMS`), 0 where a chatbot
@@ -180,7 +180,7 @@ class DrawnError:
 
 
 class _WeighedDraw(NamedTuple):
-    """What one draw says, each of shape (..., chatbots)."""
+    """The estimate of one draw, each of shape (..., chatbots)."""
 
     share: Floats
     """Weight among the draws of the chatbot."""

@@ -112,7 +112,7 @@ def draw_weighed_sums(of: Literal["personas", "groups"], rows: Floats) -> Floats
 
 @dataclass(frozen=True)
 class DetectorErrors:
-    """What is known of a detector's mistakes, shape (groups, 4).
+    """A detector's known mistakes, shape (groups, 4).
 
     For each group of the data that it was measured on: the clean units, what it says of them, the wrong
     units, and what it says of those.
@@ -171,8 +171,8 @@ def solve_prevalence(totals: Floats, rates: Floats) -> Floats:
 def draw_prevalences(rows: Floats, rates: Floats, drawn: Floats, *, share: bool) -> Floats:
     """Draw solutions of the equation with the uncertainty of the run and of the rates: shape (`RESAMPLES`,).
 
-    What the detector says a turn is moved by its standard error, as the module's docstring
-    explains; the error is that of p - a u, for long replies have more of both. The rates are as drawn.
+    The detector's value of a turn is moved by its standard error, as the module's docstring explains; the
+    error is that of p - a u, for long replies have more of both. The rates are as drawn.
 
     Args:
         rows: totals of each cluster, shape (clusters, 3); each has a turn.

@@ -82,7 +82,7 @@ def compute_bar(level: float) -> float:
 
 
 class _OneSide:
-    """What is excluded from below; of negated differences, from above."""
+    """The excluded values from below; of negated differences, from above."""
 
     def __init__(self, bar: float) -> None:
         self._bar = bar
@@ -156,7 +156,7 @@ Booleans = NDArray[np.bool_]
 
 
 class PairState(Frozen):
-    """What is known of two chatbots' difference."""
+    """The state of two chatbots' difference."""
 
     a: str
     b: str
@@ -171,11 +171,11 @@ class PairState(Frozen):
     better: str | None
     """The one that hallucinates less, if that is clear."""
     alike: bool
-    """Whether the difference is clearly below the margin."""
+    """True if the difference is clearly below the margin."""
 
 
 class BatchStep(Frozen):
-    """What was known after a batch."""
+    """The state after a batch."""
 
     persons: Count
     pairs: tuple[PairState, ...]
@@ -243,7 +243,7 @@ class Decider:
     Args:
         chatbots: Names, at least two.
         margin: Differences below this many hallucinations a turn do not matter.
-        keep_all: Whether chatbots that are clearly worse are asked on.
+        keep_all: True if clearly worse chatbots continue.
 
     Raises:
         UsageError: there is nothing to decide between, or the margin is none.

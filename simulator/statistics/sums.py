@@ -28,7 +28,7 @@ Person = tuple[str, str]
 """Scenario and persona. Conversations of different persons are independent; seeds of one person are not."""
 
 Key = tuple[Any, ...]
-"""What sums are about, such as a detector and a turn."""
+"""The subject of sums, such as a detector and a turn."""
 
 _DIGITS = 1074
 """The smallest float is 2 ** -1074, so every float is a multiple of it."""
@@ -104,7 +104,7 @@ def combine_spreads(spreads: Sequence[Spread]) -> float | None:
 class PersonSums:
     """Adds up whole numbers of each person, under several keys.
 
-    What was added of one person is in a dictionary until another person comes, and in arrays then. So least
+    Values of one person are in a dictionary until another person comes, then in arrays. So least
     memory is needed if persons come one after the other.
 
     >>> sums = PersonSums(2)

@@ -1,4 +1,4 @@
-"""How far the rules of blame can be trusted, in short; docs/blame.md has the whole."""
+"""How far the rules of blame can be trusted, in short; docs/studies/blame.md has the whole."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hallulab.simulator.metrics.support import BEARS, UNRELATED
 from tests.builders import labelled, places
 from tests.places import ROOT
 
-DOCS = (ROOT / "docs" / "blame.md").read_text(encoding="utf-8")
+DOCS = (ROOT / "docs" / "studies" / "blame.md").read_text(encoding="utf-8")
 
 
 def test_statements_are_rated_by_their_own_passages_and_by_all() -> None:

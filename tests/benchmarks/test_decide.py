@@ -18,7 +18,7 @@ from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.statistics.sequence import Decider
 from tests.places import ROOT
 
-DOCS = ROOT / "docs" / "decide.md"
+DOCS = ROOT / "docs" / "studies" / "decide.md"
 APART = Setting("two, 0.8 apart", (0.2, 1.0))
 EQUAL = Setting("two equal", (0.3, 0.3))
 

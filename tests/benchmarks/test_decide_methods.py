@@ -10,7 +10,7 @@ from benchmarks.decide_methods import LEAST, METHODS, exclude_by_grid, exclude_o
 from hallulab.simulator.statistics.sequence import MeanSequence
 from tests.places import ROOT
 
-DOCS = ROOT / "docs" / "decide.md"
+DOCS = ROOT / "docs" / "studies" / "decide.md"
 
 
 def test_all_methods_decide_between_rates_far_apart_and_none_is_wrong() -> None:

@@ -66,7 +66,7 @@ def test_numbers_of_gold_are_those_of_the_recordings() -> None:
 
 
 def test_numbers_of_the_methods_page_are_those_of_the_recordings() -> None:
-    text = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "studies" / "methods.md").read_text(encoding="utf-8")
     [rows] = [rows for _, rows in read_tables(text) if "HalluDetect, `mixture`" in rows[0]]
     by_name = {row[""]: row for row in rows}
     for column, detector in (("HalluDetect, `mixture`", "halludetect"), ("MetaRAG", "metarag")):
@@ -94,7 +94,7 @@ def test_numbers_of_other_systems_are_those_of_the_recordings() -> None:
 
 @pytest.mark.parametrize("page", ["corrected.md", "design/corrected-numbers.md"])
 def test_numbers_corrected_by_planted_errors_are_those_of_the_report(page: str) -> None:
-    stress = (ROOT / "docs" / "stress.md").read_text(encoding="utf-8")
+    stress = (ROOT / "docs" / "studies" / "stress.md").read_text(encoding="utf-8")
     _, rates = stress.split("The annotated runs, HPT-1, by `halludetect`:")
     [all_chatbots] = re.findall(r"^\| all chatbots \| (.*) \|$", rates, re.MULTILINE)
     labels, counted, by_all_kinds, by_whole_sentences = all_chatbots.split(" | ")
@@ -115,4 +115,4 @@ def test_the_page_of_corrected_numbers_has_what_half_of_the_annotations_give(
     """Slow, because 4,000 draws are corrected."""
     monkeypatch.chdir(ROOT)
     assert corrected_gold.main() == 0
-    assert capsys.readouterr().out in (ROOT / "docs" / "corrected.md").read_text(encoding="utf-8")
+    assert capsys.readouterr().out in (ROOT / "docs" / "studies" / "corrected.md").read_text(encoding="utf-8")

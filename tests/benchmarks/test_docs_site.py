@@ -82,7 +82,7 @@ def test_the_index_for_language_models_has_each_page_with_its_first_sentence(sit
     lines = (site / "llms.txt").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "# hallulab"
     assert (
-        "- [Scenario packs](scenario-packs.html): A pack holds what the chatbots know and who talks to them."
+        "- [Scenario packs](scenario-packs.html): A pack contains the chatbots' knowledge and their users."
         in lines
     )
     linked = {found for line in lines for found in re.findall(r"\]\(([^)]*)\):", line)}

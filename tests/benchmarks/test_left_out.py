@@ -49,12 +49,14 @@ def test_the_threshold_of_a_persona_is_that_of_the_others() -> None:
 
 
 def test_the_docs_have_the_table() -> None:
-    assert table(("metarag",)).splitlines()[-1] in (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    assert table(("metarag",)).splitlines()[-1] in (ROOT / "docs" / "studies" / "methods.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_page_of_trust_has_the_errors_of_the_table() -> None:
     trust = " ".join((ROOT / "docs" / "trust.md").read_text(encoding="utf-8").split())
-    docs = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    docs = (ROOT / "docs" / "studies" / "methods.md").read_text(encoding="utf-8")
     errors = []
     for detector in RULES:
         [row] = [

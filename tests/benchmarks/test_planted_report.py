@@ -13,6 +13,6 @@ def test_the_docs_have_the_report_of_the_command(
 ) -> None:
     monkeypatch.chdir(ROOT)
     assert planted_report.main([]) == 0
-    _, begun = (ROOT / "docs" / "stress.md").read_text().split("<!-- planted_report begins -->\n")
+    _, begun = (ROOT / "docs" / "studies" / "stress.md").read_text().split("<!-- planted_report begins -->\n")
     shown, _ = begun.split("<!-- planted_report ends -->")
     assert shown == capsys.readouterr().out

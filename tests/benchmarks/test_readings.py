@@ -1,4 +1,4 @@
-"""docs/methods.md has what `python -m benchmarks.readings` and `… .handoff` print, from recordings."""
+"""docs/studies/methods.md has the output of the benchmarks `readings` and `handoff` on recordings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hallulab.scenarios.labelled import GoldSpan
 from hallulab.scenarios.text.spans import Region
 from tests.places import ROOT
 
-METHODS = ROOT / "docs" / "methods.md"
+METHODS = ROOT / "docs" / "studies" / "methods.md"
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ Line = dict[str, Any]
 
 
 class BatchApi:
-    """What a batch API was asked, and how it answers.
+    """A batch API's requests, and its answers.
 
     Args:
         answer: makes the body of an answer from that of a request.
@@ -41,7 +41,7 @@ class BatchApi:
         self.refuses: int | None = None
         """Status of the answer to every request about files and batches; None: it answers them."""
         self.complaint = "no batches for you"
-        """What it says then, and why batches fail."""
+        """Its message then, and the reason of failed batches."""
         self.endless: tuple[str, bytes] | None = None
         """End of a path, and what answers to requests for it repeat without end; None: all answers end."""
         self._files: dict[str, bytes] = {}

@@ -24,7 +24,7 @@ from hallulab.testing.endpoint import (
 
 
 class BusyEndpoint:
-    """What it does, and what it did.
+    """A busy endpoint's settings, and its record.
 
     Args:
         seconds: what an answer takes.

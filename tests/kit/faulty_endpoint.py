@@ -1,7 +1,7 @@
 """An endpoint on loopback, in a thread, that fails a share of its requests, in every way that servers fail.
 
-What happens to a request depends on the request, on how often it came before, and on a seed. So a healthy
-answer is the same whenever and wherever it is given. All that is said in a failure repeats the key.
+The fault of a request depends on the request, on the number of its earlier tries, and on a seed. So a healthy
+answer is always the same. Each failure repeats the key.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TEN_MB = 10_000_000
 
 
 class FaultyEndpoint:
-    """What it does, and what it did.
+    """A faulty endpoint's settings, and its record.
 
     Args:
         share: share of the requests that fail; may be changed while it serves.

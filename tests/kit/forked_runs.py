@@ -20,7 +20,7 @@ from hallulab.testing.tiny_pack import words_for_vectors
 
 @dataclass(frozen=True)
 class Ended:
-    """What a shell sees of a command that ended."""
+    """The end of a command, as a shell sees it."""
 
     code: int
     out: str

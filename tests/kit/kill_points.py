@@ -47,8 +47,8 @@ class InLine:
     line: int
     share: float
     journal: str | None = None
-    """The file's name; None: the lines of all journals count, as they are written. Those of turns do not
-    count then, because they do not stay."""
+    """The file's name; None: the lines of all journals count, as they are written. Journals of turns do
+    not count then, because they are removed."""
 
     def end_there(self) -> None:
         """Have this process end by SIGKILL when it comes there."""

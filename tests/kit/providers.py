@@ -126,7 +126,7 @@ def think_in_channels(body: Body, answer: Body) -> Body:
 
 @dataclass(frozen=True)
 class Provider:
-    """What is known of a kind of endpoint."""
+    """The documented behaviour of a kind of endpoint."""
 
     name: str
     base_url: str
@@ -136,7 +136,7 @@ class Provider:
     listed: tuple[str, ...] | None = ()
     """The models that it lists, the one of `model` if empty; None: it has no list."""
     rules: tuple[Rule, ...] = ()
-    """What it refuses, in this order."""
+    """Its refusals, in this order."""
     read: Callable[[Body], Body] = dict
     """The request as far as it is read."""
     change: Change = lambda _, answer: answer
@@ -144,7 +144,7 @@ class Provider:
     query: Mapping[str, str] = field(default_factory=dict)
     """Values of the address that it needs."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What its users write under `models`, besides `model` and `base_url`."""
+    """Its users' settings under `models`, besides `model` and `base_url`."""
 
 
 _NO_LIMIT = (

@@ -280,7 +280,7 @@ def test_a_full_disk_leaves_whole_lines_only(
     with LineWriter(path) as writer:
         writer.append('"first"')
         monkeypatch.setattr(os, "write", full)
-        with pytest.raises(OperationalError, match=r"No space left on device\. What was written before"):
+        with pytest.raises(OperationalError, match=r"No space left on device\. Earlier lines are intact"):
             writer.append('"second"')
         monkeypatch.undo()
         writer.append('"third"')

@@ -57,7 +57,7 @@ def test_the_report_says_what_the_guard_did_and_what_it_cost(once: Path) -> None
 def test_the_page_says_what_refusals_add_to_hpt(once: Path) -> None:
     [hpt] = [row.hpt_1 for row in read_report(once / "report.json").rows if row.chatbot == "guarded"]
     page = (ROOT / "docs" / "safeguards.md").read_text(encoding="utf-8")
-    assert f"which stand in no document: HPT-1 is {hpt:.2f}, of answers 1.00." in page
+    assert f"which are in no document: HPT-1 is {hpt:.2f}, of answers 1.00." in page
 
 
 def test_all_its_calls_are_the_chatbots(once: Path) -> None:

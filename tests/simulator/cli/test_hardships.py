@@ -132,7 +132,7 @@ def test_a_full_disk_is_one_sentence_and_room_makes_the_run_whole(
     assert ended.code == 1
     if size:
         assert ended.err.startswith(f"error: cannot write {out}/")
-        assert ended.err.endswith("What was written before is intact; make room and start again to go on.\n")
+        assert ended.err.endswith("Earlier lines are intact; make room and start again to go on.\n")
     for name in JOURNALS:
         held = (out / name).read_bytes() if (out / name).exists() else b""
         assert held == b"" or held.endswith(b"\n")
