@@ -11,7 +11,6 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.metadata import entry_points
 from pkgutil import iter_modules
 from types import FrameType
 
@@ -78,29 +77,6 @@ for _name in COMMANDS:
     add_command(_name, COMMANDS[_name])
 
 
-def add_commands_of_others(arguments: Sequence[str]) -> None:
-    """Add the commands of other distributions where they are wanted: one is named, or `--help` lists all.
-
-    They are entry points of the group `hallulab.commands`, and cannot take a name of ours.
-
-    Raises:
-        UsageError: one that is wanted cannot be loaded.
-    """
-    named = next((word for word in arguments if not word.startswith("-")), None)
-    if named in COMMANDS:
-        return
-    for point in entry_points(group="hallulab.commands"):
-        if point.name not in COMMANDS and named in (None, point.name):
-            try:
-                COMMANDS[point.name] = point.load()
-            except Exception as error:
-                raise UsageError(
-                    f"command {point.name!r}: cannot load its entry point {point.value} "
-                    f"({type(error).__name__}: {error})."
-                ) from error
-            add_command(point.name, COMMANDS[point.name])
-
-
 def _print_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version as installed
@@ -131,9 +107,7 @@ def main() -> None:
     gc.set_threshold(*COLLECTED_AFTER)
     try:
         with show_warnings(), guard_output(), asking_by(ask_at_terminal):
-            arguments = _expand_home_folders(sys.argv[1:])
-            add_commands_of_others(arguments)
-            app(arguments)
+            app(_expand_home_folders(sys.argv[1:]))
     except (HallulabError, ReplayMiss) as error:
         said = str(error).replace("\n", " ") if isinstance(error, UsageError) else str(error)
         _print_error(f"{said} {DELETED}" if _is_folder_deleted() else said)

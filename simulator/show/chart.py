@@ -1,7 +1,6 @@
 """What a chart of a run's page is: a title, and an SVG element made from the report's rows.
 
-A chart is one class in one file of this folder, or behind an entry point `hallulab.charts` of another
-distribution.
+A chart is one class in one file of `simulator/report/charts`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A metric and a chart of another distribution, each in one class, and everything that is made from them."""
+"""A metric of another distribution, in one class, and everything that is made from it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from rich.console import Console
 from benchmarks.glossary import page as glossary
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Frozen
-from hallulab.simulator.metrics.hallucinations import ByDetector, Row
+from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.build import load_report_model, read_report
-from hallulab.simulator.report.extensions import CHARTS, METRICS, load_charts, load_metrics
+from hallulab.simulator.report.extensions import METRICS, load_metrics
 from hallulab.simulator.report.terminal import print_report
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.show.chart import Chart
 from hallulab.simulator.show.columns import CHATBOT, Column
 from tests.builders import conversation
 
@@ -51,17 +50,9 @@ class Clash(Greetings):
     NAME = "concentration"
 
 
-class Circle(Chart):
-    TITLE = "A circle"
-
-    @classmethod
-    def svg(cls, rows: Sequence[Row]) -> str:
-        return f'<svg><circle r="{len(rows)}"/></svg>'
-
-
-def install(monkeypatch: pytest.MonkeyPatch, **offered: tuple[str, str]) -> None:
-    """Offer attributes of this module; `offered` has (group, attribute) by the entry point's name."""
-    points = [EntryPoint(name, f"{__name__}:{what}", group) for name, (group, what) in offered.items()]
+def install(monkeypatch: pytest.MonkeyPatch, **offered: str) -> None:
+    """Offer attributes of this module as metrics, by the entry point's name."""
+    points = [EntryPoint(name, f"{__name__}:{what}", METRICS) for name, what in offered.items()]
     monkeypatch.setattr(
         "hallulab.scenarios.components.entry_points",
         lambda group: [point for point in points if point.group == group],
@@ -70,17 +61,17 @@ def install(monkeypatch: pytest.MonkeyPatch, **offered: tuple[str, str]) -> None
 
 @pytest.fixture(autouse=True)
 def _load_anew() -> Iterator[None]:
-    for cached in (load_metrics, load_charts, load_report_model):
+    for cached in (load_metrics, load_report_model):
         cached.cache_clear()
     yield
-    for cached in (load_metrics, load_charts, load_report_model):
+    for cached in (load_metrics, load_report_model):
         cached.cache_clear()
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
-    """A reported run, with the metric and the chart installed."""
-    install(monkeypatch, greetings=(METRICS, "Greetings"), circle=(CHARTS, "Circle"))
+    """A reported run, with the metric installed."""
+    install(monkeypatch, greetings="Greetings")
     folder = RunFolder(tmp_path)
     chats = [conversation("a", ["hello there", "no", "hello again"])]
     folder.conversations.write_text("".join(f"{one.model_dump_json()}\n" for one in chats))
@@ -121,21 +112,14 @@ def test_its_columns_are_in_the_glossary() -> None:
     assert "| Hellos | `greetings` | replies that say hello |\n" in glossary()
 
 
-def test_a_chart_is_on_the_page(folder: RunFolder) -> None:
-    figure = '<figcaption>A circle</figcaption>\n<svg><circle r="0"/></svg>\n'
-    assert figure in folder.page.read_text(encoding="utf-8")
-
-
-def test_what_is_no_metric_or_no_chart_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, wrong=(METRICS, "Circle"), other=(CHARTS, "Greeting"))
-    with pytest.raises(UsageError, match=r"^metric 'wrong': .*Circle.* is no subclass of Metric\.$"):
+def test_what_is_no_metric_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, wrong="Greeting")
+    with pytest.raises(UsageError, match=r"^metric 'wrong': .*Greeting.* is no subclass of Metric\.$"):
         load_metrics()
-    with pytest.raises(UsageError, match=r"^chart 'other': .*Greeting.* is no subclass of Chart\.$"):
-        load_charts()
 
 
 def test_two_metrics_cannot_give_one_field(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, theirs=(METRICS, "Clash"))
+    install(monkeypatch, theirs="Clash")
     with pytest.raises(
         UsageError, match=r"'theirs': 'concentration' gives report\.json a `concentration`, too"
     ):
