@@ -9,16 +9,14 @@ import inspect
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
-from pkgutil import iter_modules
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 
 import typer
 
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.text.wording import clean_for_terminal
-from hallulab.simulator import cli
+from hallulab.simulator.cli import data, detectors, prepare, report, run
 from hallulab.simulator.cli.console import (
     OutputError,
     ask_at_terminal,
@@ -30,15 +28,6 @@ from hallulab.simulator.cli.console import (
 from hallulab.simulator.cli.options import PassingOn
 from hallulab.simulator.records.agreement import asking_by
 
-ORDER = (
-    *("serve", "run", "simulate", "detect", "branch", "report", "compare", "baseline", "gate"),
-    *("chat", "view"),
-    *("import", "export", "compact", "annotate", "audit", "realism", "bench", "plant", "calibrate"),
-    *("stress", "build", "list", "summarize"),
-    "init-scenario",
-)
-"""Commands as `--help` lists them; others follow by name."""
-
 app = typer.Typer(
     name="hallulab",
     help="Simulated users talk to RAG chatbots, detectors judge every reply, and the run says which chatbot "
@@ -49,32 +38,41 @@ app = typer.Typer(
 )
 
 
-Command = Callable[..., None] | typer.Typer
-"""A command, or a group of commands."""
+COMMANDS: Mapping[str, Callable[..., None] | typer.Typer] = {
+    "serve": prepare.serve,
+    "run": run.run,
+    "simulate": run.simulate,
+    "detect": run.detect,
+    "branch": run.branch,
+    "report": report.report,
+    "compare": report.compare,
+    "baseline": report.baseline,
+    "gate": report.gate,
+    "chat": run.chat,
+    "view": report.view,
+    "import": data.import_,
+    "export": data.export,
+    "compact": data.compact,
+    "annotate": data.annotate,
+    "audit": report.audit,
+    "realism": report.realism,
+    "bench": detectors.bench,
+    "plant": detectors.plant,
+    "calibrate": detectors.calibrate,
+    "stress": detectors.stress,
+    "list": prepare.list_things,
+    "summarize": prepare.summarize,
+    "init-scenario": prepare.init_scenario,
+    "build": data.build,
+}
+"""Name → function, or group of functions, in the order of `--help`."""
 
-
-def find_commands() -> dict[str, Command]:
-    """Return name → command: the `COMMANDS` of each module in this folder, in the order of `--help`."""
-    modules = [import_module(f"{cli.__name__}.{found.name}") for found in iter_modules(cli.__path__)]
-    commands: dict[str, Command] = {}
-    for module in modules:
-        commands |= getattr(module, "COMMANDS", {})
-    place = {name: number for number, name in enumerate(ORDER)}
-    return dict(sorted(commands.items(), key=lambda item: (place.get(item[0], len(place)), item[0])))
-
-
-def add_command(name: str, command: Command) -> None:
-    """Add a command to `app`."""
-    if isinstance(command, typer.Typer):
-        app.add_typer(command, name=name)
+for _name, _command in COMMANDS.items():
+    if isinstance(_command, typer.Typer):
+        app.add_typer(_command, name=_name)
     else:
-        passes_on = "context" in inspect.signature(command).parameters
-        app.command(name, cls=PassingOn if passes_on else None)(command)
-
-
-COMMANDS = find_commands()
-for _name in COMMANDS:
-    add_command(_name, COMMANDS[_name])
+        _passes_on = "context" in inspect.signature(_command).parameters
+        app.command(_name, cls=PassingOn if _passes_on else None)(_command)
 
 
 def _print_version(asked: bool) -> None:

@@ -1,4 +1,4 @@
-"""Commands before a run: `hallulab init-scenario`, `summarize`, `list` and `serve`."""
+"""Commands before a run: init-scenario, list, serve."""
 
 from __future__ import annotations
 
@@ -270,6 +270,3 @@ def serve(
     serve_command(
         model, port=port, replicas=replicas, prepare_only=prepare, extra_flags=context.args, quiet=quiet
     )
-
-
-COMMANDS = {"init-scenario": init_scenario, "summarize": summarize, "list": list_things, "serve": serve}

@@ -1,11 +1,17 @@
-"""Commands that hold and judge conversations: `hallulab run`, `simulate`, `detect` and `branch`."""
+"""Commands that make conversations and judge them: run, detect, branch, chat."""
 
 from __future__ import annotations
 
 from hallulab.agents.concurrency import run_until_stopped
 from hallulab.simulator.cli.console import print_json, print_lines, print_warnings
 from hallulab.simulator.cli.options import AsJson, expand_options
-from hallulab.simulator.options.commands import BranchOptions, DetectOptions, RunOptions, SimulateOptions
+from hallulab.simulator.options.commands import (
+    BranchOptions,
+    ChatOptions,
+    DetectOptions,
+    RunOptions,
+    SimulateOptions,
+)
 
 
 @expand_options
@@ -77,4 +83,16 @@ def branch(options: BranchOptions, as_json: AsJson = False) -> None:
     show_report(folder, as_json, scenario)
 
 
-COMMANDS = {"run": run, "simulate": simulate, "detect": detect, "branch": branch}
+@expand_options
+def chat(options: ChatOptions) -> None:
+    """Talk to a chatbot of an experiment yourself; detectors judge each reply.
+
+    The conversation is a run folder like any other. What stands after `--` is passed on to the model server.
+    """
+    from hallulab.simulator.chat.terminal import chat_from_options
+
+    folder = run_until_stopped(chat_from_options(options, print_lines))
+    if folder is None:
+        print_lines("nothing was said, so nothing is saved.")
+    else:
+        print_lines(f"saved: {folder}")

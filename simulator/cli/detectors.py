@@ -1,4 +1,4 @@
-"""Commands that try detectors and prompts on known errors: `hallulab stress`, `plant` and `calibrate`."""
+"""Commands that measure and calibrate detectors on known errors."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from hallulab.agents.concurrency import run_until_stopped
 from hallulab.scenarios.errors import OperationalError
 from hallulab.simulator.cli.console import print_json, print_lines
 from hallulab.simulator.cli.options import AsJson, expand_options
-from hallulab.simulator.options.commands import CalibrateOptions, PlantOptions, StressOptions
+from hallulab.simulator.options.commands import BenchOptions, CalibrateOptions, PlantOptions, StressOptions
 
 
 @expand_options
-def stress(options: StressOptions, as_json: AsJson = False) -> None:
-    """Ask chatbots with four prompt strategies about poisoned and distracting documents, and report.
+def bench(options: BenchOptions) -> None:
+    """Measure detectors on labelled data, next to the lexical floor.
 
     What stands after `--` is passed on to the model server.
     """
-    from hallulab.simulator.stress.rag_trust.command import stress_from_options
-    from hallulab.simulator.stress.rag_trust.tables import print_stress
+    from hallulab.simulator.bench.command import run_bench, write_results
+    from hallulab.simulator.bench.terminal import print_report
 
-    folder, report = run_until_stopped(stress_from_options(options))
-    if as_json:
-        print_json(report.text())
-    else:
-        print_stress(report)
-        print_lines(f"\nreport: {folder.page}")
-    if report.failed is not None:
-        raise OperationalError(report.failed)
+    results = run_until_stopped(run_bench(options))
+    try:
+        print_report(results.report)
+    finally:
+        # The reader of the table may stop early (`| head`). The files are written nevertheless.
+        write_results(options, results)
+    if results.report.failed is not None:
+        raise OperationalError(results.report.failed)
 
 
 @expand_options
@@ -71,4 +71,20 @@ def calibrate(options: CalibrateOptions, as_json: AsJson = False) -> None:
         print_lines(f"\nkept in {report.kept_in}")
 
 
-COMMANDS = {"stress": stress, "plant": plant, "calibrate": calibrate}
+@expand_options
+def stress(options: StressOptions, as_json: AsJson = False) -> None:
+    """Ask chatbots with four prompt strategies about poisoned and distracting documents, and report.
+
+    What stands after `--` is passed on to the model server.
+    """
+    from hallulab.simulator.stress.rag_trust.command import stress_from_options
+    from hallulab.simulator.stress.rag_trust.tables import print_stress
+
+    folder, report = run_until_stopped(stress_from_options(options))
+    if as_json:
+        print_json(report.text())
+    else:
+        print_stress(report)
+        print_lines(f"\nreport: {folder.page}")
+    if report.failed is not None:
+        raise OperationalError(report.failed)
