@@ -13,7 +13,7 @@ from hallulab.simulator.stress.rag_trust.tables import TABLES as STRESS
 
 _HEAD = """# What the columns mean
 
-Each table of a run, of `hallulab realism`, `bench`, `calibrate` and `stress`: the heading on the page, the
+Each table of a run, of `hallulab realism`, `bench`, `calibrate` and `rag-trust`: the heading on the page, the
 field of the row (in JSON and CSV), the meaning. The page shows the meaning when the pointer is on a heading.
 The terminal has the columns that fit, in the same order, under shorter headings.
 
@@ -32,7 +32,7 @@ def page() -> str:
         *_tables("`hallulab realism`", REALISM),
         *_tables("`hallulab bench`", BENCH),
         *_tables("`hallulab calibrate`", CALIBRATE),
-        *_tables("`hallulab stress`", STRESS),
+        *_tables("`hallulab rag-trust`", STRESS),
     )
     return "\n".join((_HEAD, *parts))
 

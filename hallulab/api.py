@@ -56,7 +56,7 @@ async def asimulate(
     server_flags: Sequence[str] = (),
     **fields: Any,
 ) -> Run:
-    """Hold the conversations of an experiment, as `hallulab simulate` does; `detect` judges them later.
+    """Hold the conversations of an experiment, as `hallulab run --no-judge` does; `detect` judges them later.
 
     The same call with the same `out` continues it. Interrupting it (Ctrl-C, the kernel's stop) ends it.
 

@@ -1,4 +1,4 @@
-"""Commands for data of other tools and of people: import, export, annotate, build."""
+"""Commands for data of other tools and of people: import, export, annotate, make-data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hallulab.agents.concurrency import run_until_stopped
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.cli.console import print_json, print_lines
 from hallulab.simulator.cli.options import AsJson, PassingOn, RunArgument, expand_options, split_names
-from hallulab.simulator.options.commands import BuildOptions, ImportOptions
+from hallulab.simulator.options.commands import DerivedOptions, ImportOptions, PlantOptions
 
 if TYPE_CHECKING:
     from hallulab.scenarios.chats.reading import Reading
@@ -83,12 +83,15 @@ def _tell(counts: ImportCounts, format: str, reading: Reading, folder: Path) -> 
 
 def export(
     folder: RunArgument,
-    out: Annotated[Path, typer.Option(help="File to write; of hf and ragtruth, a new folder.")],
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; of hf and ragtruth, a new folder; not for tables.")
+    ] = None,
     format: Annotated[
         str,
         typer.Option(
             help="bench (replies, for `hallulab bench`), or conversations: openai, sharegpt, hf, parquet, "
-            "csv, ragtruth or jsonl."
+            "csv, ragtruth or jsonl; or tables: turns, verdicts and hallucinations as Parquet files in the "
+            "run folder."
         ),
     ] = "bench",
     detector: Annotated[
@@ -119,7 +122,9 @@ def export(
     For `bench` a detector annotates them. Without `--detector` they have no label, for annotators to add;
     `bench` leaves such lines out.
     """
+    from hallulab.scenarios.text.wording import format_count
     from hallulab.simulator.records.folder import RunFolder
+    from hallulab.simulator.report.compact import write_tables
     from hallulab.simulator.report.export import ExportCounts, export_run
     from hallulab.simulator.report.selection import ExportSelection
 
@@ -133,6 +138,14 @@ def export(
         min_turns=min_turns or 1,
         keep_duplicates=keep_duplicates,
     )
+    if format == "tables":
+        if out is not None or as_json or wanted != ExportSelection():
+            raise UsageError("--format tables writes all into the run folder. Leave out the other options.")
+        for path, rows in write_tables(run).items():
+            print_lines(f"{path}: {format_count(rows, 'row')}")
+        return
+    if out is None:
+        raise UsageError("export: give the file to write with --out FILE.")
     exported = export_run(run, format, wanted, out)
     if as_json:
         print_json(json.dumps(dataclasses.asdict(exported), indent=2) + "\n")
@@ -178,19 +191,6 @@ def _tell_replies(exported: ExportCounts, detector: str | None, out: Path, as_js
             "--detector",
             err=True,
         )
-
-
-def compact(folder: RunArgument) -> None:
-    """Write the turns, verdicts and hallucinations of a run as Parquet tables, for analysis elsewhere.
-
-    The journals stay: hallulab reads only these.
-    """
-    from hallulab.scenarios.text.wording import format_count
-    from hallulab.simulator.records.folder import RunFolder
-    from hallulab.simulator.report.compact import write_tables
-
-    for path, rows in write_tables(RunFolder(folder)).items():
-        print_lines(f"{path}: {format_count(rows, 'row')}")
 
 
 def annotate(
@@ -258,7 +258,27 @@ def _tell_draw(made: DrawnSheet, folder: Path) -> None:
 
 
 @expand_options
-def hotpotqa_derived(options: BuildOptions) -> None:
+def make_planted(options: PlantOptions) -> None:
+    """Plant errors of known kinds into clean replies, for `hallulab bench` to measure detectors on.
+
+    The file holds every error and its clean twin, with the exact place and the kind. What stands after `--`
+    is passed on to the model server.
+    """
+    from hallulab.scenarios.text.wording import format_count
+    from hallulab.simulator.bench.planted import FILE
+    from hallulab.simulator.stress.command import plant_from_options
+
+    done = run_until_stopped(plant_from_options(options))
+    file = Path(options.out) / FILE
+    print_lines(f"{format_count(len(done.replies) // 2, 'error')} with clean twins written to {file}")
+    for kind, lacking in done.lacking.items():
+        print_lines(f"{kind}: {lacking} fewer, as no place for them was found", err=True)
+    for (kind, reason), dropped in sorted(done.dropped.items()):
+        print_lines(f"{kind}: {dropped} fewer, as the model wrote no error twice: {reason}", err=True)
+
+
+@expand_options
+def make_hotpotqa_derived(options: DerivedOptions) -> None:
     """Write HotpotQA's questions with right answers and with wrong ones of the model.
 
     What stands after `--` is passed on to the model server.
@@ -272,7 +292,7 @@ def hotpotqa_derived(options: BuildOptions) -> None:
         print_lines(line, err=True)
 
 
-def audit_corpus(out: Annotated[Path, typer.Option(help="JSON-lines file to write.")]) -> None:
+def make_audit_corpus(out: Annotated[Path, typer.Option(help="JSON-lines file to write.")]) -> None:
     """Write EvidenceChain's audit corpus, which `hallulab bench audit-corpus` generates, too."""
     from hallulab.scenarios.datasets.audit_corpus import generate
     from hallulab.simulator.bench.build import write_labelled
@@ -291,6 +311,7 @@ def _print_written(replies: LabelledData, out: Path) -> None:
     print_lines(f"{written}, {sum(reply.hallucinated for reply in replies)} hallucinated")
 
 
-build = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
-build.command("hotpotqa-derived", cls=PassingOn)(hotpotqa_derived)
-build.command("audit-corpus")(audit_corpus)
+make_data = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
+make_data.command("planted", cls=PassingOn)(make_planted)
+make_data.command("hotpotqa-derived", cls=PassingOn)(make_hotpotqa_derived)
+make_data.command("audit-corpus")(make_audit_corpus)

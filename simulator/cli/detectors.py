@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from hallulab.agents.concurrency import run_until_stopped
 from hallulab.scenarios.errors import OperationalError
 from hallulab.simulator.cli.console import print_json, print_lines
 from hallulab.simulator.cli.options import AsJson, expand_options
-from hallulab.simulator.options.commands import BenchOptions, CalibrateOptions, PlantOptions, StressOptions
+from hallulab.simulator.options.commands import BenchOptions, CalibrateOptions, RagTrustOptions
 
 
 @expand_options
@@ -28,26 +26,6 @@ def bench(options: BenchOptions) -> None:
         write_results(options, results)
     if results.report.failed is not None:
         raise OperationalError(results.report.failed)
-
-
-@expand_options
-def plant(options: PlantOptions) -> None:
-    """Plant errors of known kinds into clean replies, for `hallulab bench` to measure detectors on.
-
-    The file holds every error and its clean twin, with the exact place and the kind. What stands after `--`
-    is passed on to the model server.
-    """
-    from hallulab.scenarios.text.wording import format_count
-    from hallulab.simulator.bench.planted import FILE
-    from hallulab.simulator.stress.command import plant_from_options
-
-    done = run_until_stopped(plant_from_options(options))
-    file = Path(options.out) / FILE
-    print_lines(f"{format_count(len(done.replies) // 2, 'error')} with clean twins written to {file}")
-    for kind, lacking in done.lacking.items():
-        print_lines(f"{kind}: {lacking} fewer, as no place for them was found", err=True)
-    for (kind, reason), dropped in sorted(done.dropped.items()):
-        print_lines(f"{kind}: {dropped} fewer, as the model wrote no error twice: {reason}", err=True)
 
 
 @expand_options
@@ -72,7 +50,7 @@ def calibrate(options: CalibrateOptions, as_json: AsJson = False) -> None:
 
 
 @expand_options
-def stress(options: StressOptions, as_json: AsJson = False) -> None:
+def rag_trust(options: RagTrustOptions, as_json: AsJson = False) -> None:
     """Ask chatbots with four prompt strategies about poisoned and distracting documents, and report.
 
     What stands after `--` is passed on to the model server.

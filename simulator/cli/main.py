@@ -7,9 +7,11 @@ import errno
 import gc
 import inspect
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from types import FrameType
 
 import typer
@@ -41,31 +43,37 @@ app = typer.Typer(
 COMMANDS: Mapping[str, Callable[..., None] | typer.Typer] = {
     "serve": prepare.serve,
     "run": run.run,
-    "simulate": run.simulate,
     "detect": run.detect,
     "branch": run.branch,
     "report": report.report,
     "compare": report.compare,
-    "baseline": report.baseline,
     "gate": report.gate,
     "chat": run.chat,
     "view": report.view,
     "import": data.import_,
     "export": data.export,
-    "compact": data.compact,
     "annotate": data.annotate,
-    "audit": report.audit,
     "realism": report.realism,
     "bench": detectors.bench,
-    "plant": detectors.plant,
+    "make-data": data.make_data,
     "calibrate": detectors.calibrate,
-    "stress": detectors.stress,
+    "rag-trust": detectors.rag_trust,
     "list": prepare.list_things,
-    "summarize": prepare.summarize,
     "init-scenario": prepare.init_scenario,
-    "build": data.build,
 }
 """Name → function, or group of functions, in the order of `--help`."""
+
+RENAMED = {
+    "simulate": ("run", "--no-judge"),
+    "compact": ("export", "--format", "tables"),
+    "baseline": ("compare", "--save"),
+    "audit": ("report", "--guards"),
+    "summarize": ("init-scenario", "--summarize"),
+    "build": ("make-data",),
+    "plant": ("make-data", "planted"),
+    "stress": ("rag-trust",),
+}
+"""Former name of a command → what it is now. Version 0.2 no longer knows the former names."""
 
 for _name, _command in COMMANDS.items():
     if isinstance(_command, typer.Typer):
@@ -105,7 +113,7 @@ def main() -> None:
     gc.set_threshold(*COLLECTED_AFTER)
     try:
         with show_warnings(), guard_output(), asking_by(ask_at_terminal):
-            app(_expand_home_folders(sys.argv[1:]))
+            app(_rename_command(_expand_home_folders(sys.argv[1:])))
     except (HallulabError, ReplayMiss) as error:
         said = str(error).replace("\n", " ") if isinstance(error, UsageError) else str(error)
         _print_error(f"{said} {DELETED}" if _is_folder_deleted() else said)
@@ -127,6 +135,25 @@ def main() -> None:
     finally:
         forget_unwritten(sys.stdout)
         forget_unwritten(sys.stderr)
+
+
+def _rename_command(arguments: list[str]) -> list[str]:
+    """Replace the former name of a command by what it is now, and say so on standard error."""
+    if not arguments or arguments[0] not in RENAMED:
+        return arguments
+    old, *rest = arguments
+    new = RENAMED[old]
+    _print_to_stderr(f"`hallulab {old}` is now `hallulab {' '.join(new)}`; version 0.2 drops the old name.")
+    if old == "baseline":  # it printed to standard output unless --out named a file
+        saved = [re.sub("^--out(?==|$)", "--save", word) for word in rest]
+        return ["compare", *saved] if saved != rest else [*new, "-", *rest]
+    if old == "summarize":  # the chat, a word of its own anywhere among the flags, is the value of a flag now
+        for place, (before, word) in enumerate(pairwise(["--quiet", *rest])):
+            takes_value = before.startswith("-") and "=" not in before and before not in ("-q", "--quiet")
+            if not word.startswith("-") and not takes_value:
+                return ["init-scenario", *rest[:place], "--summarize", *rest[place:]]
+        return ["init-scenario", *rest]
+    return [*new, *rest]
 
 
 def _expand_home_folders(arguments: Sequence[str]) -> list[str]:

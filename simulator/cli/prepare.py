@@ -15,7 +15,7 @@ from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.text.words import parse_whole_number
 from hallulab.simulator.cli.console import print_lines
 from hallulab.simulator.cli.options import expand_options, split_names
-from hallulab.simulator.options.commands import GOALS, PERSONAS, InitOptions, SummarizeOptions
+from hallulab.simulator.options.commands import GOALS, PERSONAS, InitOptions
 from hallulab.simulator.options.groups import to_path
 
 if TYPE_CHECKING:
@@ -31,9 +31,16 @@ def init_scenario(options: InitOptions) -> None:
 
     What stands after `--` is passed on to the model server.
     """
+    if options.summarize is not None:
+        _summarize_chat(options, Path(options.summarize))
+        return
+    if options.scenario is not None:
+        raise UsageError("--scenario is the pack of a chat. Give the chat with --summarize.")
+    if options.directory is None:
+        raise UsageError("init-scenario: give a new or empty folder.")
     directory, personas = Path(options.directory), options.personas
     if options.documents is None:
-        _write_skeleton(options)
+        _write_skeleton(options, directory)
         return
     from hallulab.simulator.authoring.chats import load_chat_file
     from hallulab.simulator.authoring.packs import PackRequest, write_pack
@@ -60,7 +67,26 @@ def init_scenario(options: InitOptions) -> None:
     _tell(directory, wanted.number, written)
 
 
-def _write_skeleton(options: InitOptions) -> None:
+def _summarize_chat(options: InitOptions, chat: Path) -> None:
+    from hallulab.agents.users.chats import MAX_TOKENS, read_chat
+    from hallulab.simulator.authoring.chats import summarize_chat
+    from hallulab.simulator.engine.models import RunSettings
+    from hallulab.simulator.records.experiment_file import load_experiment
+
+    for name in ("directory", "documents", "from_chats", "personas", "goals", "seed"):
+        if getattr(options, name) is not None:
+            flag = "DIR" if name == "directory" else f"--{name.replace('_', '-')}"
+            raise UsageError(f"--summarize prints a summary and writes nothing. Leave out {flag}.")
+    messages = read_chat(chat)
+    fields = {**options.collect_model_fields(), "scenario": options.scenario}
+    experiment = load_experiment(options.config_path, fields)
+    summary = run_until_stopped(summarize_chat(messages, experiment, RunSettings.from_options(options)))
+    print_lines(render_one_line(summary.text))
+    if summary.cut:
+        print_lines(f"the summary was cut off at {MAX_TOKENS} tokens: complete its end by hand", err=True)
+
+
+def _write_skeleton(options: InitOptions, directory: Path) -> None:
     from hallulab.scenarios.packs.pack_files import init_scenario as write
 
     own = {name: getattr(options, name) for name in ("from_chats", "personas", "goals", "seed")}
@@ -73,7 +99,6 @@ def _write_skeleton(options: InitOptions) -> None:
             )
     if options.server_flags:
         raise UsageError(f"`-- {options.server_flags[0]}`: no server is started here, so it takes no flags.")
-    directory = Path(options.directory)
     write(directory)
     print_lines(
         f"{directory}: edit scenario.yaml, documents/ and personas.yaml, then "
@@ -117,26 +142,6 @@ def _tell(directory: Path, wanted: int, written: Written) -> None:
     print_lines(
         f"read and correct scenario.yaml and personas.yaml, then `hallulab run --scenario {directory}`"
     )
-
-
-@expand_options
-def summarize(options: SummarizeOptions) -> None:
-    """Print the `summary` of a persona that is in the situation of a chat's user.
-
-    What stands after `--` is passed on to the model server.
-    """
-    from hallulab.agents.users.chats import MAX_TOKENS, read_chat
-    from hallulab.simulator.authoring.chats import summarize_chat
-    from hallulab.simulator.engine.models import RunSettings
-    from hallulab.simulator.records.experiment_file import load_experiment
-
-    messages = read_chat(Path(options.chat))
-    fields = {**options.collect_model_fields(), "scenario": options.scenario}
-    experiment = load_experiment(options.config_path, fields)
-    summary = run_until_stopped(summarize_chat(messages, experiment, RunSettings.from_options(options)))
-    print_lines(render_one_line(summary.text))
-    if summary.cut:
-        print_lines(f"the summary was cut off at {MAX_TOKENS} tokens: complete its end by hand", err=True)
 
 
 Kind = Literal["scenarios", "personas", "chatbots", "detectors", "models"]

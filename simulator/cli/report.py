@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -22,7 +21,6 @@ from hallulab.simulator.options.groups import ModelOptions
 
 if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
-    from hallulab.simulator.records.audit_log import Chain, Entry
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.write import CorrectionData
 
@@ -44,14 +42,23 @@ def report(
             "numbers by it. Default: annotations.jsonl of the run folder, if it is there."
         ),
     ] = None,
+    guards: Annotated[
+        bool,
+        typer.Option("--guards", help="Only print which replies guarded chatbots did not answer, and why."),
+    ] = False,
 ) -> None:
-    """Derive the tables and the page of a run folder anew from its journals."""
+    """Recompute the tables and the page of a run folder from its journals."""
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.write import CorrectionData
     from hallulab.simulator.statistics.prevalence import read_accuracies
 
     run = RunFolder(folder)
     run.require()
+    if guards:
+        if as_json or planted is not None or annotations is not None:
+            raise UsageError("--guards prints lines of text only. Leave out the other options.")
+        _print_guards(run)
+        return
     accuracies = None if planted is None else read_accuracies(planted)
     show_report(run, as_json, measured=CorrectionData(accuracies, annotations))
 
@@ -86,14 +93,46 @@ def show_report(
     require_success(found)
 
 
+def _print_guards(run: RunFolder) -> None:
+    from hallulab.agents.models.redaction import remove_keys
+    from hallulab.chatbots.guarded.marks import DONE
+    from hallulab.chatbots.guarded.record import record_of
+    from hallulab.scenarios.text.wording import choose_noun, render_one_line
+
+    records = [
+        (conversation, turn.index, record)
+        for conversation in run.read_journals().conversations
+        for turn in conversation.turns
+        if (record := record_of(turn)) is not None
+    ]
+    if not records:
+        raise UsageError(
+            f"{run.path}: no reply was guarded. Run a chatbot of the kind `guarded` (docs/safeguards.md)."
+        )
+    escalated = [each for each in records if each[2].escalated]
+    for conversation, turn, record in escalated:
+        where = f"{conversation.chatbot}, conversation {conversation.id}, turn {turn}"
+        print_lines(render_one_line(remove_keys(f"{where}: {DONE[record.action]}: {record.reason}")))
+    guarded = f"{len(records)} guarded {choose_noun(len(records), 'reply', 'replies')}"
+    print_lines(f"{guarded}, {len(escalated)} escalated")
+
+
 def compare(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="A B [C…]",
-            help="Run folders, or baseline files (`hallulab baseline`). A is the reference.",
+            metavar="A [B…]",
+            help="Run folders, or baseline files (`--save`). A is the reference.",
         ),
     ],
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Compare nothing, and save what the run A is compared by: a small file to commit, of "
+            "numbers and hashes without texts; - prints it.",
+        ),
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="JSON file to write, with all changed turns.")] = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Markdown file to write, fit for a comment on a pull request.")
@@ -116,6 +155,11 @@ def compare(
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.records.outputs import check_outputs
 
+    if save is not None:
+        if len(runs) > 1 or (json, markdown, html) != (None, None, None):
+            raise UsageError("--save takes one run folder and no other option.")
+        _save_baseline(RunFolder(runs[0]), save)
+        return
     folders = [RunFolder(path) if is_folder(path) else None for path in runs]
     read = [
         file
@@ -141,27 +185,20 @@ def compare(
         raise OperationalError(" ".join(compared.failed))
 
 
-def baseline(
-    folder: RunArgument,
-    out: Annotated[
-        Path | None, typer.Option(help="Write it into this file, in one step, and not to standard output.")
-    ] = None,
-) -> None:
-    """Print what a run is compared by, as a small file to commit: numbers and hashes, no texts."""
+def _save_baseline(run: RunFolder, file: Path) -> None:
     from hallulab.scenarios.files.atomic import write_atomically
     from hallulab.simulator.compare.summary import summarize_run
     from hallulab.simulator.metrics.failures_counts import require_success
-    from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.records.outputs import check_outputs
 
-    run = RunFolder(folder)
-    check_outputs({"--out": out}, inputs=run.files)
+    printed = str(file) == "-"
+    check_outputs({"--save": None if printed else file}, inputs=run.files)
     made = summarize_run(run)
     print_warnings(made.failures)
-    if out is None:
+    if printed:
         print_json(made.text())
     else:
-        write_atomically(out, made.text())
+        write_atomically(file, made.text())
     require_success(made.failures)
 
 
@@ -280,71 +317,3 @@ def realism(
             print_lines(f"\npage: {out}")
     if found.failed is not None:
         raise OperationalError(found.failed)
-
-
-def audit(
-    log: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or the audit.jsonl of one.")],
-    head: Annotated[
-        str | None, typer.Option(help="Hash of a line that you kept elsewhere; the log has to hold it.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Check the audit log of guarded chatbots, and print what was escalated and why.
-
-    Exit code 1 means that a line was edited, removed, added or moved. With a run folder the log is also held
-    against the journal of conversations, which shows lines removed at its end.
-    """
-    from hallulab.scenarios.text.wording import format_count
-
-    chain = _read_log(log, head)
-    escalated = [entry for entry in chain.entries if entry.escalated]
-    if as_json:
-        found = [entry.model_dump(mode="json") for entry in escalated]
-        value = {"lines": len(chain.entries), "head": chain.head, "escalated": found}
-        print_json(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
-        return
-    for entry in escalated:
-        print_lines(_render_entry(entry))
-    print_lines(
-        f"{format_count(len(chain.entries), 'line')}, {len(escalated)} escalated; the chain is whole, "
-        f"its last hash is {chain.head}"
-    )
-
-
-def _read_log(log: Path, head: str | None) -> Chain:
-    """Return the log.
-
-    Raises:
-        BrokenChain: it was changed.
-        UsageError: there is none, or it is no audit log.
-    """
-    from hallulab.scenarios.errors import UsageError
-    from hallulab.scenarios.files.data_files import is_folder, is_there
-    from hallulab.simulator.records.audit_log import BrokenChain, read_chain, require_in_journal
-    from hallulab.simulator.records.folder import RunFolder
-
-    run = RunFolder(log) if is_folder(log) else None
-    path = run.audit if run else log
-    if run is not None:
-        run.require()
-    if not is_there(path):
-        raise UsageError(
-            f"{path}: there is no audit log. A run with a chatbot of the kind `guarded` writes one "
-            "(docs/safeguards.md)."
-        )
-    chain = read_chain(path)
-    if run is not None:
-        require_in_journal(chain, run.read_conversations())
-    if head is not None and head not in {entry.hash for entry in chain.entries}:
-        raise BrokenChain(f"{path}: no line has the hash {head}: the log was cut or written anew.")
-    return chain
-
-
-def _render_entry(entry: Entry) -> str:
-    from hallulab.chatbots.guarded.marks import DONE
-    from hallulab.scenarios.text.wording import render_one_line
-
-    return render_one_line(
-        f"line {entry.sequence + 1}, {entry.chatbot}, conversation {entry.conversation}, turn {entry.turn}: "
-        f"{DONE[entry.action]}: {entry.reason}"
-    )

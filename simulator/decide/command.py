@@ -1,4 +1,4 @@
-"""What `hallulab run` and `simulate` do, up to the report: as planned, or until it is decided."""
+"""What `hallulab run` does, up to the report: as planned, or until it is decided."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from hallulab.scenarios.packs.pack import Scenario
 from hallulab.simulator.decide.run import hold_until_decided
 from hallulab.simulator.engine import command
 from hallulab.simulator.engine.models import RunSettings
-from hallulab.simulator.options.commands import RunOptions, SimulateOptions
+from hallulab.simulator.options.commands import RunOptions
 from hallulab.simulator.records.config import Experiment
 from hallulab.simulator.records.folder import RunFolder
 
 
-async def run_from_options(options: RunOptions | SimulateOptions) -> tuple[RunFolder, Scenario]:
-    """Hold the conversations of an experiment, and judge them unless the options are `SimulateOptions`.
+async def run_from_options(options: RunOptions) -> tuple[RunFolder, Scenario]:
+    """Hold the conversations of an experiment, and judge them unless the options have `no_judge`.
 
     Returns:
         The run folder, and the pack.

@@ -1,4 +1,4 @@
-"""What `hallulab gate` and `hallulab baseline` do."""
+"""What `hallulab gate` and `hallulab compare --save` do."""
 
 from __future__ import annotations
 

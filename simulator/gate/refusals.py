@@ -19,7 +19,7 @@ from hallulab.simulator.statistics.prevalence import (
     require_measured,
 )
 
-ANEW = "make the baseline anew with `hallulab baseline RUN`"
+ANEW = "make the baseline anew with `hallulab compare RUN --save FILE`"
 REMEDY = "fit it with `hallulab calibrate`, or measure it on planted errors and give --planted (docs/gate.md)"
 
 

@@ -42,14 +42,6 @@ _BATCH = Flag(
 
 
 @dataclass(frozen=True)
-class SimulateOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOptions, WorkerOptions):
-    """What `hallulab simulate` takes."""
-
-    _: KW_ONLY
-    batch: Annotated[BatchService | None, _BATCH] = None
-
-
-@dataclass(frozen=True)
 class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOptions, WorkerOptions):
     """What `hallulab run` takes."""
 
@@ -71,10 +63,13 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
         bool,
         Flag("Let chatbots that are clearly worse go on in --until-decided.", names=("--keep-all",)),
     ] = False
-
     estimate: Annotated[
         bool,
-        Flag("Play two personas, and tell what all would cost by them.", names=("--estimate",)),
+        Flag("Play two personas, and estimate by them what all would cost.", names=("--estimate",)),
+    ] = False
+    no_judge: Annotated[
+        bool,
+        Flag("Only simulate the conversations; `detect` judges them later.", names=("--no-judge",)),
     ] = False
 
     def collect_deciding_fields(self) -> dict[str, Any]:
@@ -201,7 +196,7 @@ class BenchOptions(ModelOptions, RecordingOptions, WorkerOptions):
 
 @dataclass(frozen=True)
 class PlantOptions(ModelOptions, RecordingOptions, WorkerOptions):
-    """What `hallulab plant` takes."""
+    """What `hallulab make-data planted` takes."""
 
     source: Annotated[
         str,
@@ -299,7 +294,8 @@ class GateOptions:
     run: Annotated[StrPath, Flag("A run folder.", argument=True, metavar="RUN")]
     _: KW_ONLY
     against: Annotated[
-        StrPath, Flag("The baseline: a file of `hallulab baseline`, or a run folder.", metavar="BASELINE")
+        StrPath,
+        Flag("The baseline: a file of `compare --save`, or a run folder.", metavar="BASELINE"),
     ]
     severity_guard: Annotated[
         str,
@@ -328,8 +324,8 @@ class GateOptions:
 
 
 @dataclass(frozen=True)
-class StressOptions(ModelOptions, FolderOptions, RecordingOptions):
-    """What `hallulab stress` takes."""
+class RagTrustOptions(ModelOptions, FolderOptions, RecordingOptions):
+    """What `hallulab rag-trust` takes."""
 
     _: KW_ONLY
     data: Annotated[StrPath | None, Flag("Folder that holds HotpotQA's distractor setting.")] = None
@@ -338,8 +334,8 @@ class StressOptions(ModelOptions, FolderOptions, RecordingOptions):
 
 
 @dataclass(frozen=True)
-class BuildOptions(ModelOptions, RecordingOptions):
-    """What `hallulab build hotpotqa-derived` takes."""
+class DerivedOptions(ModelOptions, RecordingOptions):
+    """What `hallulab make-data hotpotqa-derived` takes."""
 
     _: KW_ONLY
     data: Annotated[StrPath, Flag("Folder that holds HotpotQA's distractor setting.")]
@@ -361,7 +357,7 @@ class BuildOptions(ModelOptions, RecordingOptions):
 class InitOptions(ModelOptions, RecordingOptions):
     """What `hallulab init-scenario` takes."""
 
-    directory: Annotated[StrPath, Flag("A new or empty folder.", argument=True, metavar="DIR")]
+    directory: Annotated[StrPath | None, Flag("A new or empty folder.", argument=True, metavar="DIR")] = None
     _: KW_ONLY
     documents: Annotated[
         StrPath | None,
@@ -389,19 +385,14 @@ class InitOptions(ModelOptions, RecordingOptions):
         ),
     ] = None
     seed: Annotated[int | None, Flag("Seed of what is drawn.")] = None
-
-
-@dataclass(frozen=True)
-class SummarizeOptions(ModelOptions, RecordingOptions):
-    """What `hallulab summarize` takes."""
-
-    chat: Annotated[
-        StrPath,
+    summarize: Annotated[
+        StrPath | None,
         Flag(
-            "A chat: text with lines `User: …` and `Assistant: …`, or messages as .json or .jsonl.",
-            argument=True,
+            "Write nothing, and print the `summary` of a persona in the situation of this chat's user: text "
+            "with lines `User: …` and `Assistant: …`, or messages as .json or .jsonl.",
             metavar="FILE",
         ),
-    ]
-    _: KW_ONLY
-    scenario: Annotated[str | None, Flag("The pack that the chat belongs to: a name, or a path.")] = None
+    ] = None
+    scenario: Annotated[
+        str | None, Flag("The pack that the chat of --summarize belongs to: a name, or a path.")
+    ] = None

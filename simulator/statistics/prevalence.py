@@ -248,7 +248,7 @@ def draw_prevalences(rows: Floats, rates: Floats, drawn: Floats, *, share: bool)
     return solve_prevalence(totals, drawn)
 
 
-MAKE = "`hallulab bench FOLDER --detectors NAMES --json FILE` on a folder of `hallulab plant`"
+MAKE = "`hallulab bench FOLDER --detectors NAMES --json FILE` on a folder of `hallulab make-data planted`"
 
 
 class _BenchFile(Frozen):

@@ -1,4 +1,4 @@
-"""What `hallulab plant` does: find clean replies, plant errors into them, write both."""
+"""What `hallulab make-data planted` does: find clean replies, plant errors into them, write both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `hallulab stress` does: compose, ask, judge, count, write."""
+"""What `hallulab rag-trust` does: compose, ask, judge, count, write."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.simulator.bench.build import require_unique_ids
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
-from hallulab.simulator.options.commands import StressOptions
+from hallulab.simulator.options.commands import RagTrustOptions
 from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
 from hallulab.simulator.records.outputs import check_outputs
@@ -45,7 +45,7 @@ class StressFolder(RunFolder):
         self.files = (*self.derived, self.answers)
 
 
-async def stress_from_options(options: StressOptions) -> tuple[StressFolder, StressReport]:
+async def stress_from_options(options: RagTrustOptions) -> tuple[StressFolder, StressReport]:
     """Get the answers that the folder of the options lacks, and write the reports.
 
     Raises:

@@ -204,7 +204,7 @@ class StressReport(Frozen):
     warnings: tuple[str, ...] = ()
     """What failed, where it is much."""
     failed: str | None = None
-    """Why `hallulab stress` exits with 1: the judge failed on every answer; None: it does not."""
+    """Why `hallulab rag-trust` exits with 1: the judge failed on every answer; None: it does not."""
 
     def get_rows(self, dimension: Dimension) -> tuple[StressRow, ...]:
         """Return the rows of a dimension."""

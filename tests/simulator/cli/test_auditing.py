@@ -1,9 +1,8 @@
-"""A guarded chatbot in a whole run, on the recorded answers of the real model, and `hallulab audit` on it."""
+"""A guarded chatbot in a whole run, on recorded answers of the real model, and `report --guards` on it."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -71,52 +70,30 @@ def test_the_page_has_the_table_of_safeguards(once: Path) -> None:
 
 
 def test_what_was_escalated_is_printed_with_its_reason(hallulab: Hallulab, run: Path) -> None:
-    ended = hallulab("audit", run)
+    ended = hallulab("report", run, "--guards")
     first, last = ended.out.splitlines()
-    assert ended.code == 0
-    assert first.startswith("line 2, guarded, conversation ")
+    assert (ended.code, ended.err) == (0, "")
+    assert first.startswith("guarded, conversation ")
     assert (
         "turn 0: handed to a human: H = 0.45 reaches τ = 0.43 on the topic goods: unsupported is “If your "
         "refrigerator doesn't cool, you can demand a new one or a refund.”, “The user can start by "
     ) in first
-    assert last.startswith("2 lines, 1 escalated; the chain is whole, its last hash is ")
+    assert last == "2 guarded replies, 1 escalated"
 
 
-def test_json_has_the_escalated_lines_and_the_last_hash(hallulab: Hallulab, run: Path) -> None:
-    found = json.loads(hallulab("audit", run, "--json").out)
-    lines = [json.loads(line) for line in (run / "audit.jsonl").read_text().splitlines()]
-    assert (found["lines"], found["head"]) == (2, lines[1]["hash"])
-    assert found["escalated"] == [lines[1]]
+def test_guards_and_json_are_refused_together(hallulab: Hallulab, run: Path) -> None:
+    ended = hallulab("report", run, "--guards", "--json")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "error: --guards prints lines of text only. Leave out the other options.\n"
 
 
-def test_an_edited_line_is_one_sentence_and_exit_code_1(hallulab: Hallulab, run: Path) -> None:
-    log = run / "audit.jsonl"
-    log.write_text(log.read_text().replace('"human"', '"marked"', 1))
-    ended = hallulab("audit", run)
-    assert (ended.code, ended.out) == (1, "")
+def test_a_run_without_guarded_replies_is_one_sentence(hallulab: Hallulab, demo_replay: RunFolder) -> None:
+    ended = hallulab("report", demo_replay.path, "--guards")
+    assert (ended.code, ended.out) == (2, "")
     assert ended.err == (
-        f"error: {log}, line 2: the line was edited after it was written: its hash does not fit.\n"
+        f"error: {demo_replay.path}: no reply was guarded. Run a chatbot of the kind `guarded` "
+        "(docs/safeguards.md).\n"
     )
-
-
-def test_a_line_cut_off_at_the_end_is_missed(hallulab: Hallulab, run: Path) -> None:
-    log = run / "audit.jsonl"
-    head = json.loads(log.read_text().splitlines()[1])["hash"]
-    log.write_text(log.read_text().splitlines(keepends=True)[0])
-    assert hallulab("audit", log).code == 0
-    assert "is missing: lines were removed" in hallulab("audit", run).err
-    kept = hallulab("audit", log, "--head", head)
-    assert (kept.code, kept.err) == (
-        1,
-        f"error: {log}: no line has the hash {head}: the log was cut or written anew.\n",
-    )
-
-
-def test_a_run_without_a_log_is_one_sentence(hallulab: Hallulab, run: Path) -> None:
-    (run / "audit.jsonl").unlink()
-    ended = hallulab("audit", run)
-    assert ended.code == 2
-    assert "there is no audit log. A run with a chatbot of the kind `guarded` writes one" in ended.err
 
 
 def test_a_run_goes_on_with_the_chain_and_writes_what_is_missing(

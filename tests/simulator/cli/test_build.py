@@ -1,4 +1,4 @@
-"""`hallulab build`: labelled data that `hallulab bench` reads."""
+"""`hallulab make-data`: labelled data that `hallulab bench` reads."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_it_writes_replies_and_says_what_it_left_out(
     hallulab: CommandLine, data: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "made" / "derived.jsonl"
-    ended = hallulab("build", "hotpotqa-derived", "--data", data, "--out", out, *ENDPOINT)
+    ended = hallulab("make-data", "hotpotqa-derived", "--data", data, "--out", out, *ENDPOINT)
     replies = load_rows(out)
     wrong = [reply for reply in replies if reply.label]
     assert (ended.code, ended.out) == (0, f"10 replies written to {out}, {len(wrong)} hallucinated\n")
@@ -83,7 +83,7 @@ def test_it_writes_replies_and_says_what_it_left_out(
 @pytest.mark.usefixtures("transport")
 def test_bench_reads_what_it_wrote(hallulab: CommandLine, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "derived.jsonl"
-    hallulab("build", "hotpotqa-derived", "--data", data, "--out", out, "--both", *ENDPOINT)
+    hallulab("make-data", "hotpotqa-derived", "--data", data, "--out", out, "--both", *ENDPOINT)
     ended = hallulab("bench", out, "--json", tmp_path / "found.json", "-q")
     assert (ended.code, ended.err) == (0, "")
     described = json.loads((tmp_path / "found.json").read_text())["data"]
@@ -93,7 +93,7 @@ def test_bench_reads_what_it_wrote(hallulab: CommandLine, data: Path, tmp_path: 
 def test_a_replay_writes_the_same_bytes_without_a_model(
     hallulab: CommandLine, data: Path, tmp_path: Path, transport: ScriptedTransport
 ) -> None:
-    build = ("build", "hotpotqa-derived", "--data", data, "--out")
+    build = ("make-data", "hotpotqa-derived", "--data", data, "--out")
     first = hallulab(*build, tmp_path / "first.jsonl", *ENDPOINT, "--record", tmp_path / "asked.jsonl")
     asked = len(transport.requests)
     again = hallulab(*build, tmp_path / "again.jsonl", *REPLAY, tmp_path / "asked.jsonl")
@@ -107,7 +107,7 @@ def test_what_was_recorded_is_not_asked_again(
 ) -> None:
     folder(data, *map(row, range(10)))
     out = tmp_path / "derived.jsonl"
-    build = ("build", "hotpotqa-derived", "--data", data, "--out", out, *ENDPOINT)
+    build = ("make-data", "hotpotqa-derived", "--data", data, "--out", out, *ENDPOINT)
     record = ("--record", tmp_path / "asked.jsonl")
     few = hallulab(*build, *record, "--limit", "4")
     assert (few.code, len(transport.requests), len(load_rows(out))) == (0, PROBES + 4, 4)
@@ -120,7 +120,7 @@ def test_without_a_reply_nothing_is_written(hallulab: CommandLine, data: Path, t
     (tmp_path / "other.jsonl").write_text('{"kind":"other","key":"another","answer":1}\n')
     out = tmp_path / "derived.jsonl"
     ended = hallulab(
-        "build", "hotpotqa-derived", "--data", data, "--out", out, *REPLAY, tmp_path / "other.jsonl"
+        "make-data", "hotpotqa-derived", "--data", data, "--out", out, *REPLAY, tmp_path / "other.jsonl"
     )
     assert (ended.code, ended.err, out.exists()) == (
         1,
@@ -135,7 +135,7 @@ def test_a_replay_that_lacks_an_answer_writes_nothing(
     (tmp_path / "other.jsonl").write_text('{"kind":"other","key":"another","answer":1}\n')
     out = tmp_path / "derived.jsonl"
     ended = hallulab(
-        "build", "hotpotqa-derived", "--data", data, "--out", out, *REPLAY, tmp_path / "other.jsonl"
+        "make-data", "hotpotqa-derived", "--data", data, "--out", out, *REPLAY, tmp_path / "other.jsonl"
     )
     assert (ended.code, out.exists()) == (1, False)
     assert ended.err.startswith(f"error: the recording {tmp_path / 'other.jsonl'} has no answer")
@@ -144,7 +144,7 @@ def test_a_replay_that_lacks_an_answer_writes_nothing(
 def test_what_is_wrong_is_said_before_a_server_is_started(
     hallulab: CommandLine, data: Path, tmp_path: Path
 ) -> None:
-    build = ("build", "hotpotqa-derived", "--model", "qwen-9000", "--data")
+    build = ("make-data", "hotpotqa-derived", "--model", "qwen-9000", "--data")
     ended = hallulab(*build, data, "--out", tmp_path)
     assert (ended.code, ended.err) == (2, f"error: --out {tmp_path}: this is a folder. Name a file.\n")
     ended = hallulab(*build, tmp_path, "--out", tmp_path / "out.jsonl")
@@ -160,7 +160,7 @@ def test_what_is_wrong_is_said_before_a_server_is_started(
 
 def test_the_audit_corpus_is_written_as_it_is_generated(hallulab: CommandLine, tmp_path: Path) -> None:
     out = tmp_path / "audit.jsonl"
-    ended = hallulab("build", "audit-corpus", "--out", out)
+    ended = hallulab("make-data", "audit-corpus", "--out", out)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f"840 replies written to {out}, ")
     named = [reply.model_copy(update={"dataset": "audit"}) for reply in generate()]

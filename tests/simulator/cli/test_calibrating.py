@@ -25,7 +25,7 @@ def test_a_fit_is_kept_and_used_from_then_on(hallulab: CommandLine, tmp_path: Pa
     assert f"Thresholds fitted to 40 errors planted into {PACK}, with clean twins" in ended.out
     assert "Note: the clean twins are sentences copied from the documents." in ended.out
     [kept] = fits(tmp_path)
-    assert hallulab("plant", PACK, "--out", tmp_path / "p", "--count", "28").code == 0
+    assert hallulab("make-data", "planted", PACK, "--out", tmp_path / "p", "--count", "28").code == 0
     numbers = tmp_path / "numbers.json"
     assert hallulab("bench", tmp_path / "p", "--detectors", "lexical", "--json", numbers).code == 0
     [row] = [row for row in json.loads(numbers.read_text())["rows"] if row["detector"] == "lexical"][:1]

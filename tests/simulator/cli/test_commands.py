@@ -160,7 +160,7 @@ def test_what_simulate_leaves_is_judged_by_the_experiments_detectors(
     )
     run = RunFolder(tmp_path / "run")
     flags = ("--model", "qwen2.5-coder-1.5b", "--replay", RECORDING)
-    assert hallulab("simulate", "-c", config, *flags, "--out", run.path).out == f"{run.path}\n"
+    assert hallulab("run", "--no-judge", "-c", config, *flags, "--out", run.path).out == f"{run.path}\n"
     assert len(run.read_journals().verdicts) == 0
     assert hallulab("detect", run.path, "--replay", RECORDING).code == 0
     judged = [(verdict.detector, verdict.turn, verdict.outcome) for verdict in run.read_journals().verdicts]
@@ -261,7 +261,7 @@ def test_an_export_for_annotators_says_that_it_has_no_labels(hallulab: Hallulab,
     assert hallulab("bench", out).err == f"error: {out}: no labelled reply is left to judge.\n"
 
 
-@pytest.mark.parametrize("command", ["run", "simulate", "detect", "bench", "summarize"])
+@pytest.mark.parametrize("command", ["run", "detect", "bench", "init-scenario", "rag-trust"])
 def test_the_help_says_what_becomes_of_flags_of_the_server(hallulab: Hallulab, command: str) -> None:
     assert "What stands after `--` is passed on to the model server." in hallulab(command, "--help").out
 

@@ -1,4 +1,4 @@
-"""`hallulab plant`: what it writes, what `bench` makes of it, what it refuses."""
+"""`hallulab make-data planted`: what it writes, what `bench` makes of it, what it refuses."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
 
 RECORDING = ROOT / "tests" / "recordings" / "planted" / "fluent.jsonl.gz"
+PLANT = ("make-data", "planted")
 FEE = "The fee for a complaint is 200 rupees at the office."
 
 
 def test_bench_measures_on_what_was_planted_into_a_pack(hallulab: CommandLine, tmp_path: Path) -> None:
-    ended = hallulab("plant", "consumer-grievance-india", "--out", tmp_path / "p", "--count", 28)
+    ended = hallulab(*PLANT, "consumer-grievance-india", "--out", tmp_path / "p", "--count", 28)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out == f"28 errors with clean twins written to {tmp_path / 'p' / 'planted.jsonl'}\n"
     numbers = tmp_path / "numbers.json"
@@ -45,7 +46,7 @@ def test_clean_replies_of_a_run_are_planted_into_and_quotations_of_its_passages(
     run.conversations.write_text(conversation("c", [], turns=turns).model_dump_json() + "\n")
     verdicts = [scored("c", 0, [(0, 3)]), scored("c", 1)]
     run.verdicts.write_text("".join(verdict.model_dump_json() + "\n" for verdict in verdicts))
-    plant = ("plant", run.path, "--kinds", "number", "--count", 4, "--out")
+    plant = (*PLANT, run.path, "--kinds", "number", "--count", 4, "--out")
     assert hallulab(*map(str, plant), tmp_path / "p").code == 0
     twins = [reply for reply in load_rows(tmp_path / "p" / "planted.jsonl") if not reply.label]
     assert {(reply.meta["source"], reply.reply) for reply in twins} == {
@@ -66,13 +67,23 @@ def test_a_folder_of_documents_needs_no_pack(hallulab: CommandLine, tmp_path: Pa
     (documents / "hours.md").write_text("# Hours\n\nThe office is open from 10 to 16 on working days.\n")
     out = tmp_path / "p"
     ended = hallulab(
-        "plant", documents, "--out", out, "--kinds", "number", "--count", "4", "--contexts", "1,2"
+        "make-data",
+        "planted",
+        documents,
+        "--out",
+        out,
+        "--kinds",
+        "number",
+        "--count",
+        "4",
+        "--contexts",
+        "1,2",
     )
     assert ended.code == 0
     replies = load_rows(out / "planted.jsonl")
     assert {reply.group for reply in replies} == {"fees", "hours"}
     (tmp_path / "empty").mkdir()
-    ended = hallulab("plant", tmp_path / "empty", "--out", tmp_path / "q")
+    ended = hallulab(*PLANT, tmp_path / "empty", "--out", tmp_path / "q")
     assert ended.code == 2
     assert "no documents in it" in ended.err
 
@@ -81,7 +92,7 @@ def test_a_folder_of_documents_needs_no_pack(hallulab: CommandLine, tmp_path: Pa
 def test_models_and_workers_are_refused_where_no_model_is_asked(
     hallulab: CommandLine, tmp_path: Path, given: tuple[str, str]
 ) -> None:
-    ended = hallulab("plant", "consumer-grievance-india", "--out", tmp_path / "p", *given)
+    ended = hallulab(*PLANT, "consumer-grievance-india", "--out", tmp_path / "p", *given)
     assert ended.code == 2
     assert "without --fluent, no model is asked" in ended.err
 
@@ -106,7 +117,7 @@ def test_models_and_workers_are_refused_where_no_model_is_asked(
 def test_wrong_arguments_are_told(
     hallulab: CommandLine, tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
-    ended = hallulab("plant", *arguments, "--out", tmp_path / "p")
+    ended = hallulab(*PLANT, *arguments, "--out", tmp_path / "p")
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
     assert not (tmp_path / "p").exists()
@@ -116,7 +127,7 @@ def test_a_model_writes_errors_as_when_it_was_recorded(hallulab: CommandLine, tm
     """Of 24 sentences, a model of 1.5B made seven wrong; the others were dropped for a told reason."""
     sentences = ("consumer-grievance-india", "--count", "24", "--contexts", "1", "--turns", "0,2")
     model = ("--fluent", "--model", "qwen2.5-coder-1.5b", "--replay", RECORDING)
-    ended = hallulab("plant", *sentences, *model, "--out", tmp_path / "p")
+    ended = hallulab(*PLANT, *sentences, *model, "--out", tmp_path / "p")
     assert (ended.code, ended.out.split(" with ")[0]) == (0, "7 errors")
     assert sum(int(line.split()[1]) for line in ended.err.splitlines()) == 24 - 7
     assert "condition: 4 fewer, as the model wrote no error twice: no error of its kind\n" in ended.err

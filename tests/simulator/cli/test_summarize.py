@@ -1,4 +1,4 @@
-"""`hallulab summarize`: a reference chat becomes the summary of a persona."""
+"""`hallulab init-scenario --summarize`: a reference chat becomes the summary of a persona."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_summary_is_all_that_stands_on_standard_output(
     hallulab: CommandLine, chat: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transport = scripted(monkeypatch, lambda _: SUMMARY)
-    ended = hallulab("summarize", chat, *ENDPOINT, "--scenario", "pregnancy-medication")
+    ended = hallulab("init-scenario", "--summarize", chat, *ENDPOINT, "--scenario", "pregnancy-medication")
     assert (ended.code, ended.out, ended.err) == (0, f"{SUMMARY}\n", "")
     (request,) = transport.requests[PROBES:]
     assert last_user(request) == f"{CHAT}\nSummary of the user's side:"
@@ -55,7 +55,7 @@ def test_it_is_one_line_without_control_characters(
     hallulab: CommandLine, chat: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripted(monkeypatch, lambda _: "The user\n\nhad a \x1b[31mfan.")
-    assert hallulab("summarize", chat, *ENDPOINT).out == "The user had a �[31mfan.\n"
+    assert hallulab("init-scenario", "--summarize", chat, *ENDPOINT).out == "The user had a �[31mfan.\n"
 
 
 def test_a_summary_that_was_cut_off_is_said_to_be(
@@ -64,7 +64,7 @@ def test_a_summary_that_was_cut_off_is_said_to_be(
     answer = completion("The user had a")
     answer["choices"][0]["finish_reason"] = "length"
     scripted(monkeypatch, lambda _: httpx2.Response(200, json=answer))
-    ended = hallulab("summarize", chat, *ENDPOINT)
+    ended = hallulab("init-scenario", "--summarize", chat, *ENDPOINT)
     assert (ended.code, ended.out) == (0, "The user had a\n")
     assert ended.err == "the summary was cut off at 320 tokens: complete its end by hand\n"
 
@@ -74,8 +74,8 @@ def test_a_recorded_summary_is_replayed_without_a_model(
 ) -> None:
     transport = scripted(monkeypatch, lambda _: SUMMARY)
     recording = tmp_path / "recording.jsonl"
-    hallulab("summarize", chat, *ENDPOINT, "--record", recording)
-    ended = hallulab("summarize", chat, "--model", "scripted", "--replay", recording)
+    hallulab("init-scenario", "--summarize", chat, *ENDPOINT, "--record", recording)
+    ended = hallulab("init-scenario", "--summarize", chat, "--model", "scripted", "--replay", recording)
     assert (ended.code, ended.out, len(transport.requests)) == (0, f"{SUMMARY}\n", PROBES + 1)
 
 
@@ -85,19 +85,19 @@ def test_the_model_of_the_simulated_user_writes_it(
     transport = scripted(monkeypatch, lambda _: SUMMARY)
     config = tmp_path / "experiment.yaml"
     config.write_text("models: {large: {model: large}}\nroles: {user: large}\n")
-    assert hallulab("summarize", chat, *ENDPOINT, "-c", config).code == 0
+    assert hallulab("init-scenario", "--summarize", chat, *ENDPOINT, "-c", config).code == 0
     assert [request["model"] for request in transport.requests[2 * PROBES :]] == ["large"]
 
 
 def test_what_is_no_chat_is_said_before_a_server_is_started(hallulab: CommandLine, tmp_path: Path) -> None:
     path = tmp_path / "chat.txt"
-    ended = hallulab("summarize", path, "--model", "qwen-9000")
+    ended = hallulab("init-scenario", "--summarize", path, "--model", "qwen-9000")
     assert (ended.code, ended.err) == (
         2,
         f"error: {path}: cannot be read (No such file or directory). Correct the path.\n",
     )
     path.write_text("Alice: Hello\nBob: Hi\n")
-    ended = hallulab("summarize", path, "--model", "qwen-9000")
+    ended = hallulab("init-scenario", "--summarize", path, "--model", "qwen-9000")
     assert (ended.code, ended.err) == (
         2,
         f"error: reference chat {path}, line 1: the chat does not begin with `User:` or `Assistant:`.\n",
@@ -105,7 +105,7 @@ def test_what_is_no_chat_is_said_before_a_server_is_started(hallulab: CommandLin
 
 
 def test_an_unknown_scenario_is_said_before_a_server_is_started(hallulab: CommandLine, chat: Path) -> None:
-    ended = hallulab("summarize", chat, "--model", "qwen-9000", "--scenario", "consumer")
+    ended = hallulab("init-scenario", "--summarize", chat, "--model", "qwen-9000", "--scenario", "consumer")
     assert ended.code == 2
     assert ended.err.startswith("error: consumer: no such scenario pack.")
 
@@ -114,6 +114,6 @@ def test_a_model_that_says_nothing_is_an_operational_error(
     hallulab: CommandLine, chat: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripted(monkeypatch, lambda _: " ")
-    ended = hallulab("summarize", chat, *ENDPOINT)
+    ended = hallulab("init-scenario", "--summarize", chat, *ENDPOINT)
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == "error: summary: the model wrote an empty summary.\n"

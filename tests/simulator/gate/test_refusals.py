@@ -6,7 +6,7 @@ from hallulab.simulator.compare.setup import ComponentSetup
 from tests.simulator.compare.made import found
 from tests.simulator.gate.runs import checks_of, judge, run_of
 
-ANEW = "make the baseline anew with `hallulab baseline RUN`"
+ANEW = "make the baseline anew with `hallulab compare RUN --save FILE`"
 
 
 def refusals(result: object) -> list[tuple[str, str]]:
