@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import wraps
-from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
 from hallulab.scenarios.arguments import check_given
 from hallulab.scenarios.transcript import TurnView
@@ -19,6 +19,7 @@ from hallulab.scenarios.transcript import TurnView
 Parameters = ParamSpec("Parameters")
 Options = TypeVar("Options")
 Result = TypeVar("Result")
+First = TypeVar("First")
 
 _FLAG = re.compile(r"--([a-z]+)")
 
@@ -118,14 +119,26 @@ def make_plain(
     return plain
 
 
-def make_awaited(
-    verb: Callable[Parameters, Result],
+def bind_first(
+    function: Callable[Concatenate[First, Parameters], Coroutine[Any, Any, Result]],
+    first: First,
+    name: str,
+    summary: str,
 ) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
-    """Make the form of a plain verb that is awaited, for those that wait for nothing but the disk."""
+    """Make a verb of a coroutine function whose first argument is given.
 
-    @wraps(verb)
-    async def awaited(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        return await asyncio.to_thread(verb, *args, **kwargs)
+    Args:
+        name: of the verb.
+        summary: first line of its docstring; the others are the function's.
+    """
 
-    awaited.__name__ = awaited.__qualname__ = f"a{verb.__name__}"
-    return awaited
+    @wraps(function)
+    async def bound(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        return await function(first, *args, **kwargs)
+
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())[1:]
+    vars(bound)["__signature__"] = signature.replace(parameters=parameters)
+    bound.__name__ = bound.__qualname__ = name
+    bound.__doc__ = f"{summary}\n{(inspect.getdoc(function) or '').partition(chr(10))[2]}"
+    return bound

@@ -12,8 +12,8 @@ import typer
 from hallulab.agents.concurrency import run_until_stopped
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.cli.console import print_json, print_lines
-from hallulab.simulator.cli.options import AsJson, PassingOn, RunArgument, expand_options, split_names
-from hallulab.simulator.options.commands import DerivedOptions, ImportOptions, PlantOptions
+from hallulab.simulator.cli.options import AsJson, PassingOn, RunArgument, expand_options
+from hallulab.simulator.options.commands import DerivedOptions, ExportOptions, ImportOptions, PlantOptions
 
 if TYPE_CHECKING:
     from hallulab.scenarios.chats.reading import Reading
@@ -81,78 +81,30 @@ def _tell(counts: ImportCounts, format: str, reading: Reading, folder: Path) -> 
         )
 
 
-def export(
-    folder: RunArgument,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; of hf and ragtruth, a new folder; not for tables.")
-    ] = None,
-    format: Annotated[
-        str,
-        typer.Option(
-            help="bench (replies, for `hallulab bench`), or conversations: openai, sharegpt, hf, parquet, "
-            "csv, ragtruth or jsonl; or tables: turns, verdicts and hallucinations as Parquet files in the "
-            "run folder."
-        ),
-    ] = "bench",
-    detector: Annotated[
-        str | None, typer.Option(help="Take the flags and spans of this detector as annotation.")
-    ] = None,
-    without: Annotated[
-        str | None, typer.Option(help="Leave out passages, steps or spans, separated by commas.")
-    ] = None,
-    clean_by: Annotated[
-        str | None, typer.Option(help="Only conversations of which this detector flags no turn.")
-    ] = None,
-    audited: Annotated[
-        bool, typer.Option("--audited", help="Only those in which the simulated user has no flaw.")
-    ] = False,
-    min_turns: Annotated[int | None, typer.Option(min=1, help="Only those with as many turns.")] = None,
-    keep_duplicates: Annotated[
-        bool,
-        typer.Option(
-            "--keep-duplicates",
-            help="Also those that are nearly the same as another, of openai, sharegpt and hf; the other "
-            "formats have all.",
-        ),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
+@expand_options
+def export(options: ExportOptions, as_json: AsJson = False) -> None:
     """Write the conversations of a run in a format of other tools, or its replies for `bench`.
 
     For `bench` a detector annotates them. Without `--detector` they have no label, for annotators to add;
     `bench` leaves such lines out.
     """
     from hallulab.scenarios.text.wording import format_count
-    from hallulab.simulator.records.folder import RunFolder
-    from hallulab.simulator.report.compact import write_tables
-    from hallulab.simulator.report.export import ExportCounts, export_run
-    from hallulab.simulator.report.selection import ExportSelection
+    from hallulab.simulator.report.export import ExportCounts, export_from_options
 
-    run = RunFolder(folder)
-    run.require()
-    wanted = ExportSelection(
-        detector=detector,
-        without=frozenset(split_names(without) or ()),
-        clean_by=clean_by,
-        audited=audited,
-        min_turns=min_turns or 1,
-        keep_duplicates=keep_duplicates,
-    )
-    if format == "tables":
-        if out is not None or as_json or wanted != ExportSelection():
-            raise UsageError("--format tables writes all into the run folder. Leave out the other options.")
-        for path, rows in write_tables(run).items():
-            print_lines(f"{path}: {format_count(rows, 'row')}")
+    exported = export_from_options(options)
+    if isinstance(exported, dict):
+        rows = {str(path): number for path, number in exported.items()}
+        if as_json:
+            print_json(json.dumps(rows, indent=2) + "\n")
+        for path, number in {} if as_json else rows.items():
+            print_lines(f"{path}: {format_count(number, 'row')}")
         return
-    if out is None:
-        raise UsageError("export: give the file to write with --out FILE.")
-    exported = export_run(run, format, wanted, out)
     if as_json:
         print_json(json.dumps(dataclasses.asdict(exported), indent=2) + "\n")
     if isinstance(exported, ExportCounts):
-        _tell_replies(exported, detector, out, as_json)
+        _tell_replies(exported, options.detector, Path(str(options.out)), as_json)
     elif not as_json:
-        _tell_conversations(exported, out)
+        _tell_conversations(exported, Path(str(options.out)))
 
 
 def _tell_conversations(exported: SelectionCounts, out: Path) -> None:

@@ -83,10 +83,12 @@ class _CommandFlag:
             default = ",".join(map(str, default)) if default else None
         else:
             kind = Path if Path in self.types else self.types[0]
+        # Without a spelling, Typer would add a --no-… to what is true or false.
+        names = flag.names or ((f"--{self.name.replace('_', '-')}",) if kind is bool else ())
         decorated = (
             typer.Argument(metavar=flag.metavar, help=flag.help)
             if flag.argument
-            else typer.Option(*flag.names, metavar=flag.metavar, help=flag.help, min=flag.least)
+            else typer.Option(*names, metavar=flag.metavar, help=flag.help, min=flag.least)
         )
         return inspect.Parameter(
             self.name,

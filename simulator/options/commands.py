@@ -6,14 +6,18 @@ a `Flag` is for Python only.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hallulab.simulator.options.groups import (
+    SCENARIO,
     BatchService,
     Chosen,
     ConversationOptions,
+    ExportSelection,
     Flag,
     FolderOptions,
     ModelOptions,
@@ -34,7 +38,10 @@ PERSONAS = 20
 GOALS = "70/20/10"
 """Per cent of their goals that the documents answer, answer in part, do not answer, likewise."""
 
+_RUN = Flag("A run folder.", argument=True, metavar="DIR")
 _DETECTORS = Flag("Detectors, separated by commas.", separated=True)
+_STRICT = Flag("Refuse the documents if one cannot be read; else it is left out.")
+_HOTPOTQA = Flag("Folder that holds HotpotQA's distractor setting.")
 _BATCH = Flag(
     "Ask models in waves, as files in OpenAI's batch format: vllm runs `vllm run-batch` here, api uses the "
     "batch API of --base-url."
@@ -50,7 +57,7 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
     batch: Annotated[BatchService | None, _BATCH] = None
     until_decided: Annotated[
         bool,
-        Flag("Draw personas in batches until the chatbots are told apart.", names=("--until-decided",)),
+        Flag("Draw personas in batches until the chatbots are told apart."),
     ] = False
     margin: Annotated[
         float | None, Flag("Hallucinations a turn below which --until-decided calls chatbots alike.")
@@ -61,15 +68,15 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
     ] = None
     keep_all: Annotated[
         bool,
-        Flag("Let chatbots that are clearly worse go on in --until-decided.", names=("--keep-all",)),
+        Flag("Let chatbots that are clearly worse go on in --until-decided."),
     ] = False
     estimate: Annotated[
         bool,
-        Flag("Play two personas, and estimate by them what all would cost.", names=("--estimate",)),
+        Flag("Play two personas, and estimate by them what all would cost."),
     ] = False
     no_judge: Annotated[
         bool,
-        Flag("Only simulate the conversations; `detect` judges them later.", names=("--no-judge",)),
+        Flag("Only simulate the conversations; `detect` judges them later."),
     ] = False
 
     def collect_deciding_fields(self) -> dict[str, Any]:
@@ -83,9 +90,7 @@ class ChatOptions(ModelOptions, RecordingOptions):
     """What `hallulab chat` takes."""
 
     _: KW_ONLY
-    scenario: Annotated[str | None, Flag("Built-in scenario pack, or the path of your own pack folder.")] = (
-        None
-    )
+    scenario: Annotated[str | None, SCENARIO] = None
     chatbots: Annotated[
         Sequence[Chosen] | None,
         Flag("The chatbot to talk to; by default the experiment's first.", separated=True, metavar="NAME"),
@@ -101,7 +106,7 @@ class ChatOptions(ModelOptions, RecordingOptions):
 class DetectOptions(ModelOptions, RecordingOptions, WorkerOptions):
     """What `hallulab detect` takes."""
 
-    folder: Annotated[StrPath, Flag("A run folder.", argument=True, metavar="DIR")]
+    folder: Annotated[StrPath, _RUN]
     detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
     _: KW_ONLY
     batch: Annotated[BatchService | None, _BATCH] = None
@@ -111,7 +116,7 @@ class DetectOptions(ModelOptions, RecordingOptions, WorkerOptions):
 class BranchOptions(ModelOptions, FolderOptions, RecordingOptions):
     """What `hallulab branch` takes."""
 
-    run: Annotated[StrPath, Flag("A run folder.", argument=True, metavar="DIR")]
+    run: Annotated[StrPath, _RUN]
     _: KW_ONLY
     turns: Annotated[str, Flag("Turns that are held anew, from 0, separated by commas; or all.")] = "all"
     source: Annotated[
@@ -224,7 +229,7 @@ class PlantOptions(ModelOptions, RecordingOptions, WorkerOptions):
     seed: Annotated[int, Flag("Seed of all choices.")] = 0
     fluent: Annotated[
         bool,
-        Flag("Let the model write the errors; else rules do, and none is asked.", names=("--fluent",)),
+        Flag("Let the model write the errors; else rules do, and none is asked."),
     ] = False
 
 
@@ -269,10 +274,7 @@ class ImportOptions:
     documents: Annotated[
         StrPath | None, Flag("Folder of documents: evidence of replies that have none in the file.")
     ] = None
-    strict: Annotated[
-        bool,
-        Flag("Refuse the documents if one cannot be read; else it is left out.", names=("--strict",)),
-    ] = False
+    strict: Annotated[bool, _STRICT] = False
     scenario: Annotated[
         str | None, Flag("The pack that the chats belong to, whose documents are searched so.")
     ] = None
@@ -285,6 +287,30 @@ class ImportOptions:
         ),
     ] = None
     skip_bad: Annotated[int, Flag("Leave out up to so many wrong records, and name them.", metavar="N")] = 0
+
+
+@dataclass(frozen=True)
+class ExportOptions(ExportSelection):
+    """What `hallulab export` takes."""
+
+    run: Annotated[StrPath | PathLike[str], _RUN]
+    format: Annotated[
+        str,
+        Flag(
+            "bench (replies, for `hallulab bench`), or conversations: openai, sharegpt, hf, parquet, csv, "
+            "ragtruth or jsonl; or tables: turns, verdicts and hallucinations as Parquet files in the run "
+            "folder."
+        ),
+    ] = "bench"
+    out: Annotated[
+        StrPath | None, Flag("File to write; of hf and ragtruth, a new folder; not for tables.")
+    ] = None
+
+    @property
+    def selection(self) -> ExportSelection:
+        """These options without run, format and file."""
+        names = [field.name for field in dataclasses.fields(ExportSelection)]
+        return ExportSelection(**{name: getattr(self, name) for name in names})
 
 
 @dataclass(frozen=True)
@@ -311,7 +337,6 @@ class GateOptions:
         bool,
         Flag(
             "Refuse detectors whose sensitivity and specificity on this model are unknown (exit code 3).",
-            names=("--require-calibrated",),
         ),
     ] = False
     planted: Annotated[
@@ -328,7 +353,7 @@ class RagTrustOptions(ModelOptions, FolderOptions, RecordingOptions):
     """What `hallulab rag-trust` takes."""
 
     _: KW_ONLY
-    data: Annotated[StrPath | None, Flag("Folder that holds HotpotQA's distractor setting.")] = None
+    data: Annotated[StrPath | None, _HOTPOTQA] = None
     questions: Annotated[int | None, Flag("At most this many questions.")] = None
     seed: Annotated[int | None, Flag("Seed of all choices.")] = None
 
@@ -338,7 +363,7 @@ class DerivedOptions(ModelOptions, RecordingOptions):
     """What `hallulab make-data hotpotqa-derived` takes."""
 
     _: KW_ONLY
-    data: Annotated[StrPath, Flag("Folder that holds HotpotQA's distractor setting.")]
+    data: Annotated[StrPath, _HOTPOTQA]
     out: Annotated[StrPath, Flag("JSON-lines file to write.")]
     limit: Annotated[int | None, Flag("At most this many questions.", least=1)] = None
     seed: Annotated[
@@ -348,9 +373,7 @@ class DerivedOptions(ModelOptions, RecordingOptions):
         Wrong,
         Flag("Wrong answers: made up, or out of a passage that does not answer the question."),
     ] = "invented"
-    both: Annotated[
-        bool, Flag("Both answers of each question; by default one at random.", names=("--both",))
-    ] = False
+    both: Annotated[bool, Flag("Both answers of each question; by default one at random.")] = False
 
 
 @dataclass(frozen=True)
@@ -363,10 +386,7 @@ class InitOptions(ModelOptions, RecordingOptions):
         StrPath | None,
         Flag("Folder of your documents: a model writes the pack's personas from them."),
     ] = None
-    strict: Annotated[
-        bool,
-        Flag("Refuse the documents if one cannot be read; else it is left out.", names=("--strict",)),
-    ] = False
+    strict: Annotated[bool, _STRICT] = False
     from_chats: Annotated[
         StrPath | None,
         Flag("Chats of real users, as `hallulab import` reads them: one persona of each.", metavar="FILE"),

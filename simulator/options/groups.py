@@ -28,7 +28,7 @@ class Flag:
     help: str
     """Its line of `--help`."""
     names: tuple[str, ...] = ()
-    """Its spellings; none: the field's name, with `--no-…` where it is true or false."""
+    """Its spellings; none: the field's name."""
     least: int | None = None
     """Smallest value of a number. For lists of numbers see `number_from`."""
     separated: bool = False
@@ -39,6 +39,9 @@ class Flag:
     """Whether it has no flag but a place."""
     metavar: str | None = None
     """What `--help` calls the value."""
+
+
+SCENARIO = Flag("Built-in scenario pack, or the path of your own pack folder.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +92,7 @@ class ModelOptions:
 class ConversationOptions:
     """Which conversations are held."""
 
-    scenario: Annotated[str | None, Flag("Built-in scenario pack, or the path of your own pack folder.")] = (
-        None
-    )
+    scenario: Annotated[str | None, SCENARIO] = None
     chatbots: Annotated[
         Sequence[Chosen] | None, Flag("Chatbots under test, separated by commas.", separated=True)
     ] = None
@@ -182,5 +183,20 @@ class WorkerOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HoldingOptions(RecordingOptions, WorkerOptions):
-    """How conversations are held where the experiment is given otherwise."""
+class ExportSelection:
+    """Which conversations of a run are exported, and what of them."""
+
+    detector: Annotated[str | None, Flag("Take the flags and spans of this detector as annotation.")] = None
+    without: Annotated[
+        Sequence[str], Flag("Leave out passages, steps or spans, separated by commas.", separated=True)
+    ] = ()
+    clean_by: Annotated[str | None, Flag("Only conversations of which this detector flags no turn.")] = None
+    audited: Annotated[bool, Flag("Only those in which the simulated user has no flaw.")] = False
+    min_turns: Annotated[int, Flag("Only those with as many turns.", least=1)] = 1
+    keep_duplicates: Annotated[
+        bool,
+        Flag(
+            "Also those that are nearly the same as another, of openai, sharegpt and hf; the other formats "
+            "have all.",
+        ),
+    ] = False

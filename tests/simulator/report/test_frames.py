@@ -10,7 +10,7 @@ import pytest
 from hallulab.results import Run
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.report.compact import write_tables
+from hallulab.simulator.report.frames import write_tables
 from tests.simulator.command_line import CommandLine
 from tests.simulator.sharded import make_run
 
@@ -21,7 +21,7 @@ KEY = ["conversation", "turn", "detector"]
 def test_tables_hold_what_the_frames_hold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_shards: bool
 ) -> None:
-    monkeypatch.setattr("hallulab.simulator.report.compact._BATCH", 5)
+    monkeypatch.setattr("hallulab.simulator.report.frames._BATCH", 5)
     folder = make_run(tmp_path / "run", 1, in_shards=in_shards)
     assert write_tables(folder) == dict(zip(folder.tables, (36, 72, 24), strict=True))
     run = Run(folder.path)
