@@ -1,8 +1,11 @@
-"""The former names of commands do what their new ones do, and say so."""
+"""The command as a whole: its help, and former names of commands."""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from hallulab.simulator.cli.main import COMMANDS, RENAMED
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import ScriptedTransport, pool_through
+from tests.heavy_libraries import HEAVY
 from tests.places import RECORDINGS, ROOT
 from tests.simulator.command_line import CommandLine
 
@@ -73,3 +77,49 @@ def test_a_former_name_gives_the_same_bytes_and_says_the_new_one(
 def test_each_former_name_is_tried_and_is_no_command() -> None:
     assert {former.split()[0] for former in FORMER} == set(RENAMED)
     assert set(RENAMED).isdisjoint(COMMANDS)
+
+
+def test_help_keeps_what_stands_in_brackets(hallulab: CommandLine) -> None:
+    assert "runs/ and the time" in hallulab("run", "--help").out
+    assert "a free one" in hallulab("serve", "--help").out
+
+
+def test_the_version_is_printed_without_a_command(hallulab: CommandLine) -> None:
+    ended = hallulab("--version")
+    assert (ended.code, ended.out, ended.err) == (0, f"hallulab {version('hallulab')}\n", "")
+
+
+@pytest.mark.parametrize("command", ["run", "detect", "bench", "init-scenario", "rag-trust"])
+def test_the_help_says_what_becomes_of_flags_of_the_server(hallulab: CommandLine, command: str) -> None:
+    assert "What stands after `--` is passed on to the model server." in hallulab(command, "--help").out
+
+
+def imported_by(*arguments: str) -> set[str]:
+    """Top-level modules in memory after a command."""
+    script = (
+        "import sys\n"
+        f"sys.argv = ['hallulab', *{list(arguments)!r}]\n"
+        "from hallulab.simulator.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(*sorted(sys.modules), file=sys.stderr)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(ended.stderr.split())
+
+
+def test_the_list_of_commands_imports_no_pydantic() -> None:
+    """It takes a sixth of the time in which a command could say what it is."""
+    assert "pydantic" not in imported_by("--help")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"]])
+def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
+    modules = imported_by(*arguments)
+    assert sorted(modules & {*HEAVY, "jinja2"}) == []
+    assert len(modules) < 600
+
+
+@pytest.mark.parametrize("kind", ["scenarios", "personas", "models"])
+def test_lists_of_data_import_no_model_library(kind: str) -> None:
+    heavy = {"torch", "transformers", "sklearn", "lancedb", "openai", "autogen_core"}
+    assert sorted(imported_by("list", kind) & heavy) == []
