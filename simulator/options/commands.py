@@ -13,7 +13,12 @@ from os import PathLike
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hallulab.simulator.options.groups import (
+    BATCH,
+    DETECTORS,
+    HOTPOTQA,
+    RUN,
     SCENARIO,
+    STRICT,
     BatchService,
     Chosen,
     ConversationOptions,
@@ -38,23 +43,14 @@ PERSONAS = 20
 GOALS = "70/20/10"
 """Per cent of their goals that the documents answer, answer in part, do not answer, likewise."""
 
-_RUN = Flag("A run folder.", argument=True, metavar="DIR")
-_DETECTORS = Flag("Detectors, separated by commas.", separated=True)
-_STRICT = Flag("Refuse the documents if one cannot be read; else it is left out.")
-_HOTPOTQA = Flag("Folder that holds HotpotQA's distractor setting.")
-_BATCH = Flag(
-    "Ask models in waves, as files in OpenAI's batch format: vllm runs `vllm run-batch` here, api uses the "
-    "batch API of --base-url."
-)
-
 
 @dataclass(frozen=True)
 class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOptions, WorkerOptions):
     """What `hallulab run` takes."""
 
-    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
     _: KW_ONLY
-    batch: Annotated[BatchService | None, _BATCH] = None
+    batch: Annotated[BatchService | None, BATCH] = None
     until_decided: Annotated[
         bool,
         Flag("Draw personas in batches until the chatbots are told apart."),
@@ -85,17 +81,16 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
         return {name: value for name, value in given.items() if value is not None}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ChatOptions(ModelOptions, RecordingOptions):
     """What `hallulab chat` takes."""
 
-    _: KW_ONLY
     scenario: Annotated[str | None, SCENARIO] = None
     chatbots: Annotated[
         Sequence[Chosen] | None,
         Flag("The chatbot to talk to; by default the experiment's first.", separated=True, metavar="NAME"),
     ] = None
-    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
     out: Annotated[
         StrPath | None,
         Flag("Run folder, new or with earlier conversations of yours; by default runs/ and the time."),
@@ -106,17 +101,17 @@ class ChatOptions(ModelOptions, RecordingOptions):
 class DetectOptions(ModelOptions, RecordingOptions, WorkerOptions):
     """What `hallulab detect` takes."""
 
-    folder: Annotated[StrPath, _RUN]
-    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    folder: Annotated[StrPath, RUN]
+    detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
     _: KW_ONLY
-    batch: Annotated[BatchService | None, _BATCH] = None
+    batch: Annotated[BatchService | None, BATCH] = None
 
 
 @dataclass(frozen=True)
 class BranchOptions(ModelOptions, FolderOptions, RecordingOptions):
     """What `hallulab branch` takes."""
 
-    run: Annotated[StrPath, _RUN]
+    run: Annotated[StrPath, RUN]
     _: KW_ONLY
     turns: Annotated[str, Flag("Turns that are held anew, from 0, separated by commas; or all.")] = "all"
     source: Annotated[
@@ -127,8 +122,8 @@ class BranchOptions(ModelOptions, FolderOptions, RecordingOptions):
         Sequence[str] | None,
         Flag("Chatbots that answer, separated by commas; by default those of the run.", separated=True),
     ] = None
-    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
-    batch: Annotated[BatchService | None, _BATCH] = None
+    detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
+    batch: Annotated[BatchService | None, BATCH] = None
 
 
 @dataclass(frozen=True)
@@ -155,7 +150,7 @@ class BenchOptions(ModelOptions, RecordingOptions, WorkerOptions):
             argument=True,
         ),
     ]
-    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
     _: KW_ONLY
     data: Annotated[StrPath | None, Flag("Folder that holds the data set's files.")] = None
     source: Annotated[str | None, Flag("Part of the data set, such as begin's wow, cmu and tc.")] = None
@@ -245,7 +240,7 @@ class CalibrateOptions(ModelOptions, RecordingOptions):
             argument=True,
         ),
     ] = None
-    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
     _: KW_ONLY
     data: Annotated[Sequence[str], Flag("A file of labelled replies to fit to, too; may be repeated.")] = ()
     count: Annotated[int, Flag("Errors to plant; each has a clean twin.", least=20)] = 200
@@ -274,7 +269,7 @@ class ImportOptions:
     documents: Annotated[
         StrPath | None, Flag("Folder of documents: evidence of replies that have none in the file.")
     ] = None
-    strict: Annotated[bool, _STRICT] = False
+    strict: Annotated[bool, STRICT] = False
     scenario: Annotated[
         str | None, Flag("The pack that the chats belong to, whose documents are searched so.")
     ] = None
@@ -293,7 +288,7 @@ class ImportOptions:
 class ExportOptions(ExportSelection):
     """What `hallulab export` takes."""
 
-    run: Annotated[StrPath | PathLike[str], _RUN]
+    run: Annotated[StrPath | PathLike[str], RUN]
     format: Annotated[
         str,
         Flag(
@@ -348,22 +343,20 @@ class GateOptions:
     json_file: Annotated[StrPath | None, Flag("Write it here as JSON.", names=("--json",))] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RagTrustOptions(ModelOptions, FolderOptions, RecordingOptions):
     """What `hallulab rag-trust` takes."""
 
-    _: KW_ONLY
-    data: Annotated[StrPath | None, _HOTPOTQA] = None
+    data: Annotated[StrPath | None, HOTPOTQA] = None
     questions: Annotated[int | None, Flag("At most this many questions.")] = None
     seed: Annotated[int | None, Flag("Seed of all choices.")] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DerivedOptions(ModelOptions, RecordingOptions):
     """What `hallulab make-data hotpotqa-derived` takes."""
 
-    _: KW_ONLY
-    data: Annotated[StrPath, _HOTPOTQA]
+    data: Annotated[StrPath, HOTPOTQA]
     out: Annotated[StrPath, Flag("JSON-lines file to write.")]
     limit: Annotated[int | None, Flag("At most this many questions.", least=1)] = None
     seed: Annotated[
@@ -386,7 +379,7 @@ class InitOptions(ModelOptions, RecordingOptions):
         StrPath | None,
         Flag("Folder of your documents: a model writes the pack's personas from them."),
     ] = None
-    strict: Annotated[bool, _STRICT] = False
+    strict: Annotated[bool, STRICT] = False
     from_chats: Annotated[
         StrPath | None,
         Flag("Chats of real users, as `hallulab import` reads them: one persona of each.", metavar="FILE"),
